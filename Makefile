@@ -1,0 +1,47 @@
+# Everything works from a bare clone with make and Python 3.10 or newer.
+# `make PYTHON=python3.12 ...` takes another Python; TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches PyTorch without CUDA.
+PYTHON ?= python3
+TORCH_INDEX ?=
+
+BIN := .venv/bin
+INSTALLED := .venv/installed
+RUN := runs/demo
+
+.PHONY: help demo test lab build run
+
+help:  ## list what make can do
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+
+demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let it translate (a few minutes on two cores)
+	$(BIN)/annotated-transformer train --corpus numbers-en-de --preset demo --run $(RUN)
+	$(BIN)/annotated-transformer score $(RUN)
+	printf '%s\n' 'five thousand six hundred and seventy-eight' 'on the third of March at half past seven' \
+		'on Saturday, the third of March nineteen eighty-four' | $(BIN)/annotated-transformer translate $(RUN)
+	@echo
+	@echo 'Next: `make lab` opens the book, `make test` runs its tests, and'
+	@echo '`echo "forty-two" | $(BIN)/annotated-transformer translate $(RUN)` translates what you like.'
+
+test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks
+	$(BIN)/python tools/build.py check
+	$(BIN)/ruff check .
+	$(BIN)/pytest -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2
+
+lab: $(INSTALLED)  ## open the book in JupyterLab
+	$(BIN)/jupyter lab nbs/index.ipynb
+
+run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/52_training.ipynb for one)
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(or $(NB),nbs/*.ipynb)
+	$(BIN)/nbdev_clean
+
+build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
+	$(BIN)/python tools/build.py
+
+# Installed anew only when what is to be installed has changed.
+$(INSTALLED): settings.ini setup.py constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("annotated_transformer needs Python 3.10 or newer, and \
+	$(PYTHON) is %d.%d: name another with `make PYTHON=...`." % sys.version_info[:2])'
+	[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
+		--constraint constraints.txt --editable '.[dev]'
+	@touch $@

@@ -1,0 +1,104 @@
+"""What training needs: the peak memory of a step, and the time to open a tokenised corpus.
+
+    python -m benchmarks.footprint [--out results/footprint.json]
+
+Each measurement runs in a process of its own, since a process never gives its peak back.
+"""
+import argparse
+import json
+import resource
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from annotated_transformer.batching import TokenizedPairs, batches, collate
+from annotated_transformer.optimizer import adam
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.training import PRESETS, environment, train_step, write_file
+from annotated_transformer.transformer import Transformer
+
+PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
+
+
+def resident_peak() -> int:
+    "The most bytes of memory that this process ever held."
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def peak_of_training(steps: int = 2) -> dict:
+    "Train on random pairs that fill a batch of 4,096 positions a side; report this process's peak."
+    config = PRESETS[PRESET].model
+    torch.manual_seed(0)
+    model = Transformer(config)
+    optimizer = adam(model.parameters())
+    before = resident_peak()
+    rows = torch.randint(3, config.vocab_size, (TOKENS // LENGTH, 2, LENGTH)).numpy()
+    batch = collate(rows, range(len(rows)))
+    losses = [float(train_step(model, optimizer, batch, rate=1e-3, smoothing=PRESETS[PRESET].smoothing)) for _ in range(steps)]
+    return {
+        "tokens": batch.target.numel(), "vocabulary": config.vocab_size, "losses": losses,
+        "peak_bytes": resident_peak(), "peak_bytes_before_the_first_step": before,
+    }
+
+
+def time_to_open(directory: str, times: int = 20) -> dict:
+    "Open the tokenised pairs and cut an epoch into batches, over and over."
+    seconds = {"open": [], "open_and_cut_into_batches": []}
+    for _ in range(times):
+        start = time.perf_counter()
+        pairs = TokenizedPairs.open(directory, "train")
+        seconds["open"].append(time.perf_counter() - start)
+        batches(pairs.lengths, TOKENS)
+        seconds["open_and_cut_into_batches"].append(time.perf_counter() - start)
+    return {"pairs": len(pairs), "tokens": int(pairs.lengths.sum()), "times": times} | {
+        f"{name}_median_seconds": round(statistics.median(values), 5) for name, values in seconds.items()
+    }
+
+
+def write_pairs(directory: str) -> None:
+    "As many pairs as Multi30k has, of random words, tokenised."
+    random = np.random.default_rng(0)
+    words = np.array(["".join(random.choice(list("abcdefgh"), size)) for size in random.integers(2, 7, 500)])
+    texts = [" ".join(random.choice(words, size)) for size in random.integers(4, 20, 2 * PAIRS)]
+    TokenizedPairs.write(directory, "train", list(zip(texts[:PAIRS], texts[PAIRS:])), Tokenizer.train(texts[:2_000], 500))
+
+
+def in_own_process(function: str, *arguments: str) -> dict:
+    call = f"import json; from benchmarks import footprint; print(json.dumps(footprint.{function}(*{arguments!r})))"
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run([sys.executable, "-c", call], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.footprint", description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=Path("results/footprint.json"))
+    arguments = parser.parse_args()
+    peaks = [in_own_process("peak_of_training") for _ in range(3)]
+    figures = {name: statistics.median(peak[name] for peak in peaks) for name in peaks[0] if name != "losses"}
+    figures["peak_gibibytes"] = round(figures["peak_bytes"] / 2**30, 3)
+    with tempfile.TemporaryDirectory() as directory:
+        write_pairs(directory)
+        opened = in_own_process("time_to_open", directory)
+    model = PRESETS[PRESET].to_dict()["model"]
+    record = {
+        "command": shlex.join(["python", "-m", "benchmarks.footprint", *sys.argv[1:]]),
+        "figures": {"training_step": figures, "tokenised_corpus": opened},
+        "config": {"preset": PRESET, "model": model, "padded_tokens_a_side": TOKENS, "pairs": "random words"},
+        "seed": 0,
+        **environment(),
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
+    print(json.dumps(record["figures"], indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"Hand the metadata in settings.ini on to setuptools."
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import setup
+
+root = Path(__file__).parent
+config = ConfigParser(delimiters=["="], interpolation=None)
+config.read(root / "settings.ini", encoding="utf-8")
+about = config["DEFAULT"]
+readme = root / "README.md"
+
+setup(
+    name=about["lib_name"],
+    version=about["version"],
+    description=about["description"],
+    long_description=readme.read_text(encoding="utf-8") if readme.exists() else about["description"],
+    long_description_content_type="text/markdown",
+    author=about["author"],
+    author_email=about["author_email"],
+    url=f"https://github.com/{about['user']}/{about['repo']}",
+    license=about["license"],
+    license_files=["LICENSE"],
+    keywords=about["keywords"].split(),
+    python_requires=f">={about['min_python']}",
+    packages=[about["lib_path"]],
+    package_data={about["lib_path"]: ["py.typed", "pretrained/**"]},
+    install_requires=about["requirements"].split(),
+    extras_require={"dev": about["dev_requirements"].split(), "exchange": about["exchange_requirements"].split()},
+    entry_points={"console_scripts": [about["console_scripts"]]},
+)

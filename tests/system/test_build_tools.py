@@ -1,0 +1,139 @@
+"tools/export_tests.py turns cells into tests that hold what the cells held; tools/build.py tells when anything is out of step."
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from export_tests import convert, export_tests  # noqa: E402
+
+
+def notebook(path: Path, *sources: str) -> Path:
+    "A notebook that exports the module `toy` and has these code cells."
+    cells = [dict(cell_type="code", id=f"cell-{n}", metadata={}, execution_count=None, outputs=[], source=source)
+             for n, source in enumerate(["#| default_exp toy", *sources])]
+    path.write_text(json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)), encoding="utf-8")
+    return path
+
+
+EXPORTED = "#| export\nimport math\nfrom collections import Counter\n\ndef half(x):\n    return x / 2\n\n_SECRET = 7"
+
+
+def test_only_the_imports_that_a_test_uses_are_written(tmp_path):
+    test = ("#| test halves\nlengths = [len(word) for word in ('a', 'bcd')]\n"
+            "assert half(lengths[1]) == 1.5 and math.pi and np.ones(_SECRET).any()")
+    module, text = convert(notebook(tmp_path / "00_toy.ipynb", EXPORTED, "import numpy as np\nimport json", test))
+    assert module == "toy"
+    imports = [line for line in text.splitlines() if "import" in line]
+    assert imports == ["import math", "import numpy as np", "from annotated_transformer.toy import _SECRET, half"]
+
+
+def test_indenting_changes_no_string(tmp_path):
+    cell = ('#| test strings\ntext = """first\n  second\n\nthird\u2028still third"""\nvalue = 3\n'
+            'formatted = f"""\n{value:>4}\n  end"""\nif True:\n    nested = \'\'\'\n\tx\'\'\'\n'
+            'found = [text, formatted, nested]')
+    _, text = convert(notebook(tmp_path / "00_toy.ipynb", EXPORTED, cell))
+    plain, function = {}, {}
+    exec(cell, plain)
+    exec(f"{text}    return found", function)
+    assert function["test_strings"]() == plain["found"]
+
+
+def test_tests_keep_their_order_and_slow_ones_their_mark(tmp_path):
+    cells = ["#| test second_to_none\nassert half(2) == 1", "#| test a_long_one\n#| slow\nassert half(4) == 2"]
+    _, text = convert(notebook(tmp_path / "00_toy.ipynb", EXPORTED, *cells))
+    assert "import pytest" in text
+    assert text.index("def test_second_to_none():") < text.index("@pytest.mark.slow\ndef test_a_long_one():")
+
+
+@pytest.mark.parametrize("cells, complaint", [
+    (["lost = 1", "#| test finds\nassert lost"], "test finds: `lost` is neither imported by the notebook nor defined"),
+    (["#| test twice\nassert half(2)", "#| test twice\nassert half(4)"], "test twice: the name is taken"),
+    (["#| test\nassert half(2)"], "the name must be one Python identifier"),
+    (["#| test shell\n!ls"], "test shell: the cell is not plain Python"),
+])
+def test_a_cell_that_cannot_become_a_test_is_refused(tmp_path, capsys, cells, complaint):
+    with pytest.raises(SystemExit) as exit:
+        convert(notebook(tmp_path / "00_toy.ipynb", EXPORTED, *cells))
+    message = capsys.readouterr().err
+    assert exit.value.code == 2
+    assert complaint in message and "00_toy.ipynb" in message
+
+
+def test_a_test_file_goes_with_its_notebook_but_a_hand_written_one_stays(tmp_path):
+    path = notebook(tmp_path / "00_toy.ipynb", EXPORTED, "#| test halves\nassert half(2) == 1")
+    (tmp_path / "test_by_hand.py").write_text("assert True\n")
+    export_tests(tmp_path, tmp_path)
+    assert (tmp_path / "test_toy.py").exists()
+    path.unlink()
+    export_tests(tmp_path, tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["test_by_hand.py"]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    "A small project in step: the tools, the package's hand-written files, and one notebook that has been run."
+    root = tmp_path_factory.mktemp("project")
+    for name in ("settings.ini", "pyproject.toml"):
+        shutil.copy(ROOT / name, root)
+    shutil.copytree(ROOT / "tools", root / "tools")
+    for name in ("nbs", "tests", "annotated_transformer"):
+        (root / name).mkdir()
+    for name in ("__init__.py", "__main__.py"):
+        shutil.copy(ROOT / "annotated_transformer" / name, root / "annotated_transformer")
+    notebook(root / "nbs" / "00_toy.ipynb", EXPORTED, "#| test halves\nassert half(2) == 1")
+    subprocess.run([sys.executable, "tools/build.py"], cwd=root, check=True)
+    return root
+
+
+@pytest.fixture
+def project(built, tmp_path):
+    "A copy of it that a test may spoil."
+    return Path(shutil.copytree(built, tmp_path / "project"))
+
+
+def complaints(project: Path) -> list[str]:
+    done = subprocess.run([sys.executable, "tools/build.py", "check"], cwd=project, stdout=subprocess.PIPE, text=True)
+    lines = done.stdout.splitlines()
+    if done.returncode == 0:
+        assert lines == ["Notebooks, package and tests are in step."]
+        return []
+    return lines
+
+
+def test_what_was_just_built_is_in_step(project):
+    assert (project / "annotated_transformer" / "toy.py").exists() and (project / "tests" / "test_toy.py").exists()
+    assert complaints(project) == []
+
+
+@pytest.mark.parametrize("name", ["annotated_transformer/toy.py", "tests/test_toy.py"])
+def test_an_edited_product_is_named_and_left_as_it_is(project, name):
+    edited = (project / name).read_text() + "# by hand\n"
+    (project / name).write_text(edited)
+    [complaint] = complaints(project)
+    assert complaint.startswith(f"{name} is out of step")
+    assert (project / name).read_text() == edited
+
+
+def test_a_module_without_a_notebook_is_named(project):
+    (project / "annotated_transformer" / "orphan.py").touch()
+    [complaint] = complaints(project)
+    assert complaint.startswith("annotated_transformer/orphan.py comes from no notebook")
+
+
+@pytest.mark.parametrize("change, said", [
+    (dict(execution_count=3), "nbs/00_toy.ipynb is not clean"),
+    (dict(source="#| test halves\nassert half(4) == 2"), "tests/test_toy.py is out of step"),
+    (dict(source="half(2), half(4)\n", outputs=[]), "cell cell-2 was never run"),
+    (dict(outputs=[dict(output_type="error", ename="E", evalue="", traceback=[])]), "cell cell-2 shows an error"),
+])
+def test_what_a_reader_should_not_find_in_a_notebook_is_named(project, change, said):
+    path = project / "nbs" / "00_toy.ipynb"
+    content = json.loads(path.read_text())
+    content["cells"][2].update(change)
+    path.write_text(json.dumps(content, sort_keys=True, indent=1) + "\n")
+    assert any(said in line for line in complaints(project))

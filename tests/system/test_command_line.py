@@ -1,0 +1,457 @@
+"The command as its user meets it: what it does with good input, and the one sentence it has for bad input."
+import dataclasses
+import io
+import json
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from annotated_transformer import Translator, cli, corpora
+from annotated_transformer.training import PRESETS, TrainingConfig, checkpoint_directories, read_config
+from annotated_transformer.transformer import TransformerConfig
+
+ENGLISH = "zero one two three four five six seven eight nine".split()
+GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
+STEPS = 120
+TRAIN = f"""train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
+    --batch-tokens 120 --steps {STEPS} --validate-every 60 --checkpoint-every 10 --keep 3 --warmup-steps 20""".split()
+
+
+def write_corpus(directory: Path) -> Path:
+    "Forty pairs to train on, such as `four two`, `vier zwei`, and five each to validate and to test."
+    directory.mkdir(parents=True)
+    for name, numbers in {"train": range(10, 50), "validation": range(50, 55), "test": range(55, 60)}.items():
+        for ending, words in {"en": ENGLISH, "de": GERMAN}.items():
+            lines = [" ".join(words[int(digit)] for digit in str(number)) for number in numbers]
+            (directory / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    return write_corpus(tmp_path_factory.mktemp("corpora") / "digits")
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory, corpus):
+    "One small training for all tests; they read it and leave it alone."
+    directory = tmp_path_factory.mktemp("runs") / "digits"
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(directory)])
+    return directory
+
+
+@pytest.fixture
+def command(capsys, monkeypatch):
+    "Calls the command in this process: its status, standard output and standard error."
+
+    def call(*arguments, stdin: bytes = b""):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
+        capsys.readouterr()
+        status = 0
+        try:
+            cli.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code or 0
+        return status, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def complaint(command):
+    "Calls the command with bad input: its one sentence, after a check that there is nothing else."
+
+    def call(*arguments, stdin: bytes = b""):
+        status, out, err = command(*arguments, stdin=stdin)
+        assert status == 2 and out == ""
+        assert err.startswith("annotated-transformer: ") and err.endswith("\n") and err.count("\n") == 1
+        assert "Traceback" not in err
+        return err.removeprefix("annotated-transformer: ").rstrip("\n")
+
+    return call
+
+
+def process(*arguments) -> subprocess.Popen:
+    "The command in a process of its own, with as many threads as this one, so that sums come out alike."
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    words = [sys.executable, "-m", "annotated_transformer", *map(str, arguments)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+# Training
+
+
+def test_the_whole_configuration_is_saved_in_the_run(run, corpus):
+    saved = json.loads((run / "config.json").read_text())
+    assert saved["training"].keys() == {field.name for field in dataclasses.fields(TrainingConfig)}
+    assert saved["training"]["model"].keys() == {field.name for field in dataclasses.fields(TransformerConfig)}
+    model = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, d_k=4, d_v=4, dropout=0.1, max_length=24)
+    expected = dataclasses.replace(
+        PRESETS["demo"], model=model, corpus=str(corpus), batch_tokens=120, steps=STEPS, validate_every=60,
+        checkpoint_every=10, keep=3, warmup_steps=20,
+    )
+    assert read_config(run) == expected
+    assert saved.keys() == {"training", "versions", "hardware", "date"}
+    assert [directory.name for directory in checkpoint_directories(run)] == [f"step-{step:08d}" for step in (100, 110, 120)]
+
+
+def test_killed_and_started_again_it_ends_with_the_same_bits(run, corpus, tmp_path):
+    again = [*TRAIN, "--corpus", str(corpus), "--run", str(tmp_path / "run")]
+    child = process(*again)
+    while not (tmp_path / "run" / "checkpoints" / "step-00000030").exists():
+        assert child.poll() is None, child.stderr.read().decode()
+        time.sleep(0.005)
+    child.kill()
+    child.communicate()
+    reached = checkpoint_directories(tmp_path / "run")[-1].name
+    assert reached < f"step-{STEPS:08d}", "killed too late: the training was through"
+    cli.main(again)
+    both = [tmp_path / "run", run]
+    for name in ("model.safetensors", "training_state.safetensors"):
+        resumed, uninterrupted = (load_file(directory / "checkpoints" / f"step-{STEPS:08d}" / name) for directory in both)
+        assert resumed.keys() == uninterrupted.keys()
+        assert all(torch.equal(resumed[key], uninterrupted[key]) for key in resumed)
+    lines = [map(json.loads, (directory / "metrics.jsonl").read_text().splitlines()) for directory in both]
+    resumed, uninterrupted = ([(line["step"], line.get("loss")) for line in one] for one in lines)
+    assert resumed == uninterrupted
+
+
+def test_a_finished_run_is_left_as_it_is(run, corpus, command):
+    before = {path: path.stat().st_mtime_ns for path in run.glob("checkpoints/*/*")}
+    status, out, _ = command(*TRAIN, "--corpus", corpus, "--run", run)
+    assert status == 0 and str(run) in out
+    assert {path: path.stat().st_mtime_ns for path in run.glob("checkpoints/*/*")} == before
+
+
+def test_a_run_goes_on_only_as_it_began(run, corpus, complaint):
+    before = (run / "config.json").read_bytes()
+    message = complaint(*TRAIN, "--corpus", corpus, "--run", run, "--seed", "2")
+    assert "seed=1, not 2" in message and str(run / "config.json") in message
+    assert (run / "config.json").read_bytes() == before
+
+
+def unequal(directory):
+    (directory / "train.de").write_text("eins\n")
+    return f"{directory / 'train.en'} has 40 lines but {directory / 'train.de'} has 1"
+
+
+def missing_file(directory):
+    (directory / "validation.de").unlink()
+    return f"{directory / 'validation.de'} does not exist"
+
+
+def missing_directory(directory):
+    shutil.rmtree(directory)
+    return f"there is no corpus and no directory '{directory}'"
+
+
+def empty(directory):
+    (directory / "test.en").write_text("")
+    return f"{directory / 'test.en'} is empty"
+
+
+def not_utf_8(directory):
+    (directory / "train.de").write_bytes("fünf\n".encode("latin-1") * 40)
+    return f"{directory / 'train.de'}, line 1, is not UTF-8"
+
+
+@pytest.mark.parametrize("fault", [unequal, missing_file, missing_directory, empty, not_utf_8])
+def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
+    directory = write_corpus(tmp_path / "digits")
+    expected = fault(directory)
+    assert expected in complaint(*TRAIN, "--corpus", directory, "--run", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("options, expected", [
+    ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, base, big"),
+    ("--preset", "--preset"),
+    ("--corpus multi30k-en-ed", "did you mean multi30k-en-de?"),
+    ("--stpes 5", "Unrecognized options: --stpes"),
+    ("--n-layers many", "--n-layers"),
+    ("--steps 0", "steps must be at least 1, not 0"),
+    ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
+    ("--dropout 1", "dropout must be at least 0 and less than 1"),
+    ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
+    ("--batch-tokens 2", "does not fit into a batch of 2"),
+    ("--max-length 1", "max-length"),
+])
+def test_an_option_that_cannot_be(options, expected, corpus, tmp_path, complaint):
+    given = ["--corpus", corpus, "--run", tmp_path / "run"]
+    assert expected in complaint(*TRAIN, *given, *options.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_network_and_no_cached_file(tmp_path, monkeypatch, complaint):
+    with socket.socket() as probe:  # a port of this machine where nobody answers
+        probe.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{probe.getsockname()[1]}/"
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path / "cache"))
+    monkeypatch.setitem(corpora.CORPORA, "multi30k-en-de", partial(corpora.multi30k, "de", base_url=closed))
+    message = complaint("train", "--corpus", "multi30k-en-de", "--run", tmp_path / "run")
+    assert str(tmp_path / "cache" / "multi30k" / "train.en.gz") in message and "network" in message
+    assert not (tmp_path / "run").exists() and not list(tmp_path.rglob("*.gz"))
+
+
+def test_a_full_disk_and_an_interruption(tmp_path, monkeypatch, command, complaint):
+    def full(config, run):
+        raise OSError(28, "No space left on device", str(run / "metrics.jsonl"))
+
+    def interrupted(config, run):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "train", full)
+    assert complaint("train", "--run", tmp_path) == f"No space left on device: '{tmp_path / 'metrics.jsonl'}'"
+    monkeypatch.setattr(cli, "train", interrupted)
+    status, out, err = command("train", "--run", tmp_path)
+    assert status == 130 and out == "" and "the same command continues" in err
+
+
+# Translating
+
+
+@pytest.mark.parametrize("stdin, lines", [
+    (b"", []),
+    (b"\n", [""]),
+    (b"one two\n", ["one two"]),
+    (b"one two", ["one two"]),
+    (b"\none two\n\n   \nthree\n\n", ["", "one two", "", "   ", "three", ""]),
+    (b"one two\r\n\r\nthree\r\n", ["one two", "", "three"]),
+    ("one\u2028two\nthree\u0085four\vfive\fsix\n".encode(), ["one\u2028two", "three\u0085four\vfive\fsix"]),
+    ("fünf\n\ttwo\n\u3000\n".encode(), ["fünf", "\ttwo", "\u3000"]),
+])
+def test_one_line_out_for_each_line_in(stdin, lines, run, command):
+    status, out, err = command("translate", run, "--beam-size", "2", "--extra-length", "8", stdin=stdin)
+    assert (status, err) == (0, "")
+    found = out.split("\n")
+    assert found.pop() == "" and len(found) == len(lines)
+    assert found == Translator.from_pretrained(run).translate(lines, beam_size=2, extra_length=8)
+    assert all(bool(translation) <= bool(line.strip()) for translation, line in zip(found, lines))
+    assert any(found) == any(line.strip() for line in lines)
+
+
+def test_no_piece_of_the_vocabulary_holds_a_line_end(tmp_path, run):
+    tokenizer = Translator.from_pretrained(run).tokenizer
+    assert "\n" not in tokenizer.decode(tokenizer.encode("one\ntwo\r\nthree"))
+    assert not any("\n" in tokenizer.decode([token]) for token in range(tokenizer.vocab_size))
+
+
+def test_at_a_terminal_each_line_is_answered_at_once(run, command, monkeypatch):
+    asked = []
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+        def __next__(self):
+            asked.append(sys.stdout.getvalue().count("\n"))
+            return super().__next__()
+
+    monkeypatch.setattr(sys, "stdin", Terminal("one two\n\nthree\n"))
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    cli.main(["translate", str(run), "--extra-length", "8"])
+    assert asked == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("stdin, expected", [
+    ("one\nfünf\n".encode("latin-1"), "standard input, line 2"),
+    (b"one\n\n" + b"two " * 30, "sentence 3 has "),
+])
+def test_input_that_cannot_be_translated(stdin, expected, run, complaint):
+    assert expected in complaint("translate", run, stdin=stdin)
+
+
+def test_a_process_ends_with_status_2_and_one_line(run):
+    child = process("translate", run)
+    out, err = child.communicate(b"one\n\xff\n")
+    assert (child.returncode, out) == (2, b"")
+    assert err.startswith(b"annotated-transformer: standard input, line 2: this is not UTF-8") and err.count(b"\n") == 1
+
+
+def test_a_reader_that_leaves_is_no_mistake(run):
+    child = process("translate", run, "--beam-size", "1", "--extra-length", "4")
+    child.stdout.close()  # as `| head` does, once it has seen enough
+    child.stdin.write(b"one two\n" * 5)
+    child.stdin.close()
+    assert child.stderr.read() == b"" and child.wait() == 1
+    child.stderr.close()
+
+
+# A run or a model with a fault
+
+
+def no_such(run):
+    shutil.rmtree(run)
+    return f"{run}: there is no such directory"
+
+
+def no_checkpoint(run):
+    shutil.rmtree(run / "checkpoints")
+    return f"{run}: the run has no checkpoint yet"
+
+
+def no_configuration(run):
+    (run / "config.json").unlink()
+    return f"{run / 'config.json'}: there is no such file"
+
+
+def damaged_configuration(run):
+    (run / "config.json").write_text('{"training": {"model"')
+    return f"{run / 'config.json'}: this is not the configuration"
+
+
+def damaged_vocabulary(run):
+    (run / "tokenizer.model").write_bytes(b"")
+    return f"{run / 'tokenizer.model'}: this is no SentencePiece model"
+
+
+def other_vocabulary(run):
+    other = corpora.load(write_corpus(run / "other"))
+    tokenizer = Translator.from_pretrained(run).tokenizer
+    type(tokenizer).train((text for pair in other.train for text in pair), tokenizer.vocab_size - 5).save(run / "tokenizer.model")
+    return f"{run}: weights, configuration and vocabulary do not fit one another"
+
+
+def damaged_weights(run):
+    path = checkpoint_directories(run)[-1] / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-9])
+    return f"{path}: the file of weights is damaged"
+
+
+@pytest.mark.parametrize("fault", [
+    no_such, no_checkpoint, no_configuration, damaged_configuration, damaged_vocabulary, other_vocabulary, damaged_weights,
+])
+def test_a_run_with_a_fault(fault, run, tmp_path, complaint):
+    copy, out = shutil.copytree(run, tmp_path / "run"), tmp_path / "results" / "figures.json"
+    expected = fault(copy)
+    assert expected in complaint("translate", copy, stdin=b"one\n")
+    assert expected in complaint("score", copy, "--out", out)
+    assert not out.parent.exists()
+
+
+# Scoring
+
+
+def test_score_writes_all_that_a_result_needs(run, corpus, tmp_path, command):
+    out = tmp_path / "results" / "digits.json"
+    status, printed, err = command("score", run, "--beam-size", "2", "--out", out)
+    assert (status, err) == (0, "")
+    assert printed.startswith("digits test: 5 sentences, beam 2, alpha 0.6\n")
+    assert "sacreBLEU" in printed and "exactly right" in printed
+    record = json.loads(out.read_text(encoding="utf-8"))
+    assert record.keys() == {"command", "figures", "search", "config", "training", "versions", "hardware", "date"}
+    options = f"--split test --out {out} --beam-size 2 --alpha 0.6 --extra-length 50"
+    assert record["command"] == f"annotated-transformer score {run} {options}"
+    assert record["figures"]["sentences"] == 5 and 0 <= record["figures"]["sacre_bleu"]["score"] <= 100
+    assert record["search"] == {"beam_size": 2, "alpha": 0.6, "extra_length": 50, "average": None}
+    assert record["config"] == read_config(run).to_dict()
+    assert record["training"]["step"] == STEPS and record["training"]["validation_perplexity"] > 1
+    assert record["versions"].keys() >= {"annotated_transformer", "torch", "python"}
+    assert record["hardware"]["cores"] and record["date"]
+    sources = [source for source, _ in corpora.load(corpus).test]
+    translations = out.with_suffix(".txt").read_text(encoding="utf-8").split("\n")
+    assert translations == [*Translator.from_pretrained(run).translate(sources, beam_size=2), ""]
+    assert sorted(path.name for path in out.parent.iterdir()) == ["digits.json", "digits.txt"]
+    assert command(*shlex.split(record["command"])[1:])[:2] == (0, printed)  # the command in the record does it again
+
+
+def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / "metrics.jsonl").write_text("")
+    status, _, err = command("score", copy, "--beam-size", "1", "--extra-length", "4", "--out", tmp_path / "figures.json")
+    assert (status, err) == (0, "")
+    assert json.loads((tmp_path / "figures.json").read_text())["training"]["step"] == STEPS
+
+
+@pytest.mark.parametrize("options, expected", [
+    ("--split dev", "no split 'dev': choose one of train, validation, test"),
+    ("--corpus digist", "there is no corpus and no directory 'digist'"),
+    ("--beam-size 0", "--beam-size must be at least 1, not 0"),
+    ("--average 0", "--average must be at least 1, not 0"),
+    ("--out figures.txt", "figures.txt: give the name of a file that ends in .json"),
+])
+def test_a_score_that_cannot_be(options, expected, run, tmp_path, monkeypatch, complaint):
+    monkeypatch.chdir(tmp_path)
+    assert expected in complaint("score", run, "--out", "new/figures.json", *options.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_that_cannot_be_written_are_known_before_the_work(run, tmp_path, monkeypatch, complaint):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(Translator, "translate", lambda *_: pytest.fail("it translated first"))
+    assert str(tmp_path / "file") in complaint("score", run, "--out", tmp_path / "file" / "figures.json")
+
+
+# Averaging, corpora, help
+
+
+def test_the_mean_of_checkpoints_is_a_model_of_its_own(run, corpus, tmp_path, command, complaint):
+    model = tmp_path / "model"
+    status, out, _ = command("average", run, model, "--last", "2")
+    assert status == 0 and "the mean of the last 2 checkpoints" in out
+    first, second = (load_file(directory / "model.safetensors") for directory in checkpoint_directories(run)[-2:])
+    for name, weight in load_file(model / "model.safetensors").items():
+        torch.testing.assert_close(weight, (first[name] + second[name]) / 2)
+    by_model = command("translate", model, stdin=b"one two\nfour\n")
+    assert by_model == command("translate", run, "--average", "2", stdin=b"one two\nfour\n") and by_model[0] == 0
+    assert command("score", model, "--corpus", corpus, "--beam-size", "1")[0] == 0
+    assert "names no corpus" in complaint("score", model)
+    assert "is there already" in complaint("average", run, model)
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("options, expected", [
+    ("--last 4", "has 3 checkpoints"),
+    ("--last 0", "must be at least 1"),
+])
+def test_a_mean_that_cannot_be(options, expected, run, tmp_path, complaint):
+    assert expected in complaint("average", run, tmp_path / "model", *options.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_corpora_are_listed_and_shown(corpus, command, complaint):
+    status, out, _ = command("corpora")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()] == list(corpora.CORPORA)
+    assert all(len(line.split()) > 4 and "<" not in line for line in out.splitlines())
+    status, out, _ = command("corpora", corpus, "--examples", "1")
+    assert out == (
+        "train: 40 pairs\n  en: one zero\n  de: eins null\n"
+        "validation: 5 pairs\n  en: five zero\n  de: fünf null\n"
+        "test: 5 pairs\n  en: five five\n  de: fünf fünf\n"
+    )
+    assert "there is no corpus" in complaint("corpora", "nothing")
+
+
+@pytest.mark.parametrize("name, options", [
+    ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
+    ("translate", "PATH --beam-size --alpha --extra-length --average"),
+    ("score", "PATH --corpus --split --out --beam-size"),
+    ("average", "PATH --last"),
+    ("corpora", "--examples"),
+])
+def test_help_answers(name, options, command):
+    status, out, err = command(name, "--help")
+    assert (status, err) == (0, "") and f"usage: annotated-transformer {name}" in out
+    assert all(option in out for option in options.split())
+    assert name in command("--help")[1] and command() == command("--help")
+
+
+@pytest.mark.parametrize("arguments, expected", [
+    ("trian", "trian"),
+    ("translate", "PATH"),
+    ("translate run --beam-siez 3", "--beam-siez"),
+    ("score run --alpha high", "--alpha"),
+])
+def test_words_that_are_no_command(arguments, expected, complaint):
+    assert expected in complaint(*arguments.split())

@@ -1,0 +1,82 @@
+"""Keep notebooks, package and tests in step.
+
+python tools/build.py         clean the notebooks, export the package from them, write the tests from their cells
+python tools/build.py check   the same in a copy, then one sentence for each file that would change; nothing is written
+"""
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from export_tests import export_tests
+from nbdev.clean import nbdev_clean
+from nbdev.doclinks import nbdev_export
+from nbdev.process import NBProcessor
+
+ROOT = Path(__file__).resolve().parents[1]
+BY_HAND = ["annotated_transformer/__init__.py", "annotated_transformer/__main__.py"]
+SOURCES = ["settings.ini", "pyproject.toml", "nbs", "tools", *BY_HAND]
+PRODUCTS = ["nbs/*.ipynb", "annotated_transformer/*.py", "tests/test_*.py"]
+
+
+def build() -> None:
+    "Bring what is made from the notebooks up to date."
+    nbdev_clean.__wrapped__()  # the undecorated functions: nbdev's own read this script's command line as theirs
+    nbdev_export.__wrapped__()
+    export_tests()
+
+
+def differences() -> Iterator[str]:
+    "Build in a copy that holds the sources alone, and compare all that it makes with the working tree."
+    with TemporaryDirectory() as directory:
+        copy = Path(directory) / "copy"
+        (copy / "tests").mkdir(parents=True)
+        (copy / "annotated_transformer").mkdir()
+        for name in SOURCES:
+            (shutil.copytree if Path(name).is_dir() else shutil.copy)(name, copy / name)
+        if status := subprocess.run([sys.executable, "tools/build.py"], cwd=copy).returncode:
+            sys.exit(status)  # the build has already said why
+        made, found = ({str(path.relative_to(root)): path.read_bytes() for product in PRODUCTS for path in root.glob(product)}
+                       for root in (copy, Path()))
+    for path in sorted(made.keys() | found.keys()):
+        if path not in found:
+            yield f"{path} is missing: run `make build`."
+        elif path not in made:
+            yield f"{path} comes from no notebook: remove it, or write its notebook."
+        elif made[path] != found[path]:
+            yield f"{path} is {'not clean' if path.startswith('nbs') else 'out of step with its notebook'}: run `make build`."
+
+
+def shows_something(cell) -> bool:
+    "Whether running a cell must leave an output: it prints, or it ends in a bare value."
+    statements = cell.parsed_() or [ast.Pass()]
+    values = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
+    prints = any(isinstance(value, ast.Call) and ast.unparse(value.func) in ("print", "plt.show") for value in values)
+    bare = isinstance(statements[-1], ast.Expr) and not isinstance(statements[-1].value, ast.Call)
+    return prints or bare and not cell.source.rstrip().endswith(";")
+
+
+def unfinished(notebook: Path) -> Iterator[str]:
+    "Cells that end in an error, and cells that were never run: cleaning drops the execution counts, so outputs must tell."
+    for cell in NBProcessor(notebook).nb.cells:
+        outputs = cell.get("outputs", [])
+        if any(output["output_type"] == "error" for output in outputs):
+            yield f"{notebook}, cell {cell.id} shows an error: mend it and run the notebook."
+        elif not outputs and not {"slow", "eval:"} & cell.directives_.keys() and shows_something(cell):
+            yield f"{notebook}, cell {cell.id} was never run: run the notebook."
+
+
+def check() -> int:
+    "Print what is out of step; 1 when anything is."
+    complaints = [*differences(), *(line for path in sorted(Path("nbs").glob("*.ipynb")) for line in unfinished(path))]
+    print("\n".join(complaints) or "Notebooks, package and tests are in step.")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(check() if sys.argv[1:] == ["check"] else build())
