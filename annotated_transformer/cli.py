@@ -4,11 +4,12 @@
 __all__ = ['COMMANDS', 'parse', 'Train', 'ReadFirst', 'train_options', 'train_command', 'Search', 'read_standard_input',
            'translate', 'score_command', 'last_record', 'average', 'list_corpora', 'later', 'main']
 
-# %% ../nbs/90_command_line.ipynb #914d96ff
+# %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
 import dataclasses
 import functools
 import io
+import itertools
 import json
 import os
 import re
@@ -24,10 +25,18 @@ from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
 from . import InputError, corpora
-from .training import PRESETS, TrainingConfig, checkpoint_directories, environment, read_config, train, write_file
+from annotated_transformer.training import (
+    PRESETS,
+    TrainingConfig,
+    checkpoint_directories,
+    environment,
+    read_config,
+    train,
+    write_file,
+)
 from .translation import Translator, score
 
-# %% ../nbs/90_command_line.ipynb #3abff336
+# %% ../nbs/90_command_line.ipynb #f61fa392
 def parse(
     cli: Callable,  # tyro.cli, or one of its companions
     *what,
@@ -45,8 +54,10 @@ def parse(
     while complaint := complaint.__context__:
         if isinstance(complaint, InputError):  # a dataclass that refused its values: it has said what is wrong
             raise complaint
-    lines = [line.strip("│ ") for line in box.getvalue().splitlines()[1:-1]]
-    raise InputError(" ".join(";" if set(line) == {"─"} else line for line in lines).replace(" ;", ";"))
+    plain = re.sub(r"\x1b\[[\d;]*m", "", box.getvalue())  # without colours
+    lines = [line.strip("│╰╯ ") for line in plain.splitlines()[1:]]
+    parts = itertools.groupby(lines, key=lambda line: bool(line.strip("─-")))  # a rule or a blank line parts them
+    raise InputError("; ".join(" ".join(part) for has_text, part in parts if has_text))
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
 @dataclass(frozen=True)
@@ -111,7 +122,7 @@ class Search:
     def translate(self, translator: Translator, sentences: list[str]) -> list[str]:
         return translator.translate(sentences, self.beam_size, self.alpha, self.extra_length)
 
-# %% ../nbs/90_command_line.ipynb #33418396
+# %% ../nbs/90_command_line.ipynb #20c8c1d7
 def read_standard_input() -> list[str]:
     r"The lines of standard input, which end at \n or \r\n and nowhere else; InputError for one that is not UTF-8."
     data = sys.stdin.buffer.read()
@@ -120,7 +131,7 @@ def read_standard_input() -> list[str]:
         try:
             line.decode()
         except UnicodeDecodeError:
-            raise InputError(f"standard input, line {number}: this is not UTF-8; convert it first (for example with iconv)") from None
+            raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
     return [line.decode().removesuffix("\r") for line in lines]
 
 
@@ -141,7 +152,7 @@ def translate(
         for line in search.translate(translator, read_standard_input()):
             print(line)
 
-# %% ../nbs/90_command_line.ipynb #e4a515ec
+# %% ../nbs/90_command_line.ipynb #f2d4f6d3
 def score_command(
     model: Positional[Path],
     corpus: str | None = None,
@@ -172,16 +183,18 @@ def score_command(
     print(f"{data.name} {split}: {len(pairs):,} sentences, beam {search.beam_size}, alpha {search.alpha}\n{scores}")
     if out is not None:
         options = {"corpus": corpus, "split": split, "out": out, **dataclasses.asdict(search)}
-        words = [word for name, value in options.items() if value is not None for word in (f"--{name.replace('_', '-')}", str(value))]
+        given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         record = {
-            "command": shlex.join(["annotated-transformer", "score", str(model), *words]),
+            "command": shlex.join(["annotated-transformer", "score", str(model), *itertools.chain(*given.items())]),
             "figures": {"sentences": len(pairs), **scores.to_dict()},
             "search": dataclasses.asdict(search),
             **({"config": read_config(model).to_dict(), "training": last_record(model)} if is_run else {}),
             **environment(),
         }
-        write_file(out.with_suffix(".txt"), lambda path: path.write_text("".join(f"{line}\n" for line in hypotheses), encoding="utf-8"))
-        write_file(out, lambda path: path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"))
+        text = "".join(f"{line}\n" for line in hypotheses)
+        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
+        facts = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
+        write_file(out, lambda path: path.write_text(facts, encoding="utf-8"))
 
 
 def last_record(run: Path) -> dict:

@@ -67,7 +67,7 @@ class TrainingConfig:
     def from_dict(cls, values: dict) -> "TrainingConfig":
         return cls(**{**values, "model": TransformerConfig(**values["model"])})
 
-# %% ../nbs/52_training.ipynb #0737a806
+# %% ../nbs/52_training.ipynb #437bc71c
 PRESETS = {
     # Learns the embedded corpus in a few minutes on two CPU cores.
     "demo": TrainingConfig(
@@ -77,7 +77,7 @@ PRESETS = {
     # The published recipe for Multi30k (Wu et al. 2021), near enough.
     "tiny": TrainingConfig(
         TransformerConfig.tiny(10_000), corpus="multi30k-en-de",
-        batch_tokens=4_096, steps=4_500, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
+        batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
         validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
     ),
     # The paper's two models (Table 3), with the paper's batch, schedule and checkpoints.
@@ -216,7 +216,7 @@ def load_into(
             raise InputError(f"{path}: the weights do not fit the configuration (first at {name!r}); take those of the same run")
     model.load_state_dict(weights)
 
-# %% ../nbs/52_training.ipynb #35ae3bde
+# %% ../nbs/52_training.ipynb #4534f05a
 def prepare(
     config: TrainingConfig,
     run: Path,
@@ -232,7 +232,8 @@ def prepare(
         tokenizer = Tokenizer.load(model_file)
         for name in ("train", "validation"):
             if not len(TokenizedPairs.write(data, name, corpus.split(name), tokenizer, config.model.max_length)):
-                raise InputError(f"{config.corpus}: every {name} pair is longer than {config.model.max_length} tokens; raise --max-length")
+                limit = config.model.max_length
+                raise InputError(f"{config.corpus}: every {name} pair is longer than {limit} tokens; raise --max-length")
     return Tokenizer.load(model_file), TokenizedPairs.open(data, "train"), TokenizedPairs.open(data, "validation")
 
 # %% ../nbs/52_training.ipynb #41f75ecd

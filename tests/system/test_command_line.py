@@ -276,7 +276,7 @@ def test_a_process_ends_with_status_2_and_one_line(run):
     child = process("translate", run)
     out, err = child.communicate(b"one\n\xff\n")
     assert (child.returncode, out) == (2, b"")
-    assert err.startswith(b"annotated-transformer: standard input, line 2: this is not UTF-8") and err.count(b"\n") == 1
+    assert err.startswith(b"annotated-transformer: standard input, line 2, is not UTF-8") and err.count(b"\n") == 1
 
 
 def test_a_reader_that_leaves_is_no_mistake(run):
@@ -447,11 +447,21 @@ def test_help_answers(name, options, command):
     assert name in command("--help")[1] and command() == command("--help")
 
 
+@pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
-    ("trian", "trian"),
-    ("translate", "PATH"),
-    ("translate run --beam-siez 3", "--beam-siez"),
-    ("score run --alpha high", "--alpha"),
+    ("trian", "Unrecognized options: trian; Available subcommands: train, translate, score"),
+    ("translate", "Missing from annotated-transformer translate: PATH Directory of a run"),
+    ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
+    ("score run --alpha high", "Error parsing --alpha: could not convert string to float: 'high'"),
 ])
-def test_words_that_are_no_command(arguments, expected, complaint):
-    assert expected in complaint(*arguments.split())
+def test_words_that_are_no_command(terminal, encoding, arguments, expected, complaint, monkeypatch):
+    class Output(io.StringIO):  # colours and boxes depend on where standard output goes
+        def isatty(self):
+            return terminal
+
+    Output.encoding = encoding
+    monkeypatch.setattr(sys, "stdout", Output())
+    monkeypatch.setenv("TERM", "xterm")
+    message = complaint(*arguments.split())
+    assert message.startswith(expected) and "--help" in message
+    assert not set("\x1b─│╭╰") & set(message) and "---" not in message and "  " not in message

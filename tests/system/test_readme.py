@@ -7,8 +7,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_every_row_of_the_results_table_is_what_was_measured():
-    rows = re.findall(r"^\| ([a-z0-9-]+) \| \[([a-z0-9]+)\]\((results/[\w.-]+)\) \| ([\d.]+) \| ([\d.]+) \| ([\d.]*) \| ([\d.]+)% \|$",
-                      (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    row = r"^\| ([a-z0-9-]+) \| \[([a-z0-9]+)\]\((results/[\w.-]+)\) \| ([\d.]+) \| ([\d.]+) \| ([\d.]*) \| ([\d.]+)% \|$"
+    rows = re.findall(row, (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert len(rows) == 4
     for corpus, split, path, sacre, lowercased, _, exact in rows:
         record = json.loads((ROOT / path).read_text(encoding="utf-8"))
