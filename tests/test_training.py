@@ -7,13 +7,14 @@ import tempfile
 from pathlib import Path
 
 import torch
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import PAD, InputError
 from annotated_transformer.averaging import load_weights
 from annotated_transformer.batching import collate
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.training import TrainingConfig, checkpoint_directories, evaluate, prepare, train, train_step
+from annotated_transformer.training import TrainingConfig, checkpoint_directories, evaluate, new_model, prepare, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -63,7 +64,7 @@ def test_validation_predicts_each_token_from_earlier_ones_only():
     for source, target in pairs:
         for t in range(len(target)):
             logits = model(torch.tensor([source]), torch.tensor([[PAD, *target[:t]]]))[0, -1]
-            total -= float(logits.log_softmax(-1)[target[t]])
+            total -= logits.log_softmax(-1)[target[t]].item()
             tokens += 1
     assert abs(math.log(measured.perplexity) - total / tokens) < 1e-5
 
@@ -80,20 +81,31 @@ def test_vocabulary_never_sees_validation_or_test():
         assert 2 in validation_pairs[0][0] and 2 not in train_pairs[0][0]  # 2 is UNK
 
 
+def test_init_gain_scales_dense_weights_and_nothing_else():
+    config = TrainingConfig(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7))
+    plain, half = (dict(new_model(dataclasses.replace(config, init_gain=gain), 23).named_parameters()) for gain in (1.0, 0.5))
+    for name in plain:
+        dense = plain[name].dim() == 2 and name != "embedding.weight"
+        torch.testing.assert_close(half[name], plain[name] * (0.5 if dense else 1.0))
+
+
 def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit():
     with tempfile.TemporaryDirectory() as directory:
         for split, n in (("train", 40), ("validation", 6)):
             Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
             Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        model_config = TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20)
-        config = TrainingConfig(model_config, corpus=directory, batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1)
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
         whole = train(config, Path(directory, "whole")).state_dict()
         parts = Path(directory, "parts")
         train(dataclasses.replace(config, steps=6), parts)         # stops in the middle of an epoch
         shutil.rmtree(checkpoint_directories(parts)[-1])           # as if killed after the checkpoint of step 4
         resumed = train(config, parts).state_dict()
         assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-        steps = [json.loads(line)["step"] for line in Path(parts, "metrics.jsonl").read_text().splitlines() if "learning_rate" in line]
+        lines = Path(parts, "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines if "learning_rate" in line]
         assert steps == list(range(1, 15)), "each update logged once, work done twice included"
         assert [path.name for path in checkpoint_directories(parts)] == ["step-00000012", "step-00000014"]
 
@@ -103,8 +115,10 @@ def test_same_seed_same_weights_other_seed_others():
         for split, n in (("train", 40), ("validation", 6)):
             Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
             Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        model_config = TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20)
-        config = TrainingConfig(model_config, corpus=directory, batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1)
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
         one, same = (train(config, Path(directory, name)).state_dict() for name in ("one", "same"))
         other = train(dataclasses.replace(config, seed=2), Path(directory, "other")).state_dict()
         assert all(torch.equal(one[name], same[name]) for name in one)
@@ -117,8 +131,10 @@ def test_first_update_is_made_once_at_the_rate_of_step_one():
         for split, n in (("train", 40), ("validation", 6)):
             Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
             Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        model_config = TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20)
-        config = TrainingConfig(model_config, corpus=directory, batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1)
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
         train(config, Path(directory, "run"))
         lines = [json.loads(line) for line in Path(directory, "run", "metrics.jsonl").read_text().splitlines()]
         rates = [line["learning_rate"] for line in lines if "learning_rate" in line]
@@ -127,13 +143,34 @@ def test_first_update_is_made_once_at_the_rate_of_step_one():
         assert {float(value) for name, value in saved.items() if name.endswith(".step")} == {14.0}, "Adam counted each update once"
 
 
+def test_tensorboard_shows_what_metrics_jsonl_says():
+    with tempfile.TemporaryDirectory() as directory:
+        for split, n in (("train", 40), ("validation", 6)):
+            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
+            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
+        train(config, Path(directory, "run"))
+        board = EventAccumulator(str(Path(directory, "run", "tensorboard"))).Reload()
+        lines = [json.loads(line) for line in Path(directory, "run", "metrics.jsonl").read_text().splitlines()]
+        for name in ("loss", "validation_perplexity"):
+            written = [(line["step"], line[name]) for line in lines if name in line]
+            shown = [(event.step, event.value) for event in board.Scalars(name)]
+            assert [step for step, _ in written] == [step for step, _ in shown] and len(written) > 1
+            torch.testing.assert_close(torch.tensor([v for _, v in shown]), torch.tensor([v for _, v in written]), rtol=1e-6, atol=0)
+
+
 def test_half_written_checkpoint_is_ignored():
     with tempfile.TemporaryDirectory() as directory:
         for split, n in (("train", 40), ("validation", 6)):
             Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
             Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        model_config = TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20)
-        config = TrainingConfig(model_config, corpus=directory, batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1)
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
         run = Path(directory, "run")
         whole = train(config, run).state_dict()
         unfinished = run / "checkpoints" / "step-00000099.tmp"
@@ -148,8 +185,10 @@ def test_run_with_another_configuration_is_refused():
         for split, n in (("train", 40), ("validation", 6)):
             Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
             Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        model_config = TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20)
-        config = TrainingConfig(model_config, corpus=directory, batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1)
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
         run = Path(directory, "run")
         train(config, run)
         before = Path(run, "config.json").read_text()

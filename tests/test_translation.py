@@ -110,7 +110,7 @@ def test_damaged_and_missing_files_are_named():
     else:
         raise AssertionError("not refused")
     for name in ("model.safetensors", "config.json", "tokenizer.model"):
-        for damage in (lambda path: path.unlink(), lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])):
+        for damage in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])):
             with tempfile.TemporaryDirectory() as directory:
                 translator.save_pretrained(directory)
                 damage(Path(directory, name))
@@ -128,8 +128,8 @@ def test_run_is_translated_with_the_mean_of_its_last_checkpoints():
             for language in ("en", "de"):
                 Path(directory, f"{split}.{language}").write_text("bad cab\na b c d e f\nfade\n" * 3)
         config = TrainingConfig(
-            TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, max_length=20), corpus=directory, batch_tokens=60, steps=4, warmup_steps=2,
-            checkpoint_every=1, keep=3,
+            TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=4, warmup_steps=2, checkpoint_every=1, keep=3,
         )
         run = Path(directory, "run")
         last = train(config, run).state_dict()
@@ -144,6 +144,7 @@ def test_run_is_translated_with_the_mean_of_its_last_checkpoints():
 
 
 def test_exactly_right_counts_whole_sentences():
-    scores = score(["ein Hund läuft über die Wiese", "zwei Katzen schlafen auf dem Sofa"], ["ein Hund läuft über die Wiese", "zwei Katzen schlafen auf dem sofa"])
+    references = ["ein Hund läuft über die Wiese", "zwei Katzen schlafen auf dem Sofa"]
+    scores = score(["ein Hund läuft über die Wiese", "zwei Katzen schlafen auf dem sofa"], references)
     assert scores.exact == 0.5
-    assert scores.sacre_bleu.score < scores.multi30k_bleu.score == 100, "capitals count in one and not in the other"
+    assert scores.sacre_bleu.score < 99 and abs(scores.multi30k_bleu.score - 100) < 1e-9, "capitals count in one and not in the other"
