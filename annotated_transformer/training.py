@@ -32,7 +32,7 @@ from .regularization import fused_label_smoothed_cross_entropy
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
 
-# %% ../nbs/52_training.ipynb #646092a2
+# %% ../nbs/52_training.ipynb #680d3a8f
 @dataclass(frozen=True)
 class TrainingConfig:
     "All that decides what a run computes, and how often it reports and saves."
@@ -54,9 +54,16 @@ class TrainingConfig:
     log_every: int = 10             # steps between two lines of metrics.jsonl
 
     def __post_init__(self):
-        for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "keep", "log_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}")
+        for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be more than 0, not {value}")
+        if self.seed < 0:
+            raise InputError(f"seed must be at least 0, not {self.seed}")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
 
@@ -189,7 +196,7 @@ def save_checkpoint(
         shutil.rmtree(old)
     return final
 
-# %% ../nbs/52_training.ipynb #2a7443a3
+# %% ../nbs/52_training.ipynb #1c96c825
 def load_checkpoint(
     directory: Path,
     model: Transformer,
@@ -202,7 +209,10 @@ def load_checkpoint(
         optimizer.state[parameter] = {
             key.removeprefix(f"{name}."): value for key, value in means.items() if key.rpartition(".")[0] == name
         }
-    return json.loads((directory / "state.json").read_text())
+    try:
+        return json.loads((directory / "state.json").read_text())
+    except ValueError:
+        raise InputError(f"{directory / 'state.json'}: the file is damaged; remove {directory} to use an earlier one") from None
 
 
 def load_into(

@@ -17,7 +17,7 @@ from .decoding import beam_search
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
 
-# %% ../nbs/61d_translation.ipynb #5ba77ead
+# %% ../nbs/61d_translation.ipynb #8a542c6f
 class Translator:
     "Text in, text out: a model with its tokenizer."
 
@@ -46,7 +46,7 @@ class Translator:
             model = Transformer(TransformerConfig(**sizes))
         except FileNotFoundError:
             raise InputError(f"{settings}: there is no such file; is {path} the directory of a run or of a model?") from None
-        except (json.JSONDecodeError, AttributeError, TypeError, KeyError):
+        except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError, KeyError):
             raise InputError(f"{settings}: this is not the configuration of a model, or it is damaged") from None
         if run:
             found = sorted((path / "checkpoints").glob("step-????????/model.safetensors"))

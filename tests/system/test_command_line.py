@@ -134,6 +134,18 @@ def test_a_finished_run_is_left_as_it_is(run, corpus, command):
     assert {path: path.stat().st_mtime_ns for path in run.glob("checkpoints/*/*")} == before
 
 
+def test_a_damaged_checkpoint_is_named_and_left_to_its_owner(run, corpus, tmp_path, complaint):
+    copy = shutil.copytree(run, tmp_path / "run")
+    latest = checkpoint_directories(copy)[-1]
+    before = (latest / "training_state.safetensors").read_bytes()
+    (latest / "training_state.safetensors").write_bytes(before[:-9])
+    assert str(latest / "training_state.safetensors") in complaint(*TRAIN, "--corpus", corpus, "--run", copy)
+    (latest / "training_state.safetensors").write_bytes(before)
+    (latest / "state.json").write_text('{"step":')
+    assert f"{latest / 'state.json'}: the file is damaged" in complaint(*TRAIN, "--corpus", corpus, "--run", copy)
+    assert (latest / "state.json").read_text() == '{"step":'
+
+
 def test_a_run_goes_on_only_as_it_began(run, corpus, complaint):
     before = (run / "config.json").read_bytes()
     message = complaint(*TRAIN, "--corpus", corpus, "--run", run, "--seed", "2")
@@ -181,6 +193,10 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--stpes 5", "Unrecognized options: --stpes"),
     ("--n-layers many", "--n-layers"),
     ("--steps 0", "steps must be at least 1, not 0"),
+    ("--checkpoint-every 0", "checkpoint_every must be at least 1, not 0"),
+    ("--seed -1", "seed must be at least 0, not -1"),
+    ("--rate-factor nan", "rate_factor must be more than 0, not nan"),
+    ("--clip-norm 0", "clip_norm must be more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
@@ -307,7 +323,7 @@ def no_configuration(run):
 
 
 def damaged_configuration(run):
-    (run / "config.json").write_text('{"training": {"model"')
+    (run / "config.json").write_bytes(b'{"training": {"model"\xff')
     return f"{run / 'config.json'}: this is not the configuration"
 
 
