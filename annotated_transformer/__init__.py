@@ -13,13 +13,13 @@ class InputError(ValueError):
     "A mistake in what the user gave: one sentence that names it and says what to do. The command line exits with status 2."
 
 
-def progress_bar(**options):
-    "tqdm's bar, on a terminal or in a notebook; silent when the output is a file or a pipe."
+def progress_bar(shown: bool = True, **options):
+    "tqdm's bar, on a terminal or in a notebook; silent when the output is a file or a pipe, or when it is not to be shown."
     import sys
 
     from tqdm import tqdm
 
-    seen = sys.stderr.isatty() or "ipykernel" in sys.modules
+    seen = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
     return tqdm(**options) if seen else tqdm(**options, disable=True)
 
 

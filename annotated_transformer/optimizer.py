@@ -31,9 +31,10 @@ def adam_step(
 # %% ../nbs/53_optimizer.ipynb #1c778dab
 def adam(
     parameters: Iterable[nn.Parameter],
+    fused: bool = True,   # all of them in one kernel
 ) -> torch.optim.Adam:
-    "PyTorch's Adam with the constants of §5.3, all parameters in one fused kernel. The loop sets its rate before each step."
-    return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    "PyTorch's Adam with the constants of §5.3. The loop sets its rate before each step."
+    return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=fused)
 
 # %% ../nbs/53_optimizer.ipynb #780dd205
 def learning_rate(

@@ -53,24 +53,36 @@ class _ProjectAndLose(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, hidden: Tensor, weight: Tensor, target: Tensor, smoothing: float, chunk_elements: int) -> Tensor:
-        V = weight.size(0)
+        V, device = weight.size(0), hidden.device.type
         off = smoothing / (V - 1)  # probability of each wrong token
-        grad_hidden, grad_weight = torch.empty_like(hidden), torch.zeros_like(weight)
+        # Under autocast the matrix products take numbers of 16 bits, as in every other layer; the softmax and all sums keep 32.
+        short = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        h, w = hidden.to(short), weight.to(short)
+        learning = any(ctx.needs_input_grad)
+        grad_hidden, grad_weight = (torch.empty_like(hidden), torch.zeros_like(weight)) if learning else (None, None)
         total = hidden.new_zeros(())
         chunk = max(1, chunk_elements // V)
-        for start in range(0, len(target), chunk):
-            rows = slice(start, start + chunk)
-            logits = hidden[rows] @ weight.T                                    # (chunk, V)
-            right = target[rows, None]
-            log_normalizer = logits.logsumexp(-1, keepdim=True)
-            # -Σ q log p with log p = logit - log_normalizer and q = off everywhere, off + (1 - ε - off) at the right token
-            total += log_normalizer.sum() - off * logits.sum() - (1 - smoothing - off) * logits.gather(1, right).sum()
-            gradient = logits.sub_(log_normalizer).exp_().sub_(off)             # softmax - q, in the memory of the logits
-            gradient.scatter_add_(1, right, gradient.new_full(right.shape, smoothing + off - 1))
-            torch.mm(gradient, weight, out=grad_hidden[rows])
-            grad_weight.addmm_(gradient.T, hidden[rows])
-        grad_weight[PAD] = 0  # the row of PAD stays the zero vector
-        ctx.save_for_backward(grad_hidden, grad_weight)
+        with torch.autocast(device, enabled=False):
+            for start in range(0, len(target), chunk):
+                rows = slice(start, start + chunk)
+                logits = (h[rows] @ w.T).to(hidden.dtype)                           # (chunk, V)
+                right = target[rows, None]
+                log_normalizer = logits.logsumexp(-1, keepdim=True)
+                # -Σ q log p with log p = logit - log_normalizer and q = off everywhere, off + (1 - ε - off) at the right token
+                total += log_normalizer.sum() - off * logits.sum() - (1 - smoothing - off) * logits.gather(1, right).sum()
+                if not learning:
+                    continue
+                gradient = logits.sub_(log_normalizer).exp_().sub_(off)             # softmax - q, in the memory of the logits
+                gradient.scatter_add_(1, right, gradient.new_full(right.shape, smoothing + off - 1))
+                gradient = gradient.to(short)
+                grad_hidden[rows] = gradient @ w
+                if short == weight.dtype:
+                    grad_weight.addmm_(gradient.T, h[rows])
+                else:  # a product of short numbers cannot be added to long ones in one go
+                    grad_weight += gradient.T @ h[rows]
+        if learning:
+            grad_weight[PAD] = 0  # the row of PAD stays the zero vector
+            ctx.save_for_backward(grad_hidden, grad_weight)
         return total
 
     @staticmethod
@@ -81,13 +93,15 @@ class _ProjectAndLose(torch.autograd.Function):
 
 
 def fused_label_smoothed_cross_entropy(
-    hidden: Tensor,                # (..., d_model), the decoder's output
-    weight: Tensor,                # (V, d_model), the shared embedding matrix; its row of PAD is zero
-    target: Tensor,                # (...) ids; PAD is not counted
-    smoothing: float,              # ε_ls
-    chunk_elements: int = 2**21,   # logits held at a time: 8 MiB in float32
-) -> Tensor:                       # mean loss per real token, in nats
+    hidden: Tensor,                      # (..., d_model), the decoder's output
+    weight: Tensor,                      # (V, d_model), the shared embedding matrix; its row of PAD is zero
+    target: Tensor,                      # (...) ids; PAD is not counted
+    smoothing: float,                    # ε_ls
+    tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
+    chunk_elements: int | None = None,   # logits held at a time: by default 8 MiB of float32 on a CPU, 512 MiB elsewhere
+) -> Tensor:                             # mean loss per real token, in nats
     "The same loss straight from the decoder's output: the (B·T, V) logits never exist at once, nor do rows of padding."
     real = target != PAD
     hidden, target = hidden[real], target[real]
-    return _ProjectAndLose.apply(hidden, weight, target, smoothing, chunk_elements) / len(target)
+    chunk_elements = chunk_elements or (2**21 if hidden.device.type == "cpu" else 2**27)  # a GPU wants large products
+    return _ProjectAndLose.apply(hidden, weight, target, smoothing, chunk_elements) / (tokens or len(target))

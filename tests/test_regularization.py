@@ -161,6 +161,38 @@ def test_neither_the_size_of_the_chunks_nor_padding_changes_the_loss():
         torch.testing.assert_close(gradient, expected_gradient)
 
 
+def test_the_parts_of_a_batch_add_up_to_the_batch_also_when_one_is_empty():
+    torch.manual_seed(0)
+    weight = SharedEmbedding(11, 6).weight
+    hidden, target = torch.randn(3, 4, 6, requires_grad=True), torch.tensor([[3, 10, 1, PAD], [7, 1, PAD, PAD], [2, 5, 9, 1]])
+    whole = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1)
+    expected = torch.autograd.grad(whole, (hidden, weight))
+    rows = [slice(0, 1), slice(1, 3), slice(0, 0)]
+    parts = [fused_label_smoothed_cross_entropy(hidden[part], weight, target[part], 0.1, tokens=9) for part in rows]
+    assert parts[2] == 0
+    torch.testing.assert_close(sum(parts), whole)
+    for found, gradient in zip(torch.autograd.grad(sum(parts), (hidden, weight)), expected):
+        torch.testing.assert_close(found, gradient)
+
+
+def test_under_autocast_products_are_short_and_sums_are_long():
+    torch.manual_seed(0)
+    hidden, target = torch.randn(40, 32, requires_grad=True), torch.randint(1, 300, (40,))
+    weight = SharedEmbedding(300, 32).weight
+    exact = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk_elements=2_100)
+    expected = torch.autograd.grad(exact, (hidden, weight))
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk_elements=2_100)
+    assert loss.dtype == torch.float32 and loss != exact
+    torch.testing.assert_close(loss, exact, rtol=1e-3, atol=0)
+    for found, gradient in zip(torch.autograd.grad(loss, (hidden, weight)), expected):
+        assert found.dtype == torch.float32 and not torch.equal(found, gradient)
+        assert (found - gradient).norm() < 0.01 * gradient.norm()
+    assert (found[PAD] == 0).all()
+    with torch.no_grad():  # a measure on the validation split asks for no gradient: the same loss
+        torch.testing.assert_close(fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1), exact)
+
+
 def test_going_backward_twice_adds_the_gradient_twice():
     torch.manual_seed(0)
     hidden, weight = torch.randn(4, 6, requires_grad=True), SharedEmbedding(11, 6).weight

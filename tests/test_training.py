@@ -10,11 +10,11 @@ import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import PAD, InputError
-from annotated_transformer.averaging import load_weights
 from annotated_transformer.batching import collate
+from annotated_transformer.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.training import TrainingConfig, checkpoint_directories, evaluate, new_model, prepare, train, train_step
+from annotated_transformer.training import TrainingConfig, WithLoss, evaluate, new_model, prepare, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -25,7 +25,7 @@ def test_update_is_adam_on_the_gradient_of_the_readable_loss():
     before = [p.detach().clone() for p in model.parameters()]
     loss = label_smoothed_cross_entropy(model(batch.source, batch.target_input), batch.target, 0.1)
     gradients = torch.autograd.grad(loss, list(model.parameters()))
-    reported = train_step(model, adam(model.parameters()), batch, rate=0.003, smoothing=0.1)
+    reported = train_step(WithLoss(model, 0.1), adam(model.parameters()), [(0, batch)], tokens=8, rate=0.003)
     torch.testing.assert_close(reported, loss.detach())
     for old, gradient, new in zip(before, gradients, model.parameters()):
         expected = adam_step(old, gradient, torch.zeros_like(old), torch.zeros_like(old), step=1, rate=0.003)
@@ -39,10 +39,44 @@ def test_clipping_bounds_the_gradient_and_is_off_by_default():
     for clip_norm in (None, 0.01):
         torch.manual_seed(0)
         model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3))
-        train_step(model, adam(model.parameters()), batch, rate=0.003, smoothing=0.1, clip_norm=clip_norm)
+        train_step(WithLoss(model, 0.1), adam(model.parameters()), [(0, batch)], tokens=8, rate=0.003, clip_norm=clip_norm)
         norms[clip_norm] = float(torch.stack([p.grad.norm() for p in model.parameters()]).norm())
     assert norms[None] > 0.1 and abs(norms[0.01] - 0.01) < 1e-4
     assert TrainingConfig(TransformerConfig.tiny(100)).clip_norm is None
+
+
+def test_parts_make_the_update_of_the_whole_batch():
+    torch.manual_seed(0)
+    pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
+    config = TransformerConfig(23, n_layers=2, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.0)
+    start = Transformer(config).double().state_dict()
+    gradients, shares_of_loss = [], []
+    for cut in ([[0, 1, 2]], [[0], [1, 2]], [[2], [0], [1]]):
+        model = Transformer(config).double()
+        model.load_state_dict(start)
+        parts = [(0, collate(pairs, rows)) for rows in cut]
+        shares_of_loss.append(float(train_step(WithLoss(model, 0.1), adam(model.parameters()), parts, tokens=10, rate=0.003)))
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    for gradient, loss in zip(gradients[1:], shares_of_loss[1:]):
+        torch.testing.assert_close(gradient, gradients[0])
+        assert abs(loss - shares_of_loss[0]) < 1e-12
+
+
+def test_sixteen_bits_train_as_thirty_two_do_but_for_rounding():
+    torch.manual_seed(0)
+    batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
+    config = TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, dropout=0.0)
+    start = Transformer(config).state_dict()
+    losses, gradients = [], []
+    for precision in ("float32", "bfloat16"):
+        model = Transformer(config)
+        model.load_state_dict(start)
+        learner, optimizer = WithLoss(model, 0.1, precision), adam(model.parameters())
+        losses.append([float(train_step(learner, optimizer, [(0, batch)], tokens=8, rate=0.003)) for _ in range(20)])
+        assert all(p.dtype == p.grad.dtype == torch.float32 for p in model.parameters()), "weights stay long"
+    assert losses[0] != losses[1]
+    torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=0.02, atol=0)
+    assert losses[1][-1] < 0.8 * losses[1][0]
 
 
 def test_perplexity_of_an_even_guess_is_the_size_of_the_vocabulary():
