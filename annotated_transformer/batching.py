@@ -68,7 +68,7 @@ class TokenizedPairs:
         name: str,                            # "train", "validation", ...
         pairs: Iterable[tuple[str, str]],
         tokenizer: Tokenizer,
-        max_length: int | None = None, total=None,        # a pair with more tokens on either side is left out whole: no row loses its EOS
+        max_length: int | None = None,        # a pair with more tokens on either side is left out whole: no row loses its EOS
         chunk: int = 50_000,                  # pairs in memory at a time
     ) -> "TokenizedPairs":
         "Tokenise `pairs` into `directory`; the description comes last, so a broken-off attempt is never taken for a whole one."
@@ -126,8 +126,6 @@ class TokenizedPairs:
         "Token ids of source and target of pair `i`."
         return tuple(tokens[offsets[i] : offsets[i + 1]] for tokens, offsets in self.arrays.values())
 
-    def lengths_of(self, rows): return self.lengths[rows]
-
     @property
     def lengths(self) -> np.ndarray:
         "(len(self), 2): tokens of each source and target."
@@ -173,14 +171,3 @@ def padding_share(
     "Share of the positions of all batches, both sides, that hold padding."
     positions = sum(len(rows) * int(lengths[rows].max(axis=0).sum()) for rows in cut)
     return 1 - int(lengths.sum()) / positions
-
-
-def epoch_batches(pairs, max_tokens, seed, epoch, skip=0, block=2**19):
-    yield from batches(pairs.lengths, max_tokens, seed, epoch)[skip:]
-
-
-def shares(rows, lengths, n):
-    total = lengths.sum(1).cumsum()
-    ends = [int(np.searchsorted(total, total[-1] * (k + 1) / n - 1e-9)) + 1 for k in range(n)]
-    ends[-1] = len(rows)
-    return [rows[a:b] for a, b in zip([0, *ends], ends)]

@@ -238,7 +238,8 @@ def only_one(
         with FileLock(Path(run, "lock"), timeout=0):
             yield
     except Timeout:
-        raise InputError(f"{run}: another process trains this run just now; wait for it or stop it, or take another --run") from None
+        what = "another process trains this run just now; wait for it or stop it, or take another --run"
+        raise InputError(f"{run}: {what}") from None
 
 
 def require_room(

@@ -24,7 +24,7 @@ class Execution:
     "How the work is done. What is None is chosen by the device."
 
     device: str | None = None          # "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
-    device_tokens: int | None = None   # positions a device takes at a time, on the longer side; larger shares are accumulated
+    device_tokens: int | None = None   # positions a device takes at a time, on the longer side; what is more is accumulated
     precision: str | None = None       # of matrix products, "bfloat16" or "float32"; by default bfloat16 on a GPU that has it
     fused_adam: bool | None = None     # all weights in one kernel; by default wherever PyTorch has one
     compile: bool | None = None        # torch.compile for encoder and decoder; off by default: not yet measured on a GPU
@@ -133,7 +133,8 @@ def join(
     device: str | None = None,  # as in `Execution`
 ) -> Iterator[Group]:
     "The group that torchrun started this process in, or a group of one."
-    rank, size, local = (int(os.environ.get(name, default)) for name, default in [("RANK", 0), ("WORLD_SIZE", 1), ("LOCAL_RANK", 0)])
+    alone = {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0}  # what torchrun would say to a single process
+    rank, size, local = (int(os.environ.get(name, value)) for name, value in alone.items())
     try:
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         if chosen.type == "cuda" and chosen.index is None:

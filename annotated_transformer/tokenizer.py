@@ -152,7 +152,3 @@ def _advice(message: str) -> str:
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return "it holds no words"
     return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
-
-
-def sample(pairs, n_pairs, most=500_000):
-    for p in pairs: yield from p

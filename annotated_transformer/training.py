@@ -3,11 +3,12 @@
 # %% auto #0
 __all__ = ['PRESETS', 'MAY_CHANGE', 'STOPPED', 'TrainingConfig', 'batch_loss', 'WithLoss', 'train_step', 'Evaluation', 'evaluate',
            'prepare', 'open_prepared', 'environment', 'open_run', 'read_config', 'batches_from', 'own_parts',
-           'new_model', 'Stopped', 'noted_signals', 'Metrics', 'set_up', 'train', 'all_finite', 'refuse_to_go_on',
-           'launch', 'show_progress']
+           'new_model', 'Stopped', 'noted_signals', 'Metrics', 'set_up', 'train', 'exchanging_gradients', 'all_finite',
+           'refuse_to_go_on', 'launch', 'show_progress']
 
 # %% ../nbs/52_training.ipynb #38d85e6d
 import dataclasses
+import inspect
 import json
 import math
 import os
@@ -22,6 +23,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -396,7 +398,8 @@ def set_up(
     _, *splits = prepare(config, run)
     longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
     if longest > config.batch_tokens:
-        raise InputError(f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}: raise --batch-tokens")
+        problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
+        raise InputError(f"{problem}: raise --batch-tokens")
 
 
 def train(
@@ -424,7 +427,7 @@ def train(
         tokenizer, pairs, validation = group.together(lambda: open_prepared(run))
         model = new_model(config, tokenizer.vocab_size).to(group.device)
         optimizer = adam(model.parameters(), execution.fused_adam)
-        state = {"step": 0, "epoch": 0, "batch": 0, "seconds": 0.0, "device_seconds": 0.0, "source_tokens": 0, "target_tokens": 0}
+        state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
         if found := group.together(lambda: newest_checkpoint(run)):
             state = group.together(lambda: load_checkpoint(found, model, optimizer))
         first, negative = group.highest(state["step"], -state["step"])
@@ -437,8 +440,7 @@ def train(
             model.encoder.compile(dynamic=True)
             model.decoder.compile(dynamic=True)
         if group.size > 1:
-            where = [group.device] if group.device.type == "cuda" else None
-            learner = DistributedDataParallel(learner, where, broadcast_buffers=False, gradient_as_bucket_view=True)
+            learner = exchanging_gradients(learner, group)
         n_parts = execution.parts(config.batch_tokens, group.size)
         own_validation = batches(validation.lengths, config.batch_tokens, epoch=None)[group.rank :: group.size]
         received = stack.enter_context(noted_signals(alone=group.size == 1))
@@ -490,7 +492,7 @@ def train(
             since["loss"] += loss
             loss_sum = 0.0
             if not math.isfinite(loss) or save and not all_finite(model):
-                group.lead(lambda: refuse_to_go_on(run, step))
+                group.lead(partial(refuse_to_go_on, run, step))
             if log:
                 mean, speed = since["loss"] / since["tokens"], since["tokens"] / since["seconds"]
                 record(loss=mean, learning_rate=rate, target_tokens_per_second=round(speed, 1))
@@ -504,7 +506,7 @@ def train(
                 if not bar.disable:
                     bar.write(f"step {step:,}: validation perplexity {measured.perplexity:.3f}")
             if save:
-                group.lead(lambda: save_checkpoint(run, model, optimizer, state, config.keep, regular))
+                group.lead(partial(save_checkpoint, run, model, optimizer, state, config.keep, regular))
                 saved = time.perf_counter() if regular else saved
             if (terminated or interrupted) and not last:
                 if not leads:
@@ -512,6 +514,18 @@ def train(
                 raise Stopped(f"{run} is saved at step {step:,}") if terminated else KeyboardInterrupt
             clock = time.perf_counter()                      # validation and saving are not training time
     return model
+
+
+def exchanging_gradients(
+    learner: nn.Module,
+    group: Group,
+) -> DistributedDataParallel:
+    "The same module, whose backward pass ends with the mean of all processes' gradients."
+    # The only buffers are the sinusoids, alike everywhere: none need be sent. Newer releases of PyTorch have another word for it.
+    known = inspect.signature(DistributedDataParallel).parameters
+    sending = {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}
+    where = [group.device] if group.device.type == "cuda" else None
+    return DistributedDataParallel(learner, where, gradient_as_bucket_view=True, **sending)
 
 
 def all_finite(
@@ -541,7 +555,7 @@ def launch(
     new = not run.exists()
     open_run(config, run)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
-    command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run", str(run)]
+    command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run-directory", str(run)]
     with tempfile.TemporaryFile("w+") as output, progress_bar(total=config.steps, unit="step", desc=run.name) as bar:
         child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -560,7 +574,9 @@ def launch(
         mistakes = [line.removeprefix(mark) for line in said.splitlines() if line.startswith(mark)]
         if mistakes and new and not newest_checkpoint(run):
             shutil.rmtree(run, ignore_errors=True)
-        raise InputError(mistakes[0]) if mistakes else RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-2000:]}")
+        if mistakes:
+            raise InputError(mistakes[0])
+        raise RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-2000:]}")
 
 
 def show_progress(run: Path, bar) -> None:

@@ -9,10 +9,13 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from . import InputError, progress_bar
-from .averaging import average_checkpoints, load_weights
+from .averaging import average_checkpoints
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
+from .checkpoints import checkpoint_directories, load_weights
 from .decoding import beam_search
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
@@ -32,6 +35,7 @@ class Translator:
         cls,
         path_or_name: str | Path,     # directory of a run, or of weights with config.json and tokenizer.model
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
+        device: str | None = None,    # where to translate; by default a CUDA GPU where there is one
     ) -> "Translator":
         "Load from disk; InputError when something is missing, damaged or does not fit."
         path = Path(path_or_name)
@@ -49,7 +53,7 @@ class Translator:
         except (json.JSONDecodeError, UnicodeDecodeError, AttributeError, TypeError, KeyError):
             raise InputError(f"{settings}: this is not the configuration of a model, or it is damaged") from None
         if run:
-            found = sorted((path / "checkpoints").glob("step-????????/model.safetensors"))
+            found = [directory / "model.safetensors" for directory in checkpoint_directories(path)]
             if not found:
                 raise InputError(f"{path}: the run has no checkpoint yet; train it first")
             weights = average_checkpoints(found[-(average or run["keep"]) :])
@@ -58,7 +62,7 @@ class Translator:
         if {k: v.shape for k, v in model.state_dict().items()} != {k: v.shape for k, v in weights.items()}:
             raise InputError(f"{path}: weights, configuration and vocabulary do not fit one another; take those of one run")
         model.load_state_dict(weights)
-        return cls(model, tokenizer)
+        return cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer)
 
     def save_pretrained(self, directory: str | Path) -> None:
         "Write model.safetensors, config.json and tokenizer.model."
@@ -87,7 +91,8 @@ class Translator:
         while order:
             n = max(1, batch_tokens // (len(ids[order[0]]) * beam_size))
             part, order = order[:n], order[n:]
-            found = beam_search(self.model, pad([ids[i] for i in part]), beam_size, alpha, extra_length)
+            source = pad([ids[i] for i in part]).to(self.model.embedding.weight.device)
+            found = beam_search(self.model, source, beam_size, alpha, extra_length)
             for i, hypotheses in zip(part, found):
                 out[i] = self.tokenizer.decode(hypotheses[0].tokens)
             bar.update(len(part))

@@ -19,9 +19,10 @@ import numpy as np
 import torch
 
 from annotated_transformer.batching import TokenizedPairs, batches, collate
+from annotated_transformer.checkpoints import write_file
 from annotated_transformer.optimizer import adam
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import PRESETS, environment, train_step, write_file
+from annotated_transformer.training import PRESETS, WithLoss, environment, train_step
 from annotated_transformer.transformer import Transformer
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
@@ -41,9 +42,10 @@ def peak_of_training(steps: int = 2) -> dict:
     before = resident_peak()
     rows = torch.randint(3, config.vocab_size, (TOKENS // LENGTH, 2, LENGTH)).numpy()
     batch = collate(rows, range(len(rows)))
-    losses = [float(train_step(model, optimizer, batch, rate=1e-3, smoothing=PRESETS[PRESET].smoothing)) for _ in range(steps)]
+    learner, tokens = WithLoss(model, PRESETS[PRESET].smoothing), batch.target.numel()
+    losses = [float(train_step(learner, optimizer, [(step, batch)], tokens, rate=1e-3)) for step in range(steps)]
     return {
-        "tokens": batch.target.numel(), "vocabulary": config.vocab_size, "losses": losses,
+        "tokens": tokens, "vocabulary": config.vocab_size, "losses": losses,
         "peak_bytes": resident_peak(), "peak_bytes_before_the_first_step": before,
     }
 

@@ -31,7 +31,7 @@ def test_a_checkpoint_comes_back_bit_for_bit():
     models = [Transformer(config), Transformer(config)]
     optimizers = [adam(model.parameters()) for model in models]
     with tempfile.TemporaryDirectory() as directory:
-        for step in (1, 2):
+        for _ in range(2):
             models[0](torch.tensor([[5, 1]]), torch.tensor([[0, 7, 8]])).square().sum().backward()
             optimizers[0].param_groups[0]["lr"] = 0.01
             optimizers[0].step()
@@ -158,12 +158,18 @@ except InputError as error:
         second = Path(directory, "checkpoints", "step-00000002")
         assert done.returncode == 0 and done.stdout.startswith(f"{second} could not be written ("), done
         assert "make room" in done.stdout and "goes on from step-00000001" in done.stdout and done.stdout.count("\n") == 1
-        assert [path.name for path in second.parent.iterdir()] == ["step-00000001"] and damage(newest_checkpoint(Path(directory))) is None
+        assert [path.name for path in second.parent.iterdir()] == ["step-00000001"]
+        assert damage(newest_checkpoint(Path(directory))) is None
 
 
 def test_two_trainings_cannot_share_a_run():
     with tempfile.TemporaryDirectory() as directory:
-        program = f"from pathlib import Path; from annotated_transformer.checkpoints import only_one\nwith only_one(Path({directory!r})): pass"
+        program = f"""
+from pathlib import Path
+from annotated_transformer.checkpoints import only_one
+with only_one(Path({directory!r})):
+    pass
+"""
         with only_one(Path(directory)):
             other = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
         assert other.returncode == 1 and "another process trains this run" in other.stderr

@@ -3,18 +3,32 @@ import contextlib
 import dataclasses
 import io
 import re
+import tempfile
 from pathlib import Path
 
 from annotated_transformer import InputError
 from annotated_transformer.cli import train_options
-from annotated_transformer.training import PRESETS, TrainingConfig
+from annotated_transformer.processes import Execution
+from annotated_transformer.training import PRESETS, TrainingConfig, open_run
 from annotated_transformer.transformer import TransformerConfig
 
 
 def test_preset_decides_the_defaults_and_options_change_them():
     config, run = train_options(["--seed", "7", "--preset", "base", "--warmup-steps=800"])
     assert config == dataclasses.replace(PRESETS["base"], seed=7, warmup_steps=800)
-    assert run == Path("runs/numbers-en-de-base")
+    assert run == Path("runs/wmt14-en-de-base")
+    config, run = train_options("--preset big-en-fr --device-tokens 4096 --precision float32".split())
+    assert config == dataclasses.replace(PRESETS["big-en-fr"], execution=Execution(device_tokens=4096, precision="float32"))
+    assert run == Path("runs/wmt14-en-fr-big")
+
+
+def test_a_run_that_exists_decides_the_defaults():
+    with tempfile.TemporaryDirectory() as directory:
+        saved = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, d_k=24, n_layers=3), seed=5)
+        open_run(saved, Path(directory))
+        assert train_options(["--run", directory]) == (saved, Path(directory))
+        assert train_options(["--run", directory, "--steps", "9"])[0] == dataclasses.replace(saved, steps=9)
+        assert train_options(["--run", directory, "--preset", "demo"])[0] == PRESETS["demo"]
 
 
 def test_width_of_a_head_follows_d_model_and_n_heads_unless_given():
@@ -31,8 +45,10 @@ def test_every_field_of_the_configuration_is_an_option_of_its_name():
     except SystemExit as end:
         assert not end.code
     options = {word for word in shown.getvalue().split() if re.match("--[a-z]", word)}
-    fields = {field.name for field in (*dataclasses.fields(TrainingConfig), *dataclasses.fields(TransformerConfig))} - {"model"}
-    assert options == {"--help", "--preset", "--run", *("--" + name.replace("_", "-") for name in fields)}
+    fields = {field.name for part in (TrainingConfig, TransformerConfig, Execution) for field in dataclasses.fields(part)}
+    assert {option for option in options if not option.startswith("--no-")} == {
+        "--help", "--preset", "--run", "--run-directory", *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
+    }
 
 
 def test_any_mistake_in_the_options_is_one_sentence():

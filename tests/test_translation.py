@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.averaging import load_weights
+from annotated_transformer.checkpoints import load_weights
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import TrainingConfig, train
 from annotated_transformer.transformer import Transformer, TransformerConfig
