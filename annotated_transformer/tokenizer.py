@@ -124,9 +124,9 @@ class Tokenizer:
         "Token ids, EOS last."
         return [*self._processor.encode(text), EOS]
 
-    def encode_all(self, texts: list[str]) -> list[list[int]]:
-        "Token ids of each text, EOS last; many texts at once on all cores."
-        return [[*ids, EOS] for ids in self._processor.encode(texts, num_threads=-1)]
+    def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
+        "Token ids of each text, EOS last; many texts at once, on all cores unless told how many."
+        return [[*ids, EOS] for ids in self._processor.encode(texts, num_threads=threads or -1)]
 
     def decode(self, ids: Iterable[int]) -> str:
         "The text up to the first EOS, padding left out."
