@@ -13,7 +13,7 @@ FLOORS = [
     {"layers", "batching"},
     {"transformer"},
     {"decoding"},
-    {"training", "translation"},
+    {"training", "training_cost", "translation"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}
