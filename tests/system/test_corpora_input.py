@@ -1,11 +1,37 @@
 "Bad input to the corpora: one clear sentence each, which names the file and what is wrong with it."
 import gzip
+import hashlib
+import io
+import os
+import shutil
 import socket
+import subprocess
+import sys
+import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+import sacrebleu
+from sacrebleu.dataset import DATASETS
 
 from annotated_transformer import InputError
-from annotated_transformer.corpora import MULTI30K_SHA256, cache_directory, load, multi30k, numbers, read_lines
+from annotated_transformer.corpora import (
+    MULTI30K_SHA256,
+    WMT14,
+    Archive,
+    PairFiles,
+    cache_directory,
+    load,
+    multi30k,
+    newstest,
+    numbers,
+    read_lines,
+    wmt14,
+    wmt14_files,
+)
 
 
 @pytest.fixture
@@ -27,14 +53,28 @@ def complaint(call, *arguments, **options) -> str:
     return message
 
 
+def first_pass(directory) -> list:
+    "Load a directory and go through its training pairs."
+    return list(load(directory).train)
+
+
 def test_the_directory_is_good_before_a_fault_is_put_in(directory):
-    assert load(directory).train == load(str(directory)).test == [("one", "eins"), ("two", "zwei")]
+    assert first_pass(directory) == load(str(directory)).test == [("one", "eins"), ("two", "zwei")]
+
+
+@pytest.mark.parametrize("data", [b"", b"eins\n", b"\xff\n\xff\n"])
+def test_a_fault_in_the_training_files_is_found_in_the_first_pass_and_keeps_nobody_from_the_test_set(directory, data):
+    (directory / "train.de").write_bytes(data)
+    corpus = load(directory)
+    assert corpus.test == corpus.validation == [("one", "eins"), ("two", "zwei")]
+    assert str(directory / "train.de") in complaint(list, corpus.train)
+    assert str(directory / "train.de") in complaint(list, corpus.train)  # and in each later one
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 def test_unequal_line_counts(directory, split):
     (directory / f"{split}.de").write_text("eins\nzwei\ndrei\n", encoding="utf-8")
-    message = complaint(load, directory)
+    message = complaint(first_pass, directory)
     assert f"{split}.en has 2 lines" in message and f"{split}.de has 3" in message
 
 
@@ -47,23 +87,30 @@ def test_a_missing_file(directory, name):
 @pytest.mark.parametrize("content", [b"", b"\n", b" \n\n"])
 def test_an_empty_file(directory, content):
     (directory / "train.de").write_bytes(content)
-    assert f"{directory / 'train.de'} is empty" in complaint(load, directory)
+    assert f"{directory / 'train.de'} is empty" in complaint(first_pass, directory)
 
 
 @pytest.mark.parametrize("mark", [b"", "\ufeff".encode()])
 def test_text_that_is_not_utf_8(directory, mark):
     (directory / "train.de").write_bytes(mark + "eins\nzwölf\n".encode())
-    assert load(directory).train[1] == ("two", "zwölf")
+    assert first_pass(directory)[1] == ("two", "zwölf")
     (directory / "train.de").write_bytes(mark + b"eins\n" + "zwölf\n".encode("latin-1"))
-    message = complaint(load, directory)
+    message = complaint(first_pass, directory)
     assert f"{directory / 'train.de'}, line 2, is not UTF-8" in message and "convert" in message
+
+
+def test_the_line_that_is_not_utf_8_is_counted_over_megabytes(directory):
+    good = "größer als ein Megabyte\n".encode()
+    (directory / "train.en").write_bytes(good * 200_000)
+    (directory / "train.de").write_bytes(good * 123_456 + b"gr\xf6\xdfer\n" + good * 76_543)
+    assert f"{directory / 'train.de'}, line 123457, is not UTF-8" in complaint(first_pass, directory)
 
 
 @pytest.mark.parametrize("data", [b"no gzip file", gzip.compress(b"eins\nzwei\n" * 99)[:-20]])
 def test_a_gzip_file_that_is_none_or_stops_short(directory, data):
     (directory / "train.de").unlink()
     (directory / "train.de.gz").write_bytes(data)
-    assert f"{directory / 'train.de.gz'} is not a complete gzip file" in complaint(load, directory)
+    assert f"{directory / 'train.de.gz'} is not a complete gzip file" in complaint(first_pass, directory)
 
 
 def test_a_directory_in_the_place_of_a_file(tmp_path):
@@ -79,13 +126,13 @@ def test_languages_that_are_missing_or_not_clear(directory):
     for name in ("train", "validation", "test"):
         (directory / f"{name}.fr").write_text("un\ndeux\n", encoding="utf-8")
     assert "de, en, fr" in complaint(load, directory)  # en is the source, but what is the target?
-    assert load(directory, target_language="fr").train[0] == ("one", "un")
+    assert next(iter(load(directory, target_language="fr").train)) == ("one", "un")
     assert "train.nl does not exist" in complaint(load, directory, "en", "nl")
     assert "de, en, fr" in complaint(load, directory, "en", "en")
     for path in directory.glob("*.en"):
         path.unlink()
     assert "name the source and the target language" in complaint(load, directory)
-    assert load(directory, "fr").train[0] == ("un", "eins")
+    assert next(iter(load(directory, "fr").train)) == ("un", "eins")
 
 
 def test_an_unknown_corpus():
@@ -139,3 +186,282 @@ def test_the_environment_moves_the_cache(tmp_path, monkeypatch):
 
 def test_a_name_that_is_known_is_a_file_with_a_sum():
     assert len(MULTI30K_SHA256) == 15 and all(len(digest) == 64 for digest in MULTI30K_SHA256.values())
+
+
+# WMT 2014: archives and test sets in small, in the layout of the real ones
+
+
+PAIRS = {  # the training pairs of each archive
+    "de": {
+        "europarl": [("one", "eins"), (" ", "nichts"), ("two", "zwei")],
+        "commoncrawl": [("three", "drei")],
+        "nc": [("four", "vier")],
+    },
+    "fr": {
+        "europarl": [("one", "un"), ("two", "ou deux")],
+        "commoncrawl": [("three", "trois")],
+        "nc": [("four", "quatre")],
+        "giga": [("five", "cinq"), ("word " * 176, "mot " * 176)],
+        "un": [("six", "six"), ("", "vide")],
+    },
+}
+KEPT = {
+    "de": [("one", "eins"), ("two", "zwei"), ("three", "drei"), ("four", "vier")],
+    "fr": [("one", "un"), ("three", "trois"), ("four", "quatre"), ("five", "cinq"), ("six", "six")],
+}
+MEMBERS = {
+    "europarl": "training/europarl-v7.{x}-en.{side}",
+    "commoncrawl": "commoncrawl.{x}-en.{side}",
+    "nc": "training/news-commentary-v9.{x}-en.{side}",
+    "giga": "giga-fren.release2.fixed.{side}.gz",
+    "un": "un/undoc.2000.{x}-en.{side}",
+}
+
+
+def training_files(other: str) -> dict[str, dict[str, bytes]]:
+    "By archive and name in it, the files of one language pair."
+    files = {}
+    for part, pairs in PAIRS[other].items():
+        sides = ["".join(f"{text}\n" for text in side).encode() for side in zip(*pairs)]
+        files[part] = {
+            MEMBERS[part].format(x=other, side=side): gzip.compress(text) if part == "giga" else text
+            for side, text in zip(("en", other), sides)
+        }
+    return files
+
+
+def tar(entries: dict[str, bytes], mode: str = "w:gz") -> bytes:
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode=mode) as archive:
+        for name, content in entries.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return data.getvalue()
+
+
+@pytest.fixture
+def newstests(tmp_path, monkeypatch):
+    "Where sacreBLEU keeps its files: here three pairs of newstest2013 and two of newstest2014."
+    directory = tmp_path / "sacrebleu"
+    monkeypatch.setattr(sacrebleu, "SACREBLEU_DIR", str(directory))
+    for name, n in (("wmt13", 3), ("wmt14/full", 2)):
+        monkeypatch.setattr(DATASETS[name], "_outdir", str(directory / name))
+        monkeypatch.setattr(DATASETS[name], "_rawdir", str(directory / name / "raw"))
+        (directory / name).mkdir(parents=True)
+        for other in ("de", "fr"):
+            for field in ("src", "ref", "docid", "genre", "origlang"):
+                text = "".join(f"{field} {i} of {name}, {other}\n" for i in range(n))
+                (directory / name / f"{name.replace('/', '_')}.en-{other}.{field}").write_text(text, encoding="utf-8")
+    return directory
+
+
+@pytest.fixture
+def server(tmp_path):
+    "What stands in `far` is served; `asked` are the names that were asked for."
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path[1:])
+            super().do_GET()
+
+        def log_message(self, *args):
+            pass
+
+    asked, far = [], tmp_path / "far"
+    far.mkdir()
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=far))
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    serving.asked, serving.far = asked, far
+    yield serving
+    serving.shutdown()
+    serving.server_close()
+
+
+def served(server, name: str, data: bytes, member: str, languages: str = "de fr") -> Archive:
+    (server.far / name).write_bytes(data)
+    url = f"http://127.0.0.1:{server.server_port}/{name}"
+    return Archive(url, len(data), hashlib.sha256(data).hexdigest(), member, languages)
+
+
+@pytest.fixture
+def archives(server):
+    "The five, with their real names and members."
+    both = {other: training_files(other) for other in ("de", "fr")}
+    made = []
+    for part, archive in zip(MEMBERS, WMT14):
+        entries = {name: data for other in both for name, data in both[other].get(part, {}).items()}
+        entries |= {"README": b"what nobody asked for"}
+        data = tar(entries, "w" if part == "giga" else "w:gz")
+        made.append(served(server, archive.name, data, archive.member, archive.languages))
+    return made
+
+
+def test_the_archives_of_wmt14_have_sums_sizes_and_our_files():
+    assert all(len(archive.sha256) == 64 and archive.url.startswith("http") for archive in WMT14)
+    assert len({archive.sha256 for archive in WMT14}) == 5
+    assert [round(sum(archive.size for archive in WMT14 if x in archive.languages) / 1e9, 1) for x in ("de", "fr")] == [1.7, 6.6]
+    for other in ("de", "fr"):
+        members = [name for archive in WMT14 if other in archive.languages for name in archive.members(other)]
+        assert members == [name for files in training_files(other).values() for name in files]
+
+
+@pytest.mark.parametrize("other", ["de", "fr"])
+def test_wmt14_by_name_from_files_that_are_there(other, tmp_path, monkeypatch, newstests):
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
+    for files in training_files(other).values():
+        for name, data in files.items():
+            (tmp_path / "wmt14" / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / "wmt14" / name).write_bytes(data)
+    corpus = load(f"wmt14-en-{other}")
+    assert (corpus.name, corpus.source_language, corpus.target_language) == (f"wmt14-en-{other}", "en", other)
+    assert list(corpus.train) == list(corpus.train) == KEPT[other]
+    assert corpus.validation == [(f"src {i} of wmt13, {other}", f"ref {i} of wmt13, {other}") for i in range(3)]
+    assert corpus.test == corpus.split("newstest2014") == corpus.split("test")
+    assert corpus.test == [(f"src {i} of wmt14/full, {other}", f"ref {i} of wmt14/full, {other}") for i in range(2)]
+
+
+def test_wmt14_downloads_at_the_first_pass_and_never_again(tmp_path, newstests, server, archives):
+    near = tmp_path / "wmt14"
+    german, french = (wmt14(other, near, archives) for other in ("de", "fr"))
+    assert german.test and french.validation and not server.asked and not near.exists()
+    assert list(german.train) == KEPT["de"]
+    assert server.asked == [archive.name for archive in WMT14[:3]]
+    assert list(french.train) == KEPT["fr"]
+    assert server.asked == [archive.name for archive in WMT14]
+    for archive in WMT14:
+        (near / archive.name).unlink()
+    assert list(german.train) + list(french.train) == KEPT["de"] + KEPT["fr"] and len(server.asked) == 5
+    files = {str(path.relative_to(near)) for path in near.rglob("*") if path.is_file()}
+    assert files == {name for other in PAIRS for part in training_files(other).values() for name in part}
+
+
+def test_wmt14_without_a_network_serves_its_test_set_and_says_what_training_misses(tmp_path, newstests, closed_port):
+    archives = [archive._replace(url=closed_port + archive.name, size=1) for archive in WMT14]
+    corpus = wmt14("de", tmp_path / "wmt14", archives)
+    assert len(corpus.test) == 2
+    message = complaint(list, corpus.train)
+    assert f"{tmp_path / 'wmt14' / WMT14[0].name} is missing" in message and "try again with a network" in message
+    assert not list((tmp_path / "wmt14").iterdir())
+
+
+def test_a_damaged_archive_is_fetched_again_or_named(tmp_path, server):
+    archive = served(server, "a.tgz", tar({"a.en": b"one\n", "a.de": b"eins\n"}), "a.{side}")
+    (tmp_path / "a.tgz").write_bytes(b"damaged")
+    pairs = PairFiles(partial(wmt14_files, "de", tmp_path, [archive]))
+    (server.far / "a.tgz").rename(server.far / "gone")
+    assert f"{tmp_path / 'a.tgz'} is damaged" in complaint(list, pairs)
+    (server.far / "gone").rename(server.far / "a.tgz")
+    assert list(pairs) == [("one", "eins")]
+
+
+@pytest.mark.parametrize("name", ["a.tgz", "a.tar"])
+def test_an_archive_that_stops_short_leaves_no_half_file(tmp_path, server, name):
+    lines = {side: "".join(f"{side} {i}\n" for i in range(20_000)).encode() for side in ("en", "de")}
+    whole = tar({f"a.{side}": text for side, text in lines.items()}, "w:gz" if name == "a.tgz" else "w")
+    archive = served(server, name, whole[: len(whole) * 3 // 4], "a.{side}")
+    pairs = PairFiles(partial(wmt14_files, "de", tmp_path / "near", [archive]))
+    assert f"{tmp_path / 'near' / name} is damaged: delete it" in complaint(list, pairs)
+    assert {path.name for path in (tmp_path / "near").iterdir()} == {name, "a.en"}  # the first was whole
+
+    (tmp_path / "near" / "a.en").write_bytes(b"kept as it is\n" * 20_000)
+    again = served(server, name, whole, "a.{side}")
+    pairs = list(PairFiles(partial(wmt14_files, "de", tmp_path / "near", [again])))
+    assert pairs[1] == ("kept as it is", "de 1") and len(pairs) == 20_000
+
+
+def test_an_archive_without_our_file(tmp_path, server):
+    archive = served(server, "a.tgz", tar({"a.en": b"one\n", "b.de": b"zwei\n"}), "a.{side}")
+    message = complaint(wmt14_files, "de", tmp_path / "near", [archive])
+    assert f"{tmp_path / 'near' / 'a.tgz'} does not hold a.de" in message and "under these names" in message
+
+
+def test_an_archive_cannot_write_where_it_likes(tmp_path, server):
+    outside = tmp_path / "outside"
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        for name, target in (("a.en", "../outside"), ("sub", "..")):  # our own name, but a link; and a directory that is one
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, target
+            archive.addfile(link)
+        for name in ("../outside", str(outside), "sub/outside", "a.de"):
+            entry = tarfile.TarInfo(name)
+            entry.size = 5
+            archive.addfile(entry, io.BytesIO(b"eins\n"))
+    archive = served(server, "a.tgz", data.getvalue(), "a.{side}")
+    assert "does not hold a.en" in complaint(wmt14_files, "de", tmp_path / "near", [archive])
+    assert not outside.exists() and {path.name for path in (tmp_path / "near").iterdir()} == {"a.tgz", "a.de"}
+
+
+def test_too_little_room_is_said_before_the_download_and_before_a_file_is_taken_out(tmp_path, monkeypatch, server):
+    text = b"one\n" * 500_000  # 2 MB, and a few kB as an archive
+    archive = served(server, "a.tgz", tar({"a.en": text, "a.de": text}), "a.{side}")
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage._replace(free=1_000_000))
+    real = [archive._replace(size=real.size, languages=real.languages) for real in WMT14]
+    message = complaint(wmt14_files, "fr", tmp_path / "near", real)
+    assert f"{tmp_path / 'near'} needs 13.2 GB, but only 0.0 GB" in message and "ANNOTATED_TRANSFORMER_DATA" in message
+    assert not server.asked
+    assert "needs 0.0 GB" in complaint(wmt14_files, "de", tmp_path / "near", [archive])
+    assert server.asked == ["a.tgz"] and [path.name for path in (tmp_path / "near").iterdir()] == ["a.tgz"]
+    monkeypatch.undo()
+    assert len(list(PairFiles(wmt14_files("de", tmp_path / "near", [archive])))) == 500_000
+
+
+def test_a_disk_that_fills_while_a_file_is_taken_out(tmp_path, monkeypatch, server):
+    def full(source, target, length):
+        target.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    (tmp_path / "a.tgz").write_bytes(tar({"a.en": b"one\n", "a.de": b"eins\n"}))
+    archive = served(server, "a.tgz", (tmp_path / "a.tgz").read_bytes(), "a.{side}")
+    message = complaint(wmt14_files, "de", tmp_path, [archive])
+    assert f"{tmp_path / 'a.tgz'} cannot be extracted to {tmp_path} (No space left on device)" in message
+    assert not list(tmp_path.glob("a.en*"))
+
+
+def test_a_test_set_and_no_network(tmp_path, monkeypatch, newstests, closed_port, caplog, capfd):
+    shutil.rmtree(newstests / "wmt13")
+    monkeypatch.setattr(DATASETS["wmt13"], "data", [f"{closed_port}test.tgz"])
+    for name in ("wmt14-en-de", "wmt14-en-fr"):
+        message = complaint(load, name)
+        assert f"wmt13 from {closed_port}test.tgz (URLError)" in message and "network" in message and "SACREBLEU" in message
+    assert capfd.readouterr() == ("", "") and not caplog.text
+
+
+def test_half_a_download_of_a_test_set_does_not_stay_in_the_way(monkeypatch, newstests, server, caplog, capfd):
+    shutil.rmtree(newstests / "wmt13")
+    sides = {side: "".join(f'<seg id="{i}">{side} &amp; {i}</seg>\n' for i in range(4)) for side in ("en", "de")}
+    sgml = {f"test/newstest2013-src.{side}.sgm": f'<doc docid="d" genre="news" origlang="en">\n{sides[side]}' for side in sides}
+    data = tar({name: text.encode() for name, text in sgml.items()})
+    (server.far / "test.tgz").write_bytes(data)
+    monkeypatch.setattr(DATASETS["wmt13"], "data", [f"http://127.0.0.1:{server.server_port}/test.tgz"])
+    monkeypatch.setattr(DATASETS["wmt13"], "md5", [hashlib.md5(data).hexdigest()])
+    half = newstests / "wmt13" / "raw" / "wmt13.test.tgz"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(data[:-20])
+    assert "could not fetch its test set wmt13" in complaint(newstest, "wmt13", "en-de")
+    assert not half.exists()
+    assert newstest("wmt13", "en-de") == [(f"en &amp; {i}", f"de &amp; {i}") for i in range(4)]
+
+    half.unlink()  # and a server with something else: sacreBLEU exits, and keeps what it got
+    (newstests / "wmt13" / "wmt13.en-de.ref").unlink()
+    (server.far / "test.tgz").write_bytes(b"another file")
+    assert "(SystemExit)" in complaint(newstest, "wmt13", "en-de") and not half.exists()
+    assert capfd.readouterr() == ("", "") and not caplog.text
+
+
+def test_a_test_set_that_lost_its_end(newstests):
+    (newstests / "wmt14/full/wmt14_full.en-de.ref").write_text("ref 0\n", encoding="utf-8")
+    message = complaint(load, "wmt14-en-de")
+    assert "wmt14_full.en-de.src has 2 lines" in message and f"delete {newstests / 'wmt14/full'}" in message
+    assert len(load("wmt14-en-fr").test) == 2
+
+
+def test_the_variable_of_sacrebleu_says_where_the_newstests_are(tmp_path, newstests):
+    program = "from annotated_transformer import corpora; print(corpora.load('wmt14-en-fr').test[1])"
+    environment = os.environ | {"SACREBLEU": str(newstests), "ANNOTATED_TRANSFORMER_DATA": str(tmp_path / "empty")}
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("('src 1 of wmt14/full, fr', 'ref 1 of wmt14/full, fr')\n", "")
+    assert not (tmp_path / "empty").exists()
