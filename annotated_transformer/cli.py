@@ -186,7 +186,7 @@ def score_command(
     if corpus is None and not is_run:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
     data = corpora.load(corpus or read_config(model).corpus)
-    pairs = data.split(split)
+    pairs = list(data.split(split))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work
     hypotheses = search.translate(translator, [source for source, _ in pairs])

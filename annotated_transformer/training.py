@@ -204,8 +204,8 @@ def prepare(
     data, model_file = run / "data", run / "tokenizer.model"
     if not all((data / f"{name}.json").exists() for name in ("train", "validation")):
         corpus = corpora.load(config.corpus)
-        run.mkdir(parents=True, exist_ok=True)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
+        run.mkdir(parents=True, exist_ok=True)
         if not model_file.exists():
             write_file(model_file, Tokenizer.train(sample(corpus.train, n), config.model.vocab_size).save)
         tokenizer = Tokenizer.load(model_file)

@@ -1,0 +1,162 @@
+"""Kill a training at random instants and compare what it comes to with a run that nobody killed.
+
+    python -m benchmarks.kills [--kills 50] [--processes 1 2] [--seed 0] [--out results/kills.json]
+
+A kill is SIGKILL, which a process cannot see coming, to all processes of the run at once. After each the same training is
+started again; when it comes to its end, its last checkpoint and its metrics are compared byte by byte, and a new run begins.
+Every child is forked from a server that has imported PyTorch already, so that the time goes into training and not into imports.
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import shlex
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from annotated_transformer.checkpoints import FILES, checkpoint_directories, write_file
+from annotated_transformer.training import TrainingConfig, environment, train
+from annotated_transformer.transformer import TransformerConfig
+
+# Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
+MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)
+STEPS, EVERY = 90, 3
+
+
+def write_corpus(directory: Path) -> None:
+    "Eighty pairs of unequal lengths, and eight to validate on."
+    directory.mkdir()
+    for name, n in (("train", 80), ("validation", 8)):
+        source = "".join(f"{'a b c d e f g'[: 1 + 2 * (i % 7)]} {i % 10}\n" for i in range(n))
+        target = "".join(f"{i % 10} {'u v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n))
+        (directory / f"{name}.en").write_text(source)
+        (directory / f"{name}.de").write_text(target)
+
+
+def worker(config: TrainingConfig, run: Path, rank: int, size: int, port: int) -> None:
+    "One process of a run, as torchrun would start it."
+    import torch
+
+    torch.set_num_threads(1)
+    if size > 1:
+        meeting = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        os.environ.update({name: str(value) for name, value in meeting.items()})
+    sys.stderr = open(os.devnull, "w")  # who survives the other for an instant complains
+    train(config, run)
+
+
+class Killer:
+    "Starts, kills and compares runs of one number of processes."
+
+    def __init__(self, directory: Path, size: int):
+        self.directory, self.size = directory, size
+        self.context = multiprocessing.get_context("forkserver")
+        self.context.set_forkserver_preload(["annotated_transformer.training", "torch.utils.tensorboard"])
+        self.config = TrainingConfig(
+            MODEL, corpus=str(directory / "corpus"), batch_tokens=100, steps=STEPS, warmup_steps=20, log_every=1,
+            validate_every=30, checkpoint_every=EVERY, checkpoint_minutes=None, keep=4,
+        )
+
+    def start(self, run: Path) -> list:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        work = [(self.config, run, rank, self.size, port) for rank in range(self.size)]
+        children = [self.context.Process(target=worker, args=arguments) for arguments in work]
+        for child in children:
+            child.start()
+        return children
+
+    def whole_run(self, name: str) -> float:
+        "Train without a break; the seconds it took."
+        begin = time.perf_counter()
+        for child in self.start(self.directory / name):
+            child.join()
+            assert child.exitcode == 0, f"{name} ended with status {child.exitcode}"
+        return time.perf_counter() - begin
+
+    def outcome(self, name: str) -> list:
+        "All that a finished run leaves, but for dates and times."
+        run = self.directory / name
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in lines]
+        bits = [(path / name).read_bytes() for path in checkpoint_directories(run) for name in FILES[:2]]
+        return [told, [path.name for path in checkpoint_directories(run)], bits]
+
+    def doing(self, run: Path, lines_before: int) -> str:
+        "What the run was at when it was killed, by what it left."
+        if list((run / "checkpoints").glob("*.tmp")):
+            return "writing a checkpoint or removing one"
+        return "computing" if count_lines(run) > lines_before else "starting"
+
+    def many_kills(self, kills: int, seed: int) -> dict:
+        "Kill `kills` times at random instants, over as many runs as that takes."
+        self.whole_run("warming-up")  # the first children wait for the server's imports
+        chance, span = random.Random(seed), self.whole_run("untouched")
+        expected = self.outcome("untouched")
+        done, runs, same, instants = 0, 0, 0, []
+        while True:
+            name, starts = f"killed-{runs}", 0
+            run = self.directory / name
+            while True:
+                before, starts = count_lines(run), starts + 1
+                children = self.start(run)
+                deadline = time.monotonic() + chance.uniform(0.1, 0.7) * span
+                while done < kills and time.monotonic() < deadline and any(child.is_alive() for child in children):
+                    time.sleep(0.001)
+                finished = done >= kills or not any(child.is_alive() for child in children)
+                if finished:
+                    for child in children:
+                        child.join()
+                        assert child.exitcode == 0, f"{name}, start {starts}, ended with status {child.exitcode}"
+                    break
+                for child in chance.sample(children, len(children)):
+                    child.kill()
+                for child in children:
+                    child.join()
+                done += 1
+                instants.append({"run": runs, "reached": count_lines(run), "doing": self.doing(run, before)})
+            runs += 1
+            same += self.outcome(name) == expected
+            if done >= kills:
+                doing = [instant["doing"] for instant in instants]
+                return {
+                    "processes": self.size, "kills": done, "runs": runs, "runs_equal_to_the_uninterrupted_one": same,
+                    "killed_while": {what: doing.count(what) for what in sorted(set(doing))}, "instants": instants,
+                }
+
+
+def count_lines(run: Path) -> int:
+    path = run / "metrics.jsonl"
+    return path.read_text().count("}\n") if path.exists() else 0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__.split("\n")[0])
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("results/kills.json"))
+    arguments = parser.parse_args()
+    figures, config = [], None
+    for size in arguments.processes:
+        with tempfile.TemporaryDirectory() as directory:
+            write_corpus(Path(directory, "corpus"))
+            killer = Killer(Path(directory), size)
+            figures.append(killer.many_kills(arguments.kills, arguments.seed))
+            config = killer.config.to_dict() | {"corpus": "eighty made-up pairs"}
+        print({name: value for name, value in figures[-1].items() if name != "instants"}, flush=True)
+    record = {
+        "command": shlex.join(["python", "-m", "benchmarks.kills", *sys.argv[1:]]),
+        "figures": figures, "config": config, "seed": arguments.seed, **environment(),
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"Several processes that share each batch do what one process does, and torchrun keeps them going."
+import dataclasses
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from annotated_transformer.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.processes import Execution
+from annotated_transformer.training import STOPPED, TrainingConfig, launch, open_run, read_config, train
+from annotated_transformer.transformer import TransformerConfig
+
+TRAIN = """
+import json, sys
+from annotated_transformer.training import TrainingConfig, train
+{patch}
+train(TrainingConfig.from_dict(json.loads(sys.argv[1])), sys.argv[2])
+"""
+MEAN_OF_MEANS = """
+from annotated_transformer import PAD, training
+right = training.batch_loss
+def own_mean(model, batch, smoothing, tokens):  # each process divides by its own tokens; the mean over processes follows
+    return right(model, batch, smoothing, max(1, int((batch.target != PAD).sum())) * 2)
+training.batch_loss = own_mean
+"""
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    "Sentences of one to ten words, so that parts with as many sentences have unlike numbers of tokens."
+    directory = tmp_path_factory.mktemp("corpus")
+    for name, n in (("train", 150), ("validation", 12)):
+        source = [f"{'a b c d e f g h i'[: 1 + 2 * (i * i % 9)]} {i % 10}" for i in range(n)]
+        target = [f"{i % 10} {'q r s t u v w x y'[: 1 + 2 * (i * 7 % 9)]}" for i in range(n)]
+        (directory / f"{name}.en").write_text("".join(f"{line}\n" for line in source))
+        (directory / f"{name}.de").write_text("".join(f"{line}\n" for line in target))
+    return directory
+
+
+def config_for(corpus: Path, **changes) -> TrainingConfig:
+    model = TransformerConfig(36, n_layers=2, d_model=16, d_ff=24, n_heads=2, d_k=5, d_v=7, dropout=0.0, max_length=24)
+    config = TrainingConfig(  # at its peak the rate is 0.0008, as the paper's for the base model
+        model, corpus=str(corpus), batch_tokens=350, steps=20, warmup_steps=10, rate_factor=0.01, validate_every=10,
+        checkpoint_every=10, checkpoint_minutes=None, keep=2, log_every=5,
+    )
+    return dataclasses.replace(config, **changes)
+
+
+def train_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> None:
+    "Train by `size` processes of one thread each, started as torchrun would start them."
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(size)}
+    children = []
+    for rank in range(size):
+        own = {**os.environ, **meeting, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"}
+        words = [sys.executable, "-c", TRAIN.format(patch=patch), json.dumps(config.to_dict()), str(run)]
+        children.append(subprocess.Popen(words, env=own))
+    assert [child.wait() for child in children] == [0] * size
+
+
+def weights(run: Path) -> torch.Tensor:
+    "Of the last checkpoint, as one vector."
+    values = load_file(checkpoint_directories(run)[-1] / FILES[0])
+    return torch.cat([values[name].flatten() for name in sorted(values)]).double()
+
+
+def difference(run: Path, other: Path) -> float:
+    "Relative, over all weights together."
+    return float((weights(run) - weights(other)).norm() / weights(other).norm())
+
+
+@pytest.fixture(scope="module")
+def alone(corpus, tmp_path_factory):
+    "One process, each batch whole."
+    run = tmp_path_factory.mktemp("runs") / "alone"
+    train_together(config_for(corpus), run, 1)
+    return run
+
+
+def test_two_processes_or_two_parts_make_the_updates_of_one(corpus, alone, tmp_path):
+    parts = config_for(corpus, execution=Execution(device_tokens=175))
+    train_together(config_for(corpus), tmp_path / "two", 2)
+    train_together(parts, tmp_path / "accumulated", 1)
+    assert [start["parts"] for start in json.loads((tmp_path / "accumulated" / "config.json").read_text())["starts"]] == [2]
+    for run in (tmp_path / "two", tmp_path / "accumulated"):
+        assert difference(run, alone) < 1e-6
+        texts = [(directory / "metrics.jsonl").read_text() for directory in (run, alone)]
+        told = [[json.loads(line) for line in text.splitlines()] for text in texts]
+        for one, other in zip(*told, strict=True):
+            assert one.keys() == other.keys() and (one["step"], one["epoch"]) == (other["step"], other["epoch"])
+            for name in {"loss", "validation_loss", "validation_perplexity"} & one.keys():
+                assert abs(one[name] - other[name]) < 1e-5 * other[name]
+    # the last batch of an epoch is a small one: among these updates are such
+    assert told[0][-1]["epoch"] >= 2
+
+
+def test_a_mean_of_means_would_be_noticed(corpus, alone, tmp_path):
+    train_together(config_for(corpus), tmp_path / "wrong", 2, MEAN_OF_MEANS)
+    assert difference(tmp_path / "wrong", alone) > 1e-4
+
+
+def test_more_processes_than_sentences(corpus, tmp_path):
+    # Batches of one or two sentences for three processes: a process without one takes part with a loss of zero.
+    config = config_for(corpus, batch_tokens=21, steps=6)
+    train_together(config, tmp_path / "one", 1)
+    train_together(config, tmp_path / "three", 3)
+    assert difference(tmp_path / "three", tmp_path / "one") < 1e-6
+
+
+def test_dropout_draws_the_same_whoever_works_a_part_off(corpus, tmp_path):
+    model = dataclasses.replace(config_for(corpus).model, dropout=0.3)
+    config = config_for(corpus, model=model, execution=Execution(device_tokens=175))
+    train_together(config, tmp_path / "one", 1)    # two parts, one after the other
+    train_together(config, tmp_path / "two", 2)    # two parts at once
+    assert difference(tmp_path / "two", tmp_path / "one") < 1e-6
+    train_together(dataclasses.replace(config, execution=Execution()), tmp_path / "whole", 1)  # one part: other draws
+    assert difference(tmp_path / "whole", tmp_path / "one") > 1e-4
+
+
+def torchrun(run: Path, *options: str) -> subprocess.Popen:
+    words = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *options]
+    command = [*words, "-m", "annotated_transformer", "train", "--run-directory", str(run)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def wait_for(path: Path, child: subprocess.Popen) -> None:
+    while not path.exists():
+        assert child.poll() is None, child.stdout.read()
+        time.sleep(0.01)
+
+
+def workers_of(child: subprocess.Popen) -> list[int]:
+    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(child.pid)], capture_output=True, text=True, check=True)
+    return [int(line) for line in listed.stdout.split()]
+
+
+@pytest.fixture(scope="module")
+def long(corpus, tmp_path_factory):
+    "A run of two processes that takes some seconds, and that nobody disturbed."
+    model = dataclasses.replace(config_for(corpus).model, dropout=0.1)
+    config = config_for(corpus, model=model, steps=400, checkpoint_every=20, validate_every=200)
+    run = tmp_path_factory.mktemp("runs") / "undisturbed"
+    train_together(config, run, 2)
+    return config, run
+
+
+def same_bits(run: Path, other: Path) -> bool:
+    lasts = [checkpoint_directories(directory)[-1] for directory in (run, other)]
+    assert lasts[0].name == lasts[1].name
+    return all((lasts[0] / name).read_bytes() == (lasts[1] / name).read_bytes() for name in FILES[:2])
+
+
+def test_torchrun_starts_a_killed_worker_again_and_nothing_is_lost(long, tmp_path):
+    config, undisturbed = long
+    open_run(config, tmp_path / "run")
+    child = torchrun(tmp_path / "run", "--max-restarts=2")
+    wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
+    os.kill(workers_of(child)[-1], signal.SIGKILL)
+    output, _ = child.communicate(timeout=180)
+    assert child.returncode == 0, output
+    starts = json.loads((tmp_path / "run" / "config.json").read_text())["starts"]
+    assert [start["processes"] for start in starts] == [2, 2], "the run was not started again"
+    assert same_bits(tmp_path / "run", undisturbed)
+
+
+def test_sigterm_to_torchrun_writes_a_checkpoint_and_the_same_command_goes_on(long, tmp_path):
+    config, undisturbed = long
+    open_run(config, tmp_path / "run")
+    child = torchrun(tmp_path / "run")
+    wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
+    child.terminate()
+    output, _ = child.communicate(timeout=60)
+    assert child.returncode != 0 and output.count("is saved at step") == 1 and "Traceback" not in output.split("is saved")[0]
+    reached = json.loads((checkpoint_directories(tmp_path / "run")[-1] / "state.json").read_text())
+    assert f"saved at step {reached['step']:,};" in output
+    launch(read_config(tmp_path / "run"), tmp_path / "run", processes=2)
+    assert same_bits(tmp_path / "run", undisturbed)
+
+
+def test_a_mistake_is_told_once(corpus, tmp_path):
+    (tmp_path / "bad").mkdir()
+    for path in corpus.iterdir():
+        (tmp_path / "bad" / path.name).write_text(path.read_text() + ("one line more\n" if path.name == "train.de" else ""))
+    open_run(config_for(tmp_path / "bad"), tmp_path / "run")
+    child = torchrun(tmp_path / "run")
+    output, _ = child.communicate(timeout=60)
+    assert child.returncode != 0
+    told = [line for line in output.splitlines() if line.startswith("annotated-transformer: ")]
+    assert len(told) == 1 and "150 lines" in told[0] and "151" in told[0]
+    assert "exitcode  : 2" in output
+
+
+def test_an_orphan_keeps_its_run_to_itself(long, corpus, tmp_path):
+    config, _ = long
+    open_run(config, tmp_path / "run")
+    child = torchrun(tmp_path / "run")
+    wait_for(tmp_path / "run" / "checkpoints" / "step-00000020", child)
+    orphans = workers_of(child)
+    child.kill()                                     # torchrun itself: its workers live on
+    words = [sys.executable, "-m", "annotated_transformer", "train", "--run", str(tmp_path / "run")]
+    other = subprocess.run(words, capture_output=True, text=True)
+    for pid in orphans:
+        os.kill(pid, signal.SIGKILL)
+    assert other.returncode == 2 and "another process trains this run" in other.stderr
+    assert other.stderr.count("\n") == 1
+
+
+def test_launch_tells_what_went_wrong(corpus, tmp_path):
+    with pytest.raises(Exception, match="no corpus and no directory"):
+        launch(config_for(tmp_path / "nowhere"), tmp_path / "run", processes=2)
+    assert not (tmp_path / "run").exists()
+
+
+def test_sixteen_bits_and_compilation_can_be_switched_on(corpus, tmp_path):
+    config = config_for(corpus, steps=6)
+    expected = train(config, tmp_path / "long").state_dict()
+    short = train(dataclasses.replace(config, execution=Execution(precision="bfloat16", fused_adam=False)), tmp_path / "short")
+    start, = json.loads((tmp_path / "short" / "config.json").read_text())["starts"]
+    assert (start["precision"], start["fused_adam"], start["compile"]) == ("bfloat16", False, False)
+    for name, value in short.state_dict().items():
+        assert value.dtype == expected[name].dtype
+    apart = difference(tmp_path / "short", tmp_path / "long")
+    assert 0 < apart < 0.05
+    assert STOPPED == 75
