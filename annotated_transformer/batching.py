@@ -189,13 +189,13 @@ else:  # Windows: moving to the place and reading there are two steps that no ot
 def _append(part, files, state, tokenizer, max_length, processes) -> None:
     "Tokenise a chunk of pairs, add it to the files, and bring `state` up to what is now safe on disk."
     source, target = (tokenizer.encode_all(list(texts), processes) for texts in zip(*part))
-    lengths = np.array([(len(s), len(t)) for s, t in zip(source, target)])
+    lengths = np.stack([np.fromiter(map(len, side), np.int64, len(part)) for side in (source, target)], axis=1)
     kept = lengths.max(axis=1) <= (max_length or np.inf)
     sentences = chain.from_iterable(compress(zip(source, target), kept))
     dtype = np.dtype(state["dtype"])
     end = state["bytes"]["tokens"] // dtype.itemsize
     files["tokens"].write(np.fromiter(chain.from_iterable(sentences), dtype).tobytes())
-    files["offsets"].write((end + np.cumsum(lengths[kept], dtype=np.int64)).tobytes())
+    files["offsets"].write((end + np.cumsum(lengths[kept])).tobytes())
     for file in files.values():
         file.flush()
         os.fsync(file.fileno())
