@@ -170,8 +170,12 @@ class NumberFile:
 
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
-        size, places = count * self.dtype.itemsize, (starts * self.dtype.itemsize).tolist()
-        return np.frombuffer(b"".join([_read_at(self._file, size, place) for place in places]), self.dtype).reshape(-1, count)
+        size, out = count * self.dtype.itemsize, np.empty((len(starts), count), self.dtype)
+        for k in range(0, len(starts), 2**14):  # a few at a time, for a piece of bytes takes much more memory than its numbers
+            places = (starts[k : k + 2**14] * self.dtype.itemsize).tolist()
+            pieces = b"".join([_read_at(self._file, size, place) for place in places])
+            out[k : k + 2**14] = np.frombuffer(pieces, self.dtype).reshape(-1, count)
+        return out
 
 
 if hasattr(os, "pread"):
