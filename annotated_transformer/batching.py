@@ -170,8 +170,12 @@ class NumberFile:
 
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
-        size, places = count * self.dtype.itemsize, (starts * self.dtype.itemsize).tolist()
-        return np.frombuffer(b"".join([_read_at(self._file, size, place) for place in places]), self.dtype).reshape(-1, count)
+        size, out = count * self.dtype.itemsize, np.empty((len(starts), count), self.dtype)
+        for k in range(0, len(starts), 2**14):  # a few at a time, for a piece of bytes takes much more memory than its numbers
+            places = (starts[k : k + 2**14] * self.dtype.itemsize).tolist()
+            pieces = b"".join([_read_at(self._file, size, place) for place in places])
+            out[k : k + 2**14] = np.frombuffer(pieces, self.dtype).reshape(-1, count)
+        return out
 
 
 if hasattr(os, "pread"):
@@ -189,13 +193,13 @@ else:  # Windows: moving to the place and reading there are two steps that no ot
 def _append(part, files, state, tokenizer, max_length, processes) -> None:
     "Tokenise a chunk of pairs, add it to the files, and bring `state` up to what is now safe on disk."
     source, target = (tokenizer.encode_all(list(texts), processes) for texts in zip(*part))
-    lengths = np.array([(len(s), len(t)) for s, t in zip(source, target)])
+    lengths = np.stack([np.fromiter(map(len, side), np.int64, len(part)) for side in (source, target)], axis=1)
     kept = lengths.max(axis=1) <= (max_length or np.inf)
     sentences = chain.from_iterable(compress(zip(source, target), kept))
     dtype = np.dtype(state["dtype"])
     end = state["bytes"]["tokens"] // dtype.itemsize
     files["tokens"].write(np.fromiter(chain.from_iterable(sentences), dtype).tobytes())
-    files["offsets"].write((end + np.cumsum(lengths[kept], dtype=np.int64)).tobytes())
+    files["offsets"].write((end + np.cumsum(lengths[kept])).tobytes())
     for file in files.values():
         file.flush()
         os.fsync(file.fileno())

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import EOS, PAD, UNK, InputError, corpora
-from annotated_transformer.tokenizer import Tokenizer, join, learn_pieces, split_word
+from annotated_transformer.tokenizer import Tokenizer, join, learn_pieces, sample, split_word
 
 
 def test_pieces_are_learnt_as_counted_by_hand():
@@ -29,6 +29,23 @@ def test_sentencepiece_learns_and_splits_as_the_open_form_does():
     assert set(tokenizer.pieces(range(3 + n, tokenizer.vocab_size))) == characters
     for word in {word for sentence in sentences for word in sentence.split()} | {"einundneunzigeuro", "dreier"}:
         assert tokenizer.pieces(tokenizer.encode(word))[:-1] == split_word(f"▁{word}", pieces)
+
+
+def test_a_sample_is_spread_evenly_and_never_too_large():
+    def rows(n, most):
+        taken = [int(text) for text in sample(((str(i), str(-i)) for i in range(n)), n, most)]
+        assert taken[1::2] == [-i for i in taken[::2]]
+        return taken[::2]
+
+    assert rows(7, 7) == rows(7, 100) == [0, 1, 2, 3, 4, 5, 6]
+    assert rows(8, 7) == rows(8, 4) == [0, 2, 4, 6] and rows(8, 3) == [0, 3, 6] and rows(8, 1) == [0]
+    for n in (1, 10, 99, 1_000):
+        for most in (1, 7, 50, 99):
+            taken = rows(n, most)
+            assert min(n, most) / 2 <= len(taken) <= most and set(map(int.__sub__, taken[1:], taken)) <= {-(-n // most)}
+    assert rows(0, 5) == []
+    drawn = sample(iter([("a", "b")] * 3 + [None]), 3)  # nothing is read ahead
+    assert [next(drawn) for _ in range(6)] == ["a", "b"] * 3
 
 
 def test_text_comes_back_with_its_umlauts():
