@@ -66,18 +66,6 @@ def write_corpus(directory: str, pairs: int, words: int = WORDS) -> None:
                     target_file.write(target + "\n")
 
 
-class TrainingPairs:
-    "The pairs of train.en and train.de, read anew each time they are gone through."
-
-    def __init__(self, directory: str):
-        self.paths = [Path(directory, f"train.{language}") for language in LANGUAGES]
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        with open(self.paths[0], newline="\n") as source, open(self.paths[1], newline="\n") as target:
-            for pair in zip(source, target):
-                yield tuple(line.removesuffix("\n") for line in pair)
-
-
 def resident_peak() -> int:
     "The most bytes that this process and a child of it held, pages of files included."
     import resource
@@ -94,6 +82,7 @@ def resident_peak() -> int:
 
 def prepare(corpus: str, out: str, vocab_size: int, most: int, chunk: int = 20_000) -> dict:
     "Count the pairs, learn the pieces, tokenise: what training does before its first step."
+    from annotated_transformer import corpora
     from annotated_transformer.batching import TokenizedPairs
     from annotated_transformer.tokenizer import Tokenizer, sample
 
@@ -103,7 +92,7 @@ def prepare(corpus: str, out: str, vocab_size: int, most: int, chunk: int = 20_0
         nonlocal clock
         seconds[name], clock = time.perf_counter() - clock, time.perf_counter()
 
-    train = TrainingPairs(corpus)
+    train = corpora.load(corpus).train
     n = sum(1 for _ in train)
     lap("count")
     tokenizer = Tokenizer.train(sample(train, n, most), vocab_size)

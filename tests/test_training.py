@@ -67,7 +67,7 @@ def test_sixteen_bits_train_as_thirty_two_do_but_for_rounding():
     batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
     config = TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, dropout=0.0)
     start = Transformer(config).state_dict()
-    losses, gradients = [], []
+    losses = []
     for precision in ("float32", "bfloat16"):
         model = Transformer(config)
         model.load_state_dict(start)

@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "corpora", "tokenizer", "averaging", "bleu"},
-    {"layers", "batching"},
+     "checkpoints", "processes", "corpora", "tokenizer", "bleu"},
+    {"layers", "batching", "averaging"},
     {"transformer"},
     {"decoding"},
     {"training", "training_cost", "translation"},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from annotated_transformer import corpora
 from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from benchmarks import preparation
@@ -36,7 +37,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
-from benchmarks.preparation import TrainingPairs
+from annotated_transformer import corpora
 
 corpus, out, model, seed = sys.argv[1:]
 moments, progress, struck = random.Random(int(seed)), Path(out, "train.progress"), []
@@ -50,7 +51,7 @@ def recorded():
 for place in (0, 1, 700, 1500, 2800, 3600, None):
     child, status = os.fork(), None
     if not child:
-        TokenizedPairs.write(out, "train", TrainingPairs(corpus), Tokenizer.load(model), max_length=30, chunk=97)
+        TokenizedPairs.write(out, "train", corpora.load(corpus).train, Tokenizer.load(model), max_length=30, chunk=97)
         os._exit(0)
     while place is not None and recorded() < place:
         time.sleep(0.0005)
@@ -75,7 +76,7 @@ print(json.dumps(struck))
 def test_what_kill_9_breaks_off_goes_on_to_the_same_bytes(tmp_path):
     corpus, broken, straight, model = (tmp_path / name for name in ("corpus", "broken", "straight", "model"))
     preparation.write_corpus(str(corpus), 8_000, words=3_000)
-    pairs = preparation.TrainingPairs(corpus / "whole")
+    pairs = corpora.load(corpus / "whole").train
     tokenizer = Tokenizer.train((sentence for pair in list(pairs)[:1_000] for sentence in pair), 800)
     tokenizer.save(model)
     undisturbed = TokenizedPairs.write(straight, "train", pairs, tokenizer, max_length=30)
