@@ -253,6 +253,6 @@ def require_room(
     needed, free = size * (keep + 1) - there, shutil.disk_usage(run).free
     if needed > free:
         raise InputError(
-            f"{run}: its {keep} checkpoints need {needed / 2**30:.1f} GiB more and the disk has {free / 2**30:.1f} GiB free: "
+            f"{run}: its {keep} checkpoints need {needed / 2**20:,.0f} MiB more and the disk has {free / 2**20:,.0f} MiB free: "
             "make room, or choose a smaller --keep or another --run"
         )

@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['RunDirectory', 'COMMANDS', 'parse', 'Train', 'ReadFirst', 'train_options', 'train_command', 'Search',
-           'read_standard_input', 'translate', 'score_command', 'last_record', 'average', 'list_corpora', 'later',
-           'main']
+           'read_standard_input', 'translate', 'score_command', 'last_record', 'average', 'list_corpora', 'cost',
+           'later', 'main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
@@ -29,6 +29,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from . import InputError, corpora
 from .checkpoints import checkpoint_directories, write_file
 from .training import PRESETS, STOPPED, Stopped, TrainingConfig, environment, read_config, train
+from .training_cost import predict_table, run_cost, table_row
 from .translation import Translator, score
 
 # %% ../nbs/90_command_line.ipynb #f61fa392
@@ -264,8 +265,43 @@ def list_corpora(
         for source, target in first:
             print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
 
+# %% ../nbs/90_command_line.ipynb #9a953823
+def cost(
+    run: Positional[Path | None] = None,
+    rate: float | None = None,
+    scored: Path | None = None,
+    tokens_per_second: float | None = None,
+    size: str = "base",
+    devices: int | None = None,
+    watts: float | None = None,
+    efficiency: float = 1.0,
+) -> None:
+    """Say what a run has cost; or, from a measured speed, what the paper's runs would take.
+
+    Args:
+        run: Directory of a run.
+        rate: TFLOP/s that one device sustains: adds the cost by the paper's rule.
+        scored: File that `score --out` wrote: adds the run as a row of Table 2.
+        tokens_per_second: Without a run: target tokens that one device alone gets through in a second.
+        size: The model that this was measured with: base or big.
+        devices: Number of devices; 1, 8, 16 and 64 if not given.
+        watts: Power that one device draws: adds the energy.
+        efficiency: Share of its speed that a device keeps beside others.
+    """
+    if (run is None) == (tokens_per_second is None):
+        raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
+    if run is None:
+        print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
+        return
+    found = run_cost(run, None if rate is None else rate * 1e12)
+    print(found)
+    if scored is not None:
+        print(f"\n{table_row(Path(run).resolve().name, scored, found)}")
+
 # %% ../nbs/90_command_line.ipynb #c75e3119
-COMMANDS = {"train": Train, "translate": translate, "score": score_command, "average": average, "corpora": list_corpora}
+COMMANDS = {
+    "train": Train, "translate": translate, "score": score_command, "average": average, "cost": cost, "corpora": list_corpora,
+}
 
 
 def later(command: Callable) -> Callable:

@@ -2,7 +2,8 @@
 
 # %% auto #0
 __all__ = ['SUSTAINED_RATE', 'SENTENCE_LENGTHS', 'BATCH_TOKENS', 'PAPER_RUNS', 'paper_cost', 'Flops', 'forward_flops',
-           'training_flops', 'flops_per_target_token', 'RunCost', 'run_cost', 'Prediction', 'predict', 'predict_table']
+           'training_flops', 'flops_per_target_token', 'RunCost', 'run_cost', 'table_row', 'Prediction', 'predict',
+           'predict_table']
 
 # %% ../nbs/61e_training_cost.ipynb #0487de09
 import json
@@ -167,10 +168,27 @@ def run_cost(
         _positive(**state)
     except InputError as error:
         raise InputError(f"{states[-1]}: the file is damaged, {error}; name another run") from None
-    lengths = TokenizedPairs.open(run / "data", "train").lengths
-    sample = lengths[:: math.ceil(len(lengths) / 100_000)]
+    pairs = TokenizedPairs.open(run / "data", "train")
+    sample = pairs.lengths_of(np.arange(0, len(pairs), math.ceil(len(pairs) / 100_000)))
     flops = flops_per_target_token(config, sample) * state["target_tokens"]
     return RunCost(state.pop("step"), flops=flops, rate=rate, **state)
+
+# %% ../nbs/61e_training_cost.ipynb #05b78ae9
+def table_row(
+    name: str,
+    scored: Path,    # the JSON file that `score --out` wrote
+    cost: RunCost,
+) -> str:
+    "The run as a row of Table 2, in Markdown, under a head that says what each figure is."
+    [figures] = _read(scored, "figures")
+    try:
+        bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
+    except (KeyError, TypeError):
+        raise InputError(f"{scored}: these are no scores; give the file that `score --out` wrote") from None
+    bill = "" if cost.rate is None else f"{paper_cost(cost.device_seconds, cost.rate):.1e}"
+    head = ["model", "BLEU as in Table 2", "sacreBLEU", "FLOPs by the paper's rule", "model FLOPs"]
+    rows = [head, ["---"] * len(head), [name, bleu, sacre, bill, f"{cost.flops:.1e}"]]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 # %% ../nbs/61e_training_cost.ipynb #76aedc12
 class Prediction(NamedTuple):

@@ -25,6 +25,7 @@ from annotated_transformer.training_cost import (
     predict,
     predict_table,
     run_cost,
+    table_row,
     training_flops,
 )
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -86,9 +87,26 @@ def test_many_pairs_at_once_count_as_each_alone():
         assert training_flops(config, lengths[:, 0], lengths[:, 1])[i] == 3 * sum(alone)
 
 
+def test_a_row_of_table_2_by_hand():
+    with tempfile.TemporaryDirectory() as directory:
+        scored = Path(directory, "test.json")
+        scored.write_text(json.dumps({"figures": {"paper_bleu": {"score": 27.314}, "sacre_bleu": {"score": 26.0}}}))
+        cost = RunCost(5, seconds=10.0, device_seconds=80.0, target_tokens=7, flops=3e15, rate=9.5e12)
+        assert table_row("mine", scored, cost).splitlines()[2] == "| mine | 27.31 | 26.00 | 7.6e+14 | 3.0e+15 |"  # 80 s times 9.5e12
+        for text in ("{}", json.dumps({"figures": {"accuracy": 1}})):
+            scored.write_text(text)
+            try:
+                table_row("mine", scored, cost)
+            except InputError as error:
+                assert str(scored) in str(error)
+            else:
+                raise AssertionError("a row without figures")
+
+
 def test_the_cost_of_a_run_by_hand():
     run = Path(tempfile.mkdtemp())
-    words = SimpleNamespace(vocab_size=20, encode_all=lambda texts: [[2] * len(text.split()) + [1] for text in texts])
+    encode = {"model": b"", "encode_all": lambda texts, threads: [[2] * len(text.split()) + [1] for text in texts]}
+    words = SimpleNamespace(vocab_size=20, **encode)
     pairs = TokenizedPairs.write(run / "data", "train", [("a b", "c"), ("a b c d", "e f g")], words)
     assert pairs.lengths.tolist() == [[3, 2], [5, 4]]
     sizes = {"vocab_size": 20, "n_layers": 1, "d_model": 2, "d_ff": 3, "n_heads": 1, "d_k": 1, "d_v": 1}
@@ -116,7 +134,7 @@ def test_the_cost_of_a_run_by_hand():
 
 def test_a_long_corpus_is_sampled_evenly():
     run = Path(tempfile.mkdtemp())
-    words = SimpleNamespace(vocab_size=20, encode_all=lambda texts: [[2] * len(text) + [1] for text in texts])
+    words = SimpleNamespace(vocab_size=20, model=b"", encode_all=lambda texts, threads: [[2] * len(text) + [1] for text in texts])
     texts = [("a" * (i * 7 // 150_000), "b" * (i * 3 // 150_000)) for i in range(150_000)]  # short pairs first
     pairs = TokenizedPairs.write(run / "data", "train", texts, words)
     sizes = {"vocab_size": 20, "n_layers": 1, "d_model": 2, "d_ff": 3, "n_heads": 1}

@@ -1,0 +1,202 @@
+"What goes wrong in a long training: kills, signals, damaged files, full disks, numbers that are none."
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from annotated_transformer import cli, training
+from annotated_transformer.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.training import STOPPED
+
+ROOT = Path(__file__).parents[2]
+TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
+    --batch-tokens 120 --steps 60 --validate-every 30 --checkpoint-every 10 --keep 4 --warmup-steps 20 --log-every 5""".split()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("corpus")
+    for name, n in (("train", 60), ("validation", 6)):
+        source = "".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n))
+        target = "".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i * 3 % 5)]}\n" for i in range(n))
+        (directory / f"{name}.en").write_text(source)
+        (directory / f"{name}.de").write_text(target)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def undisturbed(corpus, tmp_path_factory):
+    run = tmp_path_factory.mktemp("runs") / "undisturbed"
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run)])
+    return run
+
+
+def bits(run: Path) -> list:
+    "Names and numbers of all checkpoints, and what the metrics say."
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in lines]
+    return [(path.name, [(path / name).read_bytes() for name in FILES[:2]]) for path in checkpoint_directories(run)] + [told]
+
+
+def status(arguments) -> int:
+    with pytest.raises(SystemExit) as end:
+        cli.main([str(argument) for argument in arguments])
+    return end.value.code
+
+
+def sentence(capsys) -> str:
+    err = capsys.readouterr().err
+    assert err.startswith("annotated-transformer: ") and err.count("\n") == 1 and "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_twenty_kills_at_random_instants_change_no_bit(processes, tmp_path):
+    out = tmp_path / "kills.json"
+    words = ["--kills", "20", "--processes", str(processes), "--seed", str(os.getpid()), "--out", str(out)]
+    subprocess.run([sys.executable, "-m", "benchmarks.kills", *words], cwd=ROOT, check=True, timeout=500)
+    figures, = json.loads(out.read_text())["figures"]
+    assert figures["kills"] >= 20 and figures["processes"] == processes
+    assert figures["runs_equal_to_the_uninterrupted_one"] == figures["runs"] >= 1
+    assert len(figures["killed_while"]) >= 2, "all kills fell into one kind of instant"
+
+
+@pytest.mark.parametrize("sent, expected, said", [
+    (signal.SIGTERM, STOPPED, "is saved at step"), (signal.SIGINT, 130, "the same command continues"),
+])
+def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, expected, said, corpus, undisturbed, tmp_path):
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--checkpoint-every", "40", "--steps", "100000"]
+    words = [sys.executable, "-m", "annotated_transformer", *command]
+    child = subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True)
+    while not (run / "metrics.jsonl").exists() or (run / "metrics.jsonl").read_text().count("\n") < 6:
+        assert child.poll() is None, child.stderr.read()
+        time.sleep(0.005)
+    child.send_signal(sent)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == expected and said in err and "Traceback" not in err
+    last = checkpoint_directories(run)[-1]
+    state = json.loads((last / "state.json").read_text())
+    logged = [json.loads(line)["step"] for line in (run / "metrics.jsonl").read_text().splitlines()]
+    assert logged[-1] <= state["step"] < logged[-1] + 5, "up to the very update"
+    assert state["regular"] is (state["step"] % 40 == 0)
+
+
+def test_a_run_stopped_out_of_turn_ends_as_one_that_never_was(corpus, undisturbed, tmp_path, monkeypatch):
+    # The signal comes at update 23, where no checkpoint is due; in the end there are the same checkpoints, bit for bit.
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+    real, updates = training.train_step, []
+
+    def with_signal(*given):
+        updates.append(1)
+        if len(updates) == 23:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(*given)
+
+    monkeypatch.setattr(training, "train_step", with_signal)
+    assert status(command) == STOPPED
+    assert checkpoint_directories(run)[-1].name == "step-00000023"
+    cli.main(command)
+    assert len(updates) == 60
+    *checkpoints, told = bits(run)
+    *expected, expected_told = bits(undisturbed)
+    assert checkpoints == expected
+    for one, other in zip(told, expected_told, strict=True):  # a line that spans the stop holds the updates after it alone
+        assert one == other or one[0] == other[0] == 25
+
+
+@pytest.mark.parametrize("name", [*FILES, "SHA256SUMS"])
+@pytest.mark.parametrize("fault", ["a flipped bit", "half a file", "no file"])
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(name, fault, corpus, undisturbed, tmp_path, capsys):
+    run = Path(shutil.copytree(undisturbed, tmp_path / "run"))
+    last = checkpoint_directories(run)[-1]
+    data = bytearray((last / name).read_bytes())
+    if fault == "no file":
+        (last / name).unlink()
+    else:
+        data[len(data) // 2] ^= 4
+        (last / name).write_bytes(data if fault == "a flipped bit" else data[: len(data) // 2])
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run)])
+    err = capsys.readouterr().err
+    assert str(last) in err and "step-00000050" in err and err.count("\n") == 1
+    assert (run / "checkpoints" / f"damaged-{last.name}").is_dir()
+    assert bits(run) == bits(undisturbed)
+
+
+def test_no_good_checkpoint_is_for_the_owner_to_decide(corpus, undisturbed, tmp_path, capsys):
+    run = Path(shutil.copytree(undisturbed, tmp_path / "run"))
+    before = {}
+    for directory in checkpoint_directories(run):
+        path = directory / "model.safetensors"
+        path.write_bytes(path.read_bytes()[:-1])
+        before |= {path: path.read_bytes() for path in directory.iterdir()}
+    assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
+    assert "begin anew" in sentence(capsys)
+    assert all(path.read_bytes() == data for path, data in before.items())
+
+
+def test_a_full_disk_ends_in_one_sentence_and_the_run_goes_on_when_there_is_room(corpus, undisturbed, tmp_path):
+    # A limit on the size of a file stands in for the full disk: the weights fit, Adam's means, twice as large, do not.
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+    cli.main([*command, "--steps", "20"])
+    sizes = [(checkpoint_directories(run)[-1] / name).stat().st_size for name in FILES[:2]]
+    limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({sum(sizes) // 2},) * 2); "
+    program = limit + f"from annotated_transformer import cli; cli.main({command!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert "step-00000030 could not be written" in done.stderr and "make room" in done.stderr
+    assert "goes on from step-00000020" in done.stderr and done.stderr.count("\n") == 1
+    assert [path.name for path in (run / "checkpoints").iterdir() if path.name > "step-00000020"] == []
+    cli.main(command)
+    *checkpoints, told = bits(run)
+    *expected, expected_told = bits(undisturbed)
+    assert checkpoints == expected
+    assert [line for line in told if line[:2] != (20, None)] == expected_told  # `--steps 20` measured at its end
+
+
+def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--rate-factor", "1e30", "--log-every", "1"]
+    assert status(command) == 2
+    message = sentence(capsys)
+    assert "infinite or no number" in message and "--rate-factor" in message
+    written = (run / "metrics.jsonl").read_text()
+    assert "NaN" not in written and "Infinity" not in written
+    assert all(abs(json.loads(line).get("loss", 0)) < float("inf") for line in written.splitlines())
+    assert not list((run / "checkpoints").glob("step-*")) if (run / "checkpoints").exists() else True
+
+
+def test_a_weight_that_is_no_number_is_never_saved(corpus, undisturbed, tmp_path, capsys, monkeypatch):
+    # The loss of update 20 is still good; its gradient is not, and the checkpoint of update 20 would hold the spoilt weights.
+    real, updates = training.train_step, []
+
+    def spoils(learner, *given):
+        updates.append(1)
+        loss = real(learner, *given)
+        if len(updates) == 20:
+            next(learner.parameters()).data[3, 5] = float("nan")
+        return loss
+
+    monkeypatch.setattr(training, "train_step", spoils)
+    run = tmp_path / "run"
+    assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
+    assert "step-00000010 is the last checkpoint" in sentence(capsys)
+    assert [path.name for path in checkpoint_directories(run)] == ["step-00000010"]
+
+
+def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, capsys):
+    run = tmp_path / "run"
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "10"])
+    capsys.readouterr()
+    with FileLock(run / "lock"):
+        assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
+    assert "another process trains this run" in sentence(capsys)
