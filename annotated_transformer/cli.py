@@ -28,7 +28,8 @@ from tyro.conf import OmitArgPrefixes, Positional
 
 from . import InputError, corpora
 from .checkpoints import checkpoint_directories, write_file
-from .training import PRESETS, STOPPED, Stopped, TrainingConfig, environment, read_config, train
+from .runs import PRESETS, TrainingConfig, environment, read_config
+from .training import STOPPED, Stopped, train
 from .training_cost import predict_table, run_cost, table_row
 from .translation import Translator, score
 

@@ -21,8 +21,9 @@ import torch
 from annotated_transformer.batching import TokenizedPairs, batches, collate
 from annotated_transformer.checkpoints import write_file
 from annotated_transformer.optimizer import adam
+from annotated_transformer.runs import PRESETS, environment
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import PRESETS, WithLoss, environment, train_step
+from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.transformer import Transformer
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average

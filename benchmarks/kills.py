@@ -18,8 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from annotated_transformer import training
 from annotated_transformer.checkpoints import FILES, checkpoint_directories, write_file
-from annotated_transformer.training import TrainingConfig, environment, train
+from annotated_transformer.runs import TrainingConfig, environment
 from annotated_transformer.transformer import TransformerConfig
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
@@ -46,7 +47,19 @@ def worker(config: TrainingConfig, run: Path, rank: int, size: int, port: int) -
         meeting = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in meeting.items()})
     sys.stderr = open(os.devnull, "w")  # who survives the other for an instant complains
-    train(config, run)
+    step = training.train_step
+
+    def marked_step(*given):
+        marker(run).touch()
+        return step(*given)
+
+    training.train_step = marked_step
+    training.train(config, run)
+
+
+def marker(run: Path) -> Path:
+    "A file that says that the run is at its updates."
+    return run.with_name(f"{run.name}.computes")
 
 
 class Killer:
@@ -62,6 +75,7 @@ class Killer:
         )
 
     def start(self, run: Path) -> list:
+        marker(run).unlink(missing_ok=True)
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -71,13 +85,17 @@ class Killer:
             child.start()
         return children
 
-    def whole_run(self, name: str) -> float:
-        "Train without a break; the seconds it took."
-        begin = time.perf_counter()
-        for child in self.start(self.directory / name):
+    def whole_run(self, name: str) -> tuple[float, float]:
+        "Train without a break; the seconds until the first update, and those from there to the end."
+        run, begin = self.directory / name, time.monotonic()
+        children = self.start(run)
+        while not marker(run).exists() and any(child.is_alive() for child in children):
+            time.sleep(0.001)
+        computing = time.monotonic()
+        for child in children:
             child.join()
             assert child.exitcode == 0, f"{name} ended with status {child.exitcode}"
-        return time.perf_counter() - begin
+        return computing - begin, time.monotonic() - computing
 
     def outcome(self, name: str) -> list:
         "All that a finished run leaves, but for dates and times."
@@ -87,41 +105,43 @@ class Killer:
         bits = [(path / name).read_bytes() for path in checkpoint_directories(run) for name in FILES[:2]]
         return [told, [path.name for path in checkpoint_directories(run)], bits]
 
-    def doing(self, run: Path, lines_before: int) -> str:
+    def doing(self, run: Path, began: float) -> str:
         "What the run was at when it was killed, by what it left."
-        if list((run / "checkpoints").glob("*.tmp")):
+        if any(path.stat().st_mtime > began for path in (run / "checkpoints").glob("*.tmp")):
             return "writing a checkpoint or removing one"
-        return "computing" if count_lines(run) > lines_before else "starting"
+        return "computing" if marker(run).exists() else "starting"
 
     def many_kills(self, kills: int, seed: int) -> dict:
         "Kill `kills` times at random instants, over as many runs as that takes."
         self.whole_run("warming-up")  # the first children wait for the server's imports
-        chance, span = random.Random(seed), self.whole_run("untouched")
+        chance, (start_span, span) = random.Random(seed), self.whole_run("untouched")
         expected = self.outcome("untouched")
         done, runs, same, instants = 0, 0, 0, []
         while True:
-            name, starts = f"killed-{runs}", 0
-            run = self.directory / name
+            run = self.directory / f"killed-{runs}"
             while True:
-                before, starts = count_lines(run), starts + 1
-                children = self.start(run)
-                deadline = time.monotonic() + chance.uniform(0.1, 0.7) * span
-                while done < kills and time.monotonic() < deadline and any(child.is_alive() for child in children):
+                began, children = time.time(), self.start(run)
+                early = chance.random() < 0.2  # one in five may strike before the first update, the others after it
+
+                def alive(children=children) -> bool:
+                    return any(child.is_alive() for child in children)
+
+                while not early and not marker(run).exists() and alive():
                     time.sleep(0.001)
-                finished = done >= kills or not any(child.is_alive() for child in children)
-                if finished:
-                    for child in children:
-                        child.join()
-                        assert child.exitcode == 0, f"{name}, start {starts}, ended with status {child.exitcode}"
+                deadline = time.monotonic() + chance.uniform(0, start_span if early else 0.5 * span)
+                while alive() and (done >= kills or time.monotonic() < deadline):
+                    time.sleep(0.001)
+                if not alive():
                     break
                 for child in chance.sample(children, len(children)):
                     child.kill()
                 for child in children:
                     child.join()
                 done += 1
-                instants.append({"run": runs, "reached": count_lines(run), "doing": self.doing(run, before)})
+                instants.append({"run": runs, "reached": count_lines(run), "doing": self.doing(run, began)})
+            assert [child.exitcode for child in children] == [0] * self.size, f"{run.name} ended by itself, and not well"
             runs += 1
-            same += self.outcome(name) == expected
+            same += self.outcome(run.name) == expected
             if done >= kills:
                 doing = [instant["doing"] for instant in instants]
                 return {

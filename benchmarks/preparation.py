@@ -164,8 +164,9 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=2_000_000)
     parser.add_argument("--out", type=Path, default=Path("results/preparation.json"))
     arguments = parser.parse_args()
+    from annotated_transformer.checkpoints import write_file
+    from annotated_transformer.runs import environment
     from annotated_transformer.tokenizer import SAMPLE
-    from annotated_transformer.training import environment, write_file
 
     # Of a small corpus a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.
     sizes = {name: min(usual, arguments.pairs // 4) for name, usual in (("most", SAMPLE), ("block", 2**19), ("chunk", 20_000))}

@@ -9,7 +9,7 @@ from pathlib import Path
 from annotated_transformer import InputError
 from annotated_transformer.cli import train_options
 from annotated_transformer.processes import Execution
-from annotated_transformer.training import PRESETS, TrainingConfig, open_run
+from annotated_transformer.runs import PRESETS, TrainingConfig, open_run
 from annotated_transformer.transformer import TransformerConfig
 
 

@@ -14,7 +14,8 @@ from annotated_transformer.batching import collate
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.training import TrainingConfig, WithLoss, evaluate, new_model, prepare, train, train_step
+from annotated_transformer.runs import TrainingConfig
+from annotated_transformer.training import WithLoss, evaluate, new_model, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -101,18 +102,6 @@ def test_validation_predicts_each_token_from_earlier_ones_only():
             total -= logits.log_softmax(-1)[target[t]].item()
             tokens += 1
     assert abs(math.log(measured.perplexity) - total / tokens) < 1e-5
-
-
-def test_vocabulary_never_sees_validation_or_test():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, word in (("train", "cat"), ("validation", "xylophone"), ("test", "zeppelin")):
-            for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text(f"the {word} sat on the mat\n" * 9)
-        config = TrainingConfig(TransformerConfig(28, n_layers=1, d_model=8, d_ff=8, n_heads=2), corpus=directory)
-        tokenizer, train_pairs, validation_pairs = prepare(config, Path(directory, "run"))
-        pieces = set(tokenizer.pieces(range(3, tokenizer.vocab_size)))
-        assert "▁the" in pieces and not {"x", "y", "z", "p"} & set("".join(pieces))
-        assert 2 in validation_pairs[0][0] and 2 not in train_pairs[0][0]  # 2 is UNK
 
 
 def test_init_gain_scales_dense_weights_and_nothing_else():

@@ -8,8 +8,9 @@ import torch
 
 from annotated_transformer import InputError
 from annotated_transformer.checkpoints import load_weights
+from annotated_transformer.runs import TrainingConfig
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import TrainingConfig, train
+from annotated_transformer.training import train
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from annotated_transformer.translation import Translator, score
 

@@ -18,7 +18,7 @@ from safetensors.torch import load_file
 
 from annotated_transformer import Translator, cli, corpora
 from annotated_transformer.checkpoints import checkpoint_directories
-from annotated_transformer.training import PRESETS, TrainingConfig, read_config
+from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
 from annotated_transformer.transformer import TransformerConfig
 
 ENGLISH = "zero one two three four five six seven eight nine".split()

@@ -12,7 +12,7 @@ FLOORS = [
      "checkpoints", "processes", "corpora", "tokenizer", "bleu"},
     {"layers", "batching", "averaging"},
     {"transformer"},
-    {"decoding"},
+    {"decoding", "runs"},
     {"training", "training_cost", "translation"},
     {"cli"},
 ]

@@ -15,12 +15,14 @@ from safetensors.torch import load_file
 
 from annotated_transformer.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.processes import Execution
-from annotated_transformer.training import STOPPED, TrainingConfig, launch, open_run, read_config, train
+from annotated_transformer.runs import TrainingConfig, open_run, read_config
+from annotated_transformer.training import STOPPED, launch, train
 from annotated_transformer.transformer import TransformerConfig
 
 TRAIN = """
 import json, sys
-from annotated_transformer.training import TrainingConfig, train
+from annotated_transformer.runs import TrainingConfig
+from annotated_transformer.training import train
 {patch}
 train(TrainingConfig.from_dict(json.loads(sys.argv[1])), sys.argv[2])
 """
