@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['STOPPED', 'batch_loss', 'WithLoss', 'train_step', 'Evaluation', 'evaluate', 'batches_from', 'own_parts', 'new_model',
-           'Stopped', 'noted_signals', 'set_up', 'train', 'exchanging_gradients', 'all_finite', 'refuse_to_go_on',
-           'launch', 'show_progress']
+           'Stopped', 'noted_signals', 'begin', 'resume', 'train', 'exchanging_gradients', 'all_finite',
+           'refuse_to_go_on', 'launch', 'show_progress']
 
 # %% ../nbs/52_training.ipynb #38d85e6d
 import dataclasses
@@ -192,18 +192,44 @@ def noted_signals(
 STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h calls it a temporary failure, to be tried again
 
 
-def set_up(
+def begin(
     config: TrainingConfig,
     run: Path,
     group: Group,
+    stack: ExitStack,   # holds the lock on the run directory
 ) -> None:
-    "What the leader does for all before the first update."
-    open_run(config, run, group)
-    _, *splits = prepare(config, run)
-    longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
-    if longest > config.batch_tokens:
-        problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
-        raise InputError(f"{problem}: raise --batch-tokens")
+    "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
+    new = not run.exists()
+    run.mkdir(parents=True, exist_ok=True)
+    stack.enter_context(only_one(run))
+    try:
+        open_run(config, run, group)
+        _, *splits = prepare(config, run)
+        longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
+        if longest > config.batch_tokens:
+            problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
+            raise InputError(f"{problem}: raise --batch-tokens")
+        newest_checkpoint(run)  # moves damaged ones aside: from here on, all processes find the same
+    except InputError:
+        if new:
+            shutil.rmtree(run, ignore_errors=True)
+        raise
+
+
+def resume(
+    run: Path,
+    group: Group,
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+) -> dict:  # where the run stands
+    "Put the newest checkpoint, if there is one, into model and optimizer."
+    state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
+    if found := group.together(lambda: newest_checkpoint(run)):
+        state = group.together(lambda: load_checkpoint(found, model, optimizer))
+    highest, lowest = group.highest(state["step"], -state["step"])
+    if highest != -lowest:
+        raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")
+    return state
 
 
 def train(
@@ -214,29 +240,11 @@ def train(
     run = Path(run)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution, leads = config.execution.on(group.device), group.rank == 0
-
-        def begin():
-            new = not run.exists()
-            run.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(only_one(run))
-            try:
-                set_up(config, run, group)
-                newest_checkpoint(run)  # moves damaged ones aside: from here on, all processes find the same
-            except InputError:
-                if new:  # leave nothing that the corrected command would stumble over
-                    shutil.rmtree(run, ignore_errors=True)
-                raise
-
-        group.lead(begin)
+        group.lead(lambda: begin(config, run, group, stack))
         tokenizer, pairs, validation = group.together(lambda: open_prepared(run))
         model = new_model(config, tokenizer.vocab_size).to(group.device)
         optimizer = adam(model.parameters(), execution.fused_adam)
-        state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
-        if found := group.together(lambda: newest_checkpoint(run)):
-            state = group.together(lambda: load_checkpoint(found, model, optimizer))
-        first, negative = group.highest(state["step"], -state["step"])
-        if first != -negative:
-            raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")
+        state = resume(run, group, model, optimizer)
         group.lead(lambda: require_room(run, model, config.keep))
 
         learner: nn.Module = WithLoss(model, config.smoothing, execution.precision)
