@@ -331,6 +331,7 @@ def test_average_score_and_the_row_of_table_2(preset, runs, tmp_path, good):
     assert 0 < bleus["paper_bleu"] != bleus["sacre_bleu"] > 0
     assert abs(sacrebleu.corpus_bleu(translations, [references]).score - bleus["sacre_bleu"]) < 1e-9
 
+    assert good("score", run, "--average", len(files), "--split", "newstest2014") == printed  # of all that the run keeps
     of_the_mean = good("score", run / "average-5", "--corpus", corpus, "--split", "newstest2014")
     assert of_the_mean == good("score", run, "--average", last, "--split", "newstest2014")
     assert good("translate", run, stdin=text(sources)).splitlines() == translations
