@@ -19,8 +19,8 @@ from safetensors.torch import load_file
 from annotated_transformer import UNK, cli
 from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.checkpoints import checkpoint_directories
+from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import PRESETS
 
 STEPS = 300  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 200 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900
