@@ -127,8 +127,8 @@ def with_rates(found: dict, matrix_rate: float, peak: float | None) -> dict:
         "padded_positions_per_second": round(a_second["padded_positions"], 1),
         "seconds_per_update": found["seconds"] / found["updates"],
         "model_flops_per_second": achieved,
-        "share_of_its_matrix_products": round(achieved / matrix_rate, 4),
-        "share_of_the_given_peak": None if peak is None else round(achieved / peak, 4),
+        "share_of_its_matrix_products": achieved / matrix_rate,
+        "share_of_the_given_peak": None if peak is None else achieved / peak,
         "losses": losses,
         "finite": None not in losses.values(),
     }

@@ -67,13 +67,13 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
         assert (found["source_tokens"], found["target_tokens"]) == (source.sum(), target.sum())
         assert found["model_flops"] == sum(training_flops(config, s, t) for s, t in zip(source.tolist(), target.tolist()))
         assert source.sum() + target.sum() <= found["padded_positions"] <= 2 * 300 * len(epoch)
-        assert found["target_tokens_per_second"] == pytest.approx(target.sum() / found["seconds"], rel=1e-3)
+        assert found["target_tokens_per_second"] == pytest.approx(target.sum() / found["seconds"], abs=0.06)
         assert found["seconds_per_update"] * len(epoch) == pytest.approx(found["seconds"])
         assert found["losses"]["last"] < found["losses"]["first"]
     best = max(figures["by_setting"].values(), key=lambda found: found["target_tokens_per_second"])
     assert figures["target_tokens_per_second"] == best["target_tokens_per_second"]
     short = figures["by_setting"]["bfloat16"]
-    assert short["share_of_the_given_peak"] == pytest.approx(short["model_flops_per_second"] / 0.5e12, abs=1e-4)
+    assert short["share_of_the_given_peak"] == pytest.approx(short["model_flops_per_second"] / 0.5e12)
     assert figures["by_setting"]["float32"]["share_of_the_given_peak"] is None, "the data sheet's peak is of 16 bits"
 
     batch = collate(written, epoch[0])  # its loss with the first weights, by the readable form, whole and not in three parts
