@@ -42,7 +42,7 @@ class Execution:
         device: torch.device,
     ) -> "Execution":
         "The same with every choice made."
-        short = device.type == "cuda" and torch.cuda.is_bf16_supported()
+        short = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8  # older chips only imitate it
         return replace(
             self,
             device=device.type,
@@ -164,15 +164,17 @@ def join(
     rank, size, local = (int(os.environ.get(name, value)) for name, value in alone.items())
     try:
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        if chosen.type == "cuda" and chosen.index is None:
-            chosen = torch.device("cuda", local)
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError):
-        here = f"{torch.cuda.device_count()} CUDA GPUs" if torch.cuda.is_available() else "no CUDA GPU"
-        raise InputError(f"process {local} of this machine wants the device {device or 'cuda'}, and PyTorch finds {here}: "
-                         "choose another --device, or start fewer processes with --nproc-per-node") from None
+    except RuntimeError:
+        raise InputError(f"--device {device}: PyTorch knows no such device; choose cuda, cpu or mps") from None
     if chosen.type == "cuda":
+        index, there = local if chosen.index is None else chosen.index, torch.cuda.device_count()
+        if index >= there:
+            wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {there} of them"
+            raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu")
+        chosen = torch.device("cuda", index)
         torch.cuda.set_device(chosen)
+    if chosen.type == "mps" and not torch.backends.mps.is_available():
+        raise InputError("--device mps: PyTorch finds no such GPU here; choose --device cpu")
     if size == 1:
         yield Group(chosen)
         return

@@ -61,8 +61,10 @@ def test_a_process_alone_is_a_group_of_one():
         assert (group.rank, group.size, group.device.type) == (0, 1, "cpu")
         assert group.total(3, 0.5) == [3, 0.5] and group.highest(True, False) == [1, 0]
         assert group.lead(lambda: "done") == "done"
-    try:
-        with join("cuda:63"):
-            raise AssertionError("a GPU that is not there was taken")
-    except InputError as error:
-        assert "cuda:63" in str(error) and "--device" in str(error) and "\n" not in str(error)
+    for device, named in {"cuda:63": "number 63", "gpu": "--device gpu"}.items():
+        try:
+            with join(device):
+                raise AssertionError(f"{device} is not there, and was taken")
+        except InputError as error:
+            assert named in str(error) and "choose" in str(error) and "\n" not in str(error)
+
