@@ -31,18 +31,8 @@ from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.checkpoints import write_file
 from annotated_transformer.optimizer import adam, learning_rate
 from annotated_transformer.processes import Execution, Group, join, part_seed
-from annotated_transformer.training import (
-    PRESETS,
-    TrainingConfig,
-    WithLoss,
-    batches_from,
-    environment,
-    new_model,
-    own_parts,
-    prepare,
-    train,
-    train_step,
-)
+from annotated_transformer.runs import PRESETS, TrainingConfig, environment, prepare
+from annotated_transformer.training import WithLoss, batches_from, new_model, own_parts, train, train_step
 from annotated_transformer.training_cost import training_flops
 from benchmarks.preparation import resident_peak
 

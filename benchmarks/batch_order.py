@@ -1,0 +1,78 @@
+"""How finely should a corpus be sorted before it is cut into batches? Padding against learning.
+
+    python -m benchmarks.batch_order [--seeds 1] [--out results/batch-order.json]
+
+Trains the preset `demo` once for each way to sort, everything else equal, and counts the test expressions that come out exactly
+right. The finer the sort, the less padding, and the more alike the sentences of a batch.
+"""
+import argparse
+import dataclasses
+import json
+import shlex
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from annotated_transformer import Translator, batching, corpora
+from annotated_transformer.batching import TokenizedPairs, batches, padding_share
+from annotated_transformer.checkpoints import write_file
+from annotated_transformer.runs import PRESETS, environment
+from annotated_transformer.training import train
+
+
+def by_both_sides(lengths: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    "By the longer side, then by the difference of the two, up and down in turn, so that neighbouring lengths fit together."
+    longest, difference = lengths.max(axis=1), lengths[:, 0] - lengths[:, 1]
+    return np.lexsort((tie, np.where(longest % 2, difference, -difference), longest))
+
+
+ORDERS = {
+    "longer side": lambda lengths, tie: np.lexsort((tie, lengths.max(axis=1))),
+    "longer side, then source (ours)": batching.by_length,
+    "longer side, then both": by_both_sides,
+}
+
+
+def measure(order, seed: int, steps: int) -> dict:
+    "Train with the pairs in this order."
+    batching.by_length = order
+    config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=steps)
+    with tempfile.TemporaryDirectory() as directory:
+        train(config, Path(directory, "run"))
+        lengths = TokenizedPairs.open(Path(directory, "run", "data"), "train").lengths
+        translator = Translator.from_pretrained(Path(directory, "run"))
+        pairs = corpora.load(config.corpus).test
+        found = translator.translate([source for source, _ in pairs])
+        last = (Path(directory, "run", "metrics.jsonl")).read_text().splitlines()[-1]
+    return {
+        "seed": seed,
+        "padding_share": round(padding_share(lengths, batches(lengths, config.batch_tokens, seed)), 4),
+        "validation_perplexity": json.loads(last)["validation_perplexity"],
+        "exactly_right": sum(text == reference for text, (_, reference) in zip(found, pairs)) / len(pairs),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.batch_order", description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--steps", type=int, default=PRESETS["demo"].steps)
+    parser.add_argument("--out", type=Path, default=Path("results/batch-order.json"))
+    arguments = parser.parse_args()
+    figures: dict[str, list] = {name: [] for name in ORDERS}
+    for seed in arguments.seeds:
+        for name, order in ORDERS.items():
+            figures[name].append(measure(order, seed, arguments.steps))
+            print(name, figures[name][-1], flush=True)
+    record = {
+        "command": shlex.join(["python", "-m", "benchmarks.batch_order", *sys.argv[1:]]),
+        "figures": figures, "config": PRESETS["demo"].to_dict() | {"steps": arguments.steps}, "seed": arguments.seeds,
+        **environment(),
+    }
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()
