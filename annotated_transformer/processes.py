@@ -169,7 +169,8 @@ def join(
     if chosen.type == "cuda":
         index, there = local if chosen.index is None else chosen.index, torch.cuda.device_count()
         if index >= there:
-            wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {there} of them"
+            here = f"{there} of them" if there else "no CUDA GPU here"
+            wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {here}"
             raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu")
         chosen = torch.device("cuda", index)
         torch.cuda.set_device(chosen)

@@ -10,8 +10,9 @@ import torch
 from annotated_transformer.batching import TokenizedPairs, collate, epoch_batches
 from annotated_transformer.corpora import load
 from annotated_transformer.regularization import label_smoothed_cross_entropy
+from annotated_transformer.runs import PRESETS, TrainingConfig
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import PRESETS, TrainingConfig, new_model
+from annotated_transformer.training import new_model
 from annotated_transformer.training_cost import training_flops
 from annotated_transformer.transformer import TransformerConfig
 from benchmarks import gpu
