@@ -51,37 +51,6 @@ def run(tmp_path_factory, corpus):
     return directory
 
 
-@pytest.fixture
-def command(capsys, monkeypatch):
-    "Calls the command in this process: its status, standard output and standard error."
-
-    def call(*arguments, stdin: bytes = b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
-        capsys.readouterr()
-        status = 0
-        try:
-            cli.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = end.code or 0
-        return status, *capsys.readouterr()
-
-    return call
-
-
-@pytest.fixture
-def complaint(command):
-    "Calls the command with bad input: its one sentence, after a check that there is nothing else."
-
-    def call(*arguments, stdin: bytes = b""):
-        status, out, err = command(*arguments, stdin=stdin)
-        assert status == 2 and out == ""
-        assert err.startswith("annotated-transformer: ") and err.endswith("\n") and err.count("\n") == 1
-        assert "Traceback" not in err
-        return err.removeprefix("annotated-transformer: ").rstrip("\n")
-
-    return call
-
-
 def process(*arguments) -> subprocess.Popen:
     "The command in a process of its own, with as many threads as this one, so that sums come out alike."
     environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}

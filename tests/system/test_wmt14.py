@@ -1,6 +1,5 @@
 "The paper's four runs by their commands, on a few hundred made-up pairs where WMT 2014 would lie: from the files to Table 2."
 import gzip
-import io
 import json
 import os
 import random
@@ -182,21 +181,10 @@ def runs(home):
 
 
 @pytest.fixture
-def command(home, capsys, monkeypatch):
-    "Calls the command in this process: its status, standard output and standard error."
+def command(home, command, monkeypatch):
+    "The command, with the small corpora in the places where it looks for the real ones."
     take_places(monkeypatch, home / "data", home / "sacrebleu")
-
-    def call(*arguments, stdin: bytes = b""):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
-        capsys.readouterr()
-        status = 0
-        try:
-            cli.main([str(argument) for argument in arguments])
-        except SystemExit as end:
-            status = end.code or 0
-        return status, *capsys.readouterr()
-
-    return call
+    return command
 
 
 @pytest.fixture
@@ -207,19 +195,6 @@ def good(command):
         status, out, err = command(*arguments, stdin=stdin)
         assert (status, err) == (0, "")
         return out
-
-    return call
-
-
-@pytest.fixture
-def complaint(command):
-    "The one sentence of a command that cannot do its work."
-
-    def call(*arguments, stdin: bytes = b""):
-        status, out, err = command(*arguments, stdin=stdin)
-        assert (status, out) == (2, "") and err.startswith("annotated-transformer: ") and err.count("\n") == 1
-        assert err.endswith("\n") and "Traceback" not in err
-        return err.removeprefix("annotated-transformer: ").rstrip()
 
     return call
 
