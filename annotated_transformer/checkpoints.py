@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['FILES', 'SUMS', 'sync', 'write_file', 'sha256', 'read_sums', 'damage', 'load_weights', 'checkpoint_directories',
-           'read_state', 'forget', 'save_checkpoint', 'newest_checkpoint', 'load_checkpoint', 'load_into', 'only_one',
-           'require_room']
+           'read_state', 'forget', 'clear_leftovers', 'save_checkpoint', 'newest_checkpoint', 'load_checkpoint',
+           'load_into', 'only_one', 'require_room']
 
 # %% ../nbs/52a_checkpoints.ipynb #7c42b0ff
 import hashlib
@@ -136,6 +136,14 @@ def forget(
     shutil.rmtree(gone, ignore_errors=True)
     directory.rename(gone)
     shutil.rmtree(gone, ignore_errors=True)
+
+
+def clear_leftovers(
+    run: Path,
+) -> None:
+    "Remove what a kill left half written or half removed. Only for who holds the run."
+    for rest in Path(run, "checkpoints").glob("step-*.tmp"):
+        shutil.rmtree(rest, ignore_errors=True)
 
 
 def save_checkpoint(

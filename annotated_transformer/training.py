@@ -30,7 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from . import PAD, InputError, progress_bar
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
-from .checkpoints import load_checkpoint, newest_checkpoint, only_one, require_room, save_checkpoint
+from .checkpoints import clear_leftovers, load_checkpoint, newest_checkpoint, only_one, require_room, save_checkpoint
 from .optimizer import adam, learning_rate
 from .processes import Group, autocast, join, part_seed
 from .regularization import fused_label_smoothed_cross_entropy
@@ -209,6 +209,7 @@ def begin(
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
             raise InputError(f"{problem}: raise --batch-tokens")
+        clear_leftovers(run)
         newest_checkpoint(run)  # moves damaged ones aside: from here on, all processes find the same
     except InputError:
         if new:

@@ -103,7 +103,7 @@ class Killer:
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in lines]
         bits = [(path / name).read_bytes() for path in checkpoint_directories(run) for name in FILES[:2]]
-        return [told, [path.name for path in checkpoint_directories(run)], bits]
+        return [told, sorted(path.name for path in (run / "checkpoints").iterdir()), bits]
 
     def doing(self, run: Path, began: float) -> str:
         "What the run was at when it was killed, by what it left."

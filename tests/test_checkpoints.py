@@ -12,6 +12,7 @@ from annotated_transformer import InputError
 from annotated_transformer.checkpoints import (
     SUMS,
     checkpoint_directories,
+    clear_leftovers,
     damage,
     load_checkpoint,
     load_weights,
@@ -102,6 +103,8 @@ def test_the_newest_whole_one_is_used_and_damaged_ones_are_moved_aside():
         saved = [save_checkpoint(run, model, adam(model.parameters()), {"step": step}, keep=3) for step in (1, 2, 3)]
         Path(run, "checkpoints", "step-00000009.tmp").mkdir()         # what a kill left behind
         assert newest_checkpoint(run) == saved[2]
+        clear_leftovers(run)
+        assert sorted(path for path in Path(run, "checkpoints").iterdir()) == saved
         for path in (saved[2] / "state.json", saved[1] / "training_state.safetensors"):
             path.write_bytes(path.read_bytes()[:-3])
         assert newest_checkpoint(run) == saved[0]
