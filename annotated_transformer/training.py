@@ -30,7 +30,14 @@ from torch.nn.parallel import DistributedDataParallel
 
 from . import PAD, InputError, progress_bar
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
-from .checkpoints import clear_leftovers, load_checkpoint, newest_checkpoint, only_one, require_room, save_checkpoint
+from annotated_transformer.checkpoints import (
+    clear_leftovers,
+    load_checkpoint,
+    newest_checkpoint,
+    only_one,
+    require_room,
+    save_checkpoint,
+)
 from .optimizer import adam, learning_rate
 from .processes import Group, autocast, join, part_seed
 from .regularization import fused_label_smoothed_cross_entropy

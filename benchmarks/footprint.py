@@ -6,7 +6,6 @@ Each measurement runs in a process of its own, since a process never gives its p
 """
 import argparse
 import json
-import resource
 import shlex
 import statistics
 import subprocess
@@ -25,13 +24,9 @@ from annotated_transformer.runs import PRESETS, environment
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.transformer import Transformer
+from benchmarks.preparation import resident_peak
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
-
-
-def resident_peak() -> int:
-    "The most bytes of memory that this process ever held."
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def peak_of_training(steps: int = 2) -> dict:
