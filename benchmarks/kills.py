@@ -121,7 +121,8 @@ class Killer:
             run = self.directory / f"killed-{runs}"
             while True:
                 began, children = time.time(), self.start(run)
-                early = chance.random() < 0.2  # one in five may strike before the first update, the others after it
+                early = chance.random() < 0.2    # one in five may strike before the first update, the others after it
+                writing = chance.random() < 0.3  # and some wait for the next checkpoint, to strike in the middle of it
 
                 def alive(children=children) -> bool:
                     return any(child.is_alive() for child in children)
@@ -131,6 +132,8 @@ class Killer:
                 deadline = time.monotonic() + chance.uniform(0, start_span if early else 0.5 * span)
                 while alive() and (done >= kills or time.monotonic() < deadline):
                     time.sleep(0.001)
+                while writing and not early and alive() and not list((run / "checkpoints").glob("*.tmp")):
+                    pass
                 if not alive():
                     break
                 for child in chance.sample(children, len(children)):
