@@ -23,6 +23,7 @@ import torch
 from torch import Tensor
 
 from . import PAD, InputError, progress_bar
+from .checkpoints import write_file
 from .tokenizer import Tokenizer
 
 # %% ../nbs/51c_batching.ipynb #5a401726
@@ -110,13 +111,14 @@ class TokenizedPairs:
                 if not again:
                     _append(part, files, state, tokenizer, max_length, processes)
                     state.update(read=read, checksum=checksum)
-                    _write_json(progress, state)
+                    write_file(progress, lambda path: path.write_text(json.dumps(state)))
                 elif read == state["read"] and checksum != state["checksum"]:
                     break
                 bar.update(len(part))
         if (read, checksum) != (state["read"], state["checksum"]):
             raise InputError(f"{progress}: these are not the pairs that were begun with; delete this file to begin again")
-        _write_json(description, {fact: state[fact] for fact in ("rows", "left_out", "dtype")})
+        facts = {fact: state[fact] for fact in ("rows", "left_out", "dtype")}
+        write_file(description, lambda path: path.write_text(json.dumps(facts)))
         progress.unlink(missing_ok=True)
         return cls.open(directory, name)
 
@@ -216,16 +218,6 @@ def _broken_off(progress: Path, paths: dict[str, Path], made_with: dict) -> dict
         return state if whole and state.items() >= made_with.items() else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _write_json(path: Path, content: dict) -> None:
-    "Write beside, sync, rename: there is the old file or the new one, never half of one."
-    beside = path.with_name(path.name + ".tmp")
-    with open(beside, "w") as file:
-        json.dump(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
 
 # %% ../nbs/51c_batching.ipynb #b6c8a673
 def batches(
