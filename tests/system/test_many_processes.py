@@ -2,6 +2,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from safetensors.torch import load_file
 from annotated_transformer.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.processes import Execution
 from annotated_transformer.runs import TrainingConfig, open_run, read_config
-from annotated_transformer.training import STOPPED, launch, train
+from annotated_transformer.training import launch, train
 from annotated_transformer.transformer import TransformerConfig
 
 TRAIN = """
@@ -223,7 +224,7 @@ def test_launch_tells_what_went_wrong(corpus, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_sixteen_bits_and_compilation_can_be_switched_on(corpus, tmp_path):
+def test_sixteen_bits_and_plain_adam_can_be_switched_on(corpus, tmp_path):
     config = config_for(corpus, steps=6)
     expected = train(config, tmp_path / "long").state_dict()
     short = train(dataclasses.replace(config, execution=Execution(precision="bfloat16", fused_adam=False)), tmp_path / "short")
@@ -233,4 +234,14 @@ def test_sixteen_bits_and_compilation_can_be_switched_on(corpus, tmp_path):
         assert value.dtype == expected[name].dtype
     apart = difference(tmp_path / "short", tmp_path / "long")
     assert 0 < apart < 0.05
-    assert STOPPED == 75
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="torch.compile needs a compiler")
+def test_a_compiled_model_trains_as_a_plain_one(corpus, tmp_path):
+    config = config_for(corpus, steps=6)
+    train(config, tmp_path / "plain")
+    train(dataclasses.replace(config, execution=Execution(compile=True)), tmp_path / "compiled")
+    start, = json.loads((tmp_path / "compiled" / "config.json").read_text())["starts"]
+    assert start["compile"] is True
+    assert difference(tmp_path / "compiled", tmp_path / "plain") < 1e-5
