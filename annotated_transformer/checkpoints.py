@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['FILES', 'SUMS', 'sync', 'write_file', 'sha256', 'read_sums', 'damage', 'load_weights', 'checkpoint_directories',
-           'read_state', 'forget', 'clear_leftovers', 'save_checkpoint', 'newest_checkpoint', 'load_checkpoint',
-           'load_into', 'only_one', 'require_room']
+           'read_state', 'is_regular', 'forget', 'clear_leftovers', 'save_checkpoint', 'newest_checkpoint',
+           'load_checkpoint', 'load_into', 'only_one', 'require_room']
 
 # %% ../nbs/52a_checkpoints.ipynb #7c42b0ff
 import hashlib
@@ -90,8 +90,11 @@ def damage(
             return f"{path} is missing"
         if name not in sums:
             return f"{directory / SUMS} is missing or damaged"
-        if sha256(path) != sums[name]:
-            return f"{path} is damaged (its checksum is wrong)"
+        try:
+            if sha256(path) != sums[name]:
+                return f"{path} is damaged (its checksum is wrong)"
+        except OSError as error:  # a bad disk
+            return f"{path} cannot be read ({error.strerror})"
     return None
 
 
@@ -126,6 +129,16 @@ def read_state(
         return json.loads((directory / "state.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
         raise InputError(f"{directory / 'state.json'}: the file is missing or damaged; use an earlier checkpoint") from None
+
+
+def is_regular(
+    directory: Path,  # of a checkpoint
+) -> bool:
+    "Whether it was written in its turn. An old one that is damaged is no reason to stop: it counts until its turn to go."
+    try:
+        return read_state(directory).get("regular", True)
+    except InputError:
+        return True
 
 
 def forget(
@@ -183,7 +196,7 @@ def save_checkpoint(
             f"make room on the disk and give the same command again; the run goes on from {last}"
         ) from None
     *older, _ = checkpoint_directories(run)
-    passing = [directory for directory in older if not read_state(directory).get("regular", True)]
+    passing = [directory for directory in older if not is_regular(directory)]
     lasting = [directory for directory in older if directory not in passing]
     for directory in passing + lasting[: max(0, len(lasting) + 1 - keep)]:
         forget(directory)

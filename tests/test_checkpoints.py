@@ -61,6 +61,8 @@ def test_the_last_ones_stay_and_those_out_of_turn_go():
         assert steps_after(50) == [30, 40, 50]                        # as if nobody had stopped it at 47
         assert steps_after(53, regular=False) == [40, 50, 53]
         assert steps_after(55, regular=False) == [40, 50, 55]
+        Path(run, "checkpoints", "step-00000050", "state.json").write_text("{")   # an old one is damaged: the run goes on
+        assert steps_after(60) == [40, 50, 60]
         assert not list(Path(run, "checkpoints").glob("*.tmp"))
 
 
