@@ -39,8 +39,8 @@ from annotated_transformer.checkpoints import (
     save_checkpoint,
 )
 from .optimizer import adam, learning_rate
-from .processes import Group, autocast, join, part_seed
-from .regularization import fused_label_smoothed_cross_entropy
+from .processes import Group, autocast, join, memory_kept, part_seed
+from .regularization import fused_label_smoothed_cross_entropy, fused_losses
 from .runs import Metrics, TrainingConfig, open_prepared, open_run, prepare
 from .transformer import Transformer
 
@@ -115,10 +115,8 @@ def evaluate(
     for batch in data:
         batch = Batch(*(ids.to(device) for ids in batch))
         hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)
-        n = int((batch.target != PAD).sum())
-        loss += n * float(fused_label_smoothed_cross_entropy(hidden, model.embedding.weight, batch.target, smoothing))
-        plain += n * float(fused_label_smoothed_cross_entropy(hidden, model.embedding.weight, batch.target, 0.0))
-        tokens += n
+        sums = fused_losses(hidden, model.embedding.weight, batch.target, smoothing, tokens=1)
+        loss, plain, tokens = loss + float(sums[0]), plain + float(sums[1]), tokens + int((batch.target != PAD).sum())
     model.train(training)
     if group is not None:
         loss, plain, tokens = group.total(loss, plain, tokens)
@@ -264,6 +262,8 @@ def train(
         n_parts = execution.parts(config.batch_tokens, group.size)
         own_validation = batches(validation.lengths, config.batch_tokens, epoch=None)[group.rank :: group.size]
         received = stack.enter_context(noted_signals(alone=group.size == 1))
+        if group.device.type == "cpu":
+            stack.enter_context(memory_kept())
         metrics = group.lead(lambda: stack.enter_context(Metrics(run, state["step"])))
         bar = stack.enter_context(
             progress_bar(total=config.steps, initial=state["step"], unit="step", desc=run.name, dynamic_ncols=True, shown=leads)

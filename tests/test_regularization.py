@@ -8,7 +8,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotated_transformer import PAD
 from annotated_transformer.embedding import SharedEmbedding
-from annotated_transformer.regularization import Dropout, fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.regularization import (
+    Dropout,
+    _ProjectAndLose,
+    fused_label_smoothed_cross_entropy,
+    fused_losses,
+    label_smoothed_cross_entropy,
+)
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -124,7 +130,7 @@ def test_the_fused_loss_equals_the_readable_one_with_its_gradients():
         x = (3 * torch.randn(2, 3, 6, dtype=torch.float64)).requires_grad_()
         y = x.detach().clone().requires_grad_()
         expected = label_smoothed_cross_entropy(readable.project(x), target, smoothing)
-        loss = fused_label_smoothed_cross_entropy(y, fused.weight, target, smoothing, chunk_elements=25)
+        loss = fused_label_smoothed_cross_entropy(y, fused.weight, target, smoothing, chunk=2)
         torch.testing.assert_close(loss, expected)
         (3 * expected).backward()
         (3 * loss).backward()
@@ -142,10 +148,15 @@ def test_the_fused_gradient_is_the_slope_of_the_fused_loss():
 
 
     def loss(hidden, rows):
-        return fused_label_smoothed_cross_entropy(hidden, F.pad(rows, (0, 0, 1, 0)), target, 0.1, chunk_elements=15)
+        return fused_label_smoothed_cross_entropy(hidden, F.pad(rows, (0, 0, 1, 0)), target, 0.1, chunk=2)
 
 
-    assert torch.autograd.gradcheck(loss, (hidden, rows))
+    loss(hidden, rows).backward()
+    for x, at in ((hidden, lambda moved: (moved, rows)), (rows, lambda moved: (hidden, moved))):
+        for place in range(x.numel()):
+            step = torch.zeros(x.numel(), dtype=torch.float64).index_fill(0, torch.tensor(place), 1e-5).view(x.shape)
+            slope = (loss(*at(x.detach() + step)) - loss(*at(x.detach() - step))) / 2e-5
+            torch.testing.assert_close(x.grad.flatten()[place], slope.detach(), rtol=1e-6, atol=1e-9)
 
 
 def test_neither_the_size_of_the_chunks_nor_padding_changes_the_loss():
@@ -154,11 +165,35 @@ def test_neither_the_size_of_the_chunks_nor_padding_changes_the_loss():
     expected = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1)
     expected_gradient, = torch.autograd.grad(expected, weight)
     padded_hidden, padded_target = torch.cat([hidden, torch.randn(2, 4, 6)], dim=1), F.pad(target, (0, 4), value=PAD)
-    for size in (1, 11, 35, 110, 10_000):
-        loss = fused_label_smoothed_cross_entropy(padded_hidden, weight, padded_target, 0.1, chunk_elements=size)
+    for chunk in (1, 3, 10, 900):
+        loss = fused_label_smoothed_cross_entropy(padded_hidden, weight, padded_target, 0.1, chunk=chunk)
         gradient, = torch.autograd.grad(loss, weight)
         torch.testing.assert_close(loss, expected)
         torch.testing.assert_close(gradient, expected_gradient)
+
+
+def test_padding_may_be_left_out_or_weighted_by_zero():
+    torch.manual_seed(0)
+    weight, target = SharedEmbedding(11, 6).weight, torch.tensor([[3, 10, 1, PAD], [7, 1, PAD, PAD]])
+    hidden = torch.randn(2, 4, 6, requires_grad=True)
+    left_out = fused_losses(hidden, weight, target, 0.1)
+    share = (target != PAD).flatten() / 5
+    weighted = _ProjectAndLose.apply(hidden.flatten(0, 1), weight, target.flatten(), share, 0.1, 3)  # as a GPU does it
+    torch.testing.assert_close(weighted, left_out)
+    gradients = [torch.autograd.grad(losses[0], (hidden, weight)) for losses in (left_out, weighted)]
+    torch.testing.assert_close(gradients[1], gradients[0])
+    assert (gradients[1][0][target == PAD] == 0).all()
+
+
+def test_the_unsmoothed_loss_comes_along_and_is_torchs_cross_entropy():
+    torch.manual_seed(0)
+    embedding, target = SharedEmbedding(11, 6), torch.tensor([[3, 10, 1], [7, 1, PAD]])
+    hidden = torch.randn(2, 3, 6, requires_grad=True)
+    smoothed, plain = fused_losses(hidden, embedding.weight, target, 0.1, chunk=2)
+    expected = F.cross_entropy(embedding.project(hidden).flatten(0, 1), target.flatten(), ignore_index=PAD)
+    torch.testing.assert_close(plain, expected)
+    torch.testing.assert_close(smoothed, label_smoothed_cross_entropy(embedding.project(hidden), target, 0.1))
+    assert smoothed.requires_grad and not plain.requires_grad, "one is learnt from, the other only reported"
 
 
 def test_the_parts_of_a_batch_add_up_to_the_batch_also_when_one_is_empty():
@@ -179,10 +214,10 @@ def test_under_autocast_products_are_short_and_sums_are_long():
     torch.manual_seed(0)
     hidden, target = torch.randn(40, 32, requires_grad=True), torch.randint(1, 300, (40,))
     weight = SharedEmbedding(300, 32).weight
-    exact = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk_elements=2_100)
+    exact = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk=7)
     expected = torch.autograd.grad(exact, (hidden, weight))
     with torch.autocast("cpu", torch.bfloat16):
-        loss = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk_elements=2_100)
+        loss = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk=7)
     assert loss.dtype == torch.float32 and loss != exact
     torch.testing.assert_close(loss, exact, rtol=1e-3, atol=0)
     for found, gradient in zip(torch.autograd.grad(loss, (hidden, weight)), expected):
@@ -193,14 +228,18 @@ def test_under_autocast_products_are_short_and_sums_are_long():
         torch.testing.assert_close(fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1), exact)
 
 
-def test_going_backward_twice_adds_the_gradient_twice():
+def test_a_second_backward_pass_is_refused_and_not_wrong():
     torch.manual_seed(0)
     hidden, weight = torch.randn(4, 6, requires_grad=True), SharedEmbedding(11, 6).weight
     loss = fused_label_smoothed_cross_entropy(hidden, weight, torch.tensor([3, 10, 7, 1]), 0.1)
     loss.backward(retain_graph=True)
     once = hidden.grad.clone(), weight.grad.clone()
-    loss.backward()
-    torch.testing.assert_close((hidden.grad, weight.grad), (2 * once[0], 2 * once[1]))
+    try:
+        loss.backward()
+        raise AssertionError("a second backward pass went through")
+    except RuntimeError as error:
+        assert "compute the loss again" in str(error)
+    torch.testing.assert_close((hidden.grad, weight.grad), once)
 
 
 def test_the_fused_loss_never_holds_all_logits():
@@ -222,6 +261,6 @@ def test_the_fused_loss_never_holds_all_logits():
     with LargestTensor() as readable:
         label_smoothed_cross_entropy(embedding.project(hidden), target, 0.1).backward()
     with LargestTensor() as fused:
-        fused_label_smoothed_cross_entropy(hidden, embedding.weight, target, 0.1, chunk_elements=20_000).backward()
+        fused_label_smoothed_cross_entropy(hidden, embedding.weight, target, 0.1, chunk=20).backward()
     assert readable.elements == 600 * 1000
     assert fused.elements == 20_000, "a chunk of 20 rows; the matrix itself has 16,000 numbers, the decoder's output 9,600"
