@@ -50,7 +50,7 @@ def matrix_products(side: int = 2048) -> Callable[[], object]:
     return lambda: torch.mm(a, b, out=out)
 
 
-def in_own_process(module: str, function: str, *arguments) -> dict:
+def in_own_process(module: str, function: str, *arguments):
     "What a function of a module of ours returns in a new process: one that was never larger, since a peak does not come down."
     call = f"import json; from {module} import {function}; print(json.dumps({function}(*{arguments!r})))"
     root = Path(__file__).resolve().parents[1]

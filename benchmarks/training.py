@@ -17,7 +17,6 @@ import re
 import statistics
 import subprocess
 import sys
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -261,7 +260,7 @@ PLAIN = {  # what an operation is, told by its own name; only attention multipli
 }
 INSIDE = {  # or by the name of what it is a part of
     "attention": r"scaled_dot_product",
-    "dropout": r"dropout",
+    "dropout": r"(?i)dropout",
     "layer norm": r"layer_norm",
     "loss": r"_ProjectAndLose|cross_entropy|log_softmax|nll_loss",
     "optimizer": r"^Optimizer\.",
@@ -289,8 +288,8 @@ def kind_of(event, forward: dict[int, object]) -> str:
     return "copies and additions" if re.search(COPIES, event.name) else "other"
 
 
-def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
-    "Shares of the time of a few steps, by kind of work."
+def profiled(step: Callable[[], float], steps: int = 3) -> list[tuple[str, object]]:
+    "All operations of a few steps, each with what it is for."
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
     for _ in range(2):
         step()
@@ -299,16 +298,22 @@ def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
             with record_function("step"):
                 step()
     events = sorted(found.events(), key=lambda event: event.time_range.start)
-    # Within one number the last is the one that the backward pass answers; those before it have no gradient.
+    # Of those with one number, the last is the one that the backward pass answers: those before it have no gradient.
     forward = {
         event.sequence_nr: event for event in events
-        if event.sequence_nr >= 0 and event.name.startswith(("aten::", "_"))
+        if event.sequence_nr >= 0 and not re.search(r"^autograd::|Backward", event.name)
     }
-    spent: dict[str, float] = defaultdict(float)
-    for event in events:
-        spent[kind_of(event, forward)] += event.self_cpu_time_total
+    return [(kind_of(event, forward), event) for event in events]
+
+
+def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
+    "Shares of the time of a few steps, by kind of work."
+    spent = dict.fromkeys(KINDS, 0.0)
+    for kind, event in profiled(step, steps):
+        spent[kind] += event.self_cpu_time_total  # without that of the operations it is made of
     total = sum(spent.values())
-    return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": {kind: round(spent[kind] / total, 4) for kind in KINDS}}
+    shares = {kind: round(time / total, 4) for kind, time in spent.items()}
+    return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": shares}
 
 
 def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int) -> dict:
@@ -375,6 +380,10 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
     if arguments.out.is_dir():
         parser.exit(2, f"{arguments.out} is a directory: name a file for --out.\n")
+    try:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.exit(2, f"{arguments.out.parent} cannot be made ({error.strerror}): name another file for --out.\n")
     works = {name: WORKS[arguments.sizes][name] for name in arguments.works}
     figures = measure(works, arguments.sizes, arguments.parts, arguments.rounds)
     config = {

@@ -1,14 +1,17 @@
 "The record of benchmarks.training as a picture."
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator, PercentFormatter
 
 LOOKS = {  # contender: name, colour
     "ours": ("ours", "#1f6f8b"),
     "peer": ("torch.nn.Transformer", "#b0623a"),
     "peer with the paper's dropout": ("the same, dropout as in the paper", "#dcae91"),
 }
-KIND_COLOURS = ["#12343f", "#1f6f8b", "#6fb1bf", "#bfdfe0", "#e8c08a", "#c98b4e", "#8f8f8f", "#d4d4d4"]
+KIND_COLOURS = [  # of a bar's parts and of the figures in them
+    ("#12343f", "white"), ("#1f6f8b", "white"), ("#6fb1bf", "black"), ("#bfdfe0", "black"),
+    ("#e8c08a", "black"), ("#c98b4e", "black"), ("#8f8f8f", "white"), ("#d4d4d4", "black"),
+]
 
 
 def bars(axes, steps: dict, value, text) -> None:
@@ -24,63 +27,80 @@ def bars(axes, steps: dict, value, text) -> None:
     axes.margins(y=0.1)
 
 
-def lines(axes, points: list[dict], style: str, note: str = "") -> None:
-    "Milliseconds of a step at each size, ours and the peer's."
+def lines(axes, points: list[dict], style: str, note: str) -> None:
+    "Milliseconds of a step at each size, ours and the peer's; the note names the model."
     sizes = [point["size"] for point in points]
     for contender in ("ours", "peer"):
         times = [1e3 * point["median_seconds"][contender] for point in points]
         axes.plot(sizes, times, style, marker="o", markersize=3, color=LOOKS[contender][1])
-        if note:
-            axes.annotate(note, (sizes[0], times[0]), xytext=(0, 4), textcoords="offset points", fontsize=7.5)
+    axes.annotate(note, (sizes[0], times[0]), xytext=(0, 6), textcoords="offset points", fontsize=8)
 
 
 def chart(record: dict) -> Figure:
     "Time and rate of a step beside those of `torch.nn.Transformer`, how the time grows, and where it goes."
     figures = record["figures"]
-    steps, growth, profile = figures["steps"], figures["growth"], figures["profile"]
-    figure, axes = plt.subplot_mosaic("aaabbb;ccddee;ffffff", figsize=(9, 9), layout="constrained", height_ratios=[1, 1, 0.9])
+    figure = plt.figure(figsize=(9, 9), layout="constrained")
+    figure.get_layout_engine().set(w_pad=0.1)
+    top, middle, bottom = figure.subfigures(3, 1, height_ratios=[1.05, 1, 0.95])
+    draw_steps(top, figures["steps"])
+    draw_growth(middle, figures["growth"])
+    draw_profile(bottom, figures["profile"])
+    return figure
 
-    bars(axes["a"], steps, lambda part: part.get("times_ours", 1.0), "{:.2f}".format)
-    axes["a"].set(title="Time of a training step", ylabel="times ours")
-    bars(axes["b"], steps, lambda part: part["share_of_matrix_products"], "{:.0%}".format)
-    axes["b"].set(title="Arithmetic done, against large matrix products", ylabel="share of their rate")
-    axes["b"].yaxis.set_major_formatter(PercentFormatter(1))
-    figure.legend(*axes["a"].get_legend_handles_labels(), loc="outside upper center", ncols=len(LOOKS), frameon=False)
 
-    (work, series), *others = growth.items()
-    for place, (what, points), label in zip("cde", series.items(), ("longest sentence, tokens", "batch, tokens", "vocabulary")):
-        ax = axes[place]
-        lines(ax, points, "-", work if others and what == "length" else "")
-        for other, more in others:
-            if what in more:
-                lines(ax, more[what], "--", other)
-        shares = [point["attention_share_of_flops"] for point in points]
-        fixed = f"attention: {shares[0]:.0%} to {shares[-1]:.0%} of the FLOPs" if what == "length" else work
-        ax.set(xscale="log", yscale="log", title=f"The {what} grows\n({fixed})".replace("The tokens grows", "The batch grows"))
-        ax.set_xlabel(label)
-        ticks = [point["size"] for point in points][:: 2 if len(points) > 4 else 1]
-        ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        ax.yaxis.set_minor_formatter(NullFormatter())
-        ax.title.set_fontsize(10)
-        ax.grid(alpha=0.25)
-    axes["c"].set_ylabel("milliseconds of a step")
+def draw_steps(figure, steps: dict) -> None:
+    "The time of a step, and the rate at which it does its arithmetic."
+    left, right = figure.subplots(1, 2)
+    bars(left, steps, lambda part: part.get("times_ours", 1.0), "{:.2f}".format)
+    left.set(title="Time of a training step", ylabel="times ours")
+    bars(right, steps, lambda part: part["share_of_matrix_products"], "{:.0%}".format)
+    right.set(title="Arithmetic in a second", ylabel="share of matrix products' rate")
+    right.yaxis.set_major_formatter(PercentFormatter(1))
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=len(LOOKS), frameon=False)
 
+
+def draw_growth(figure, growth: dict) -> None:
+    "The time of a step against the length, the batch and the vocabulary; series of further models join where they have one."
+    every = figure.subplots(1, 3)
+    [first, series] = next(iter(growth.items()))
+    shares = [point["attention_share_of_flops"] for point in series["length"]]
+    titles = {
+        "length": f"Longer sentences, as many tokens\n({first}: attention is {shares[0]:.0%} to {shares[-1]:.0%} of the FLOPs)",
+        "tokens": f"Larger batches\n({first})", "vocabulary": f"Larger vocabularies\n({first})",
+    }
+    labels = {"length": "longest sentence, tokens", "tokens": "target positions of the batch", "vocabulary": "pieces"}
+    for axes, (what, title) in zip(every, titles.items()):
+        for (work, found), style in zip(growth.items(), ("-", "--", ":")):
+            if what in found:
+                lines(axes, found[what], style, work if what == "length" else "")
+        axes.set(xscale="log", yscale="log", xlabel=labels[what])
+        axes.set_title(title, fontsize=9)
+        sizes = [point["size"] for point in series[what]]
+        ticks = sizes[:: 2 if len(sizes) > 4 else 1]
+        axes.set_xticks(ticks, [f"{tick:,}" if tick < 10_000 else f"{tick / 1000:.0f}k" for tick in ticks])
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.grid(alpha=0.25)
+        axes.margins(y=0.12)
+    every[0].set_ylabel("milliseconds of a step")
+
+
+def draw_profile(figure, profile: dict) -> None:
+    "For each work and contender one bar, cut up by what the time of a step goes to."
+    axes = figure.subplots()
     rows = [(work, contender, part) for work, found in profile.items() for contender, part in found.items()][::-1]
     kinds = list(rows[0][2]["shares"])
     left = [0.0] * len(rows)
-    for kind, colour in zip(kinds, KIND_COLOURS):
+    for kind, (colour, ink) in zip(kinds, KIND_COLOURS):
         shares = [part["shares"][kind] for *_, part in rows]
-        drawn = axes["f"].barh(range(len(rows)), shares, 0.75, left=left, color=colour, label=kind)
-        dark = sum(int(colour[i : i + 2], 16) for i in (1, 3, 5)) < 380
-        text = [f"{share:.0%}" if share > 0.025 else "" for share in shares]
-        axes["f"].bar_label(drawn, text, label_type="center", fontsize=8, color="white" if dark else "black")
+        drawn = axes.barh(range(len(rows)), shares, 0.75, left=left, color=colour, label=kind)
+        text = [f"{share:.0%}" if share > 0.03 else "" for share in shares]
+        axes.bar_label(drawn, text, label_type="center", fontsize=8, color=ink)
         left = [a + b for a, b in zip(left, shares)]
-    axes["f"].set_yticks(range(len(rows)), [f"{work}, {LOOKS[contender][0]}" for work, contender, _ in rows])
-    axes["f"].set(title="Where the time of a step goes", xlim=(0, 1))
-    axes["f"].xaxis.set_major_formatter(PercentFormatter(1))
-    axes["f"].spines[["top", "right", "left"]].set_visible(False)
-    axes["f"].legend(loc="upper center", bbox_to_anchor=(0.45, -0.12), ncols=len(kinds), fontsize=8, frameon=False,
-                     handlelength=1, columnspacing=1)
-    return figure
+    axes.set_yticks(range(len(rows)), [f"{work}, {LOOKS[contender][0]}" for work, contender, _ in rows])
+    axes.set(title="Where the time of a step goes", xlim=(0, 1))
+    axes.xaxis.set_major_formatter(PercentFormatter(1))
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=len(kinds), fontsize=8, frameon=False, handlelength=1, columnspacing=1)
