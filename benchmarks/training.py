@@ -43,6 +43,10 @@ from benchmarks.side_by_side import in_own_process, matrix_products, save, summa
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
 MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick
 PARTS = ("steps", "memory", "imports", "growth", "profile")
+IMPORTS = (
+    "pass", "import torch", "import annotated_transformer", "from annotated_transformer import Transformer",
+    "from annotated_transformer import Translator",
+)
 
 
 @dataclass(frozen=True)
@@ -169,12 +173,6 @@ CONTENDERS = {
     "peer": peer_step,
     "peer with the paper's dropout": lambda work: peer_step(work, with_the_papers_dropout),
 }
-
-
-IMPORTS = (
-    "pass", "import torch", "import annotated_transformer", "from annotated_transformer import Transformer",
-    "from annotated_transformer import Translator",
-)
 
 
 def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "") -> dict:
