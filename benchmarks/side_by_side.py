@@ -3,6 +3,7 @@ import json
 import os
 import shlex
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -47,6 +48,14 @@ def matrix_products(side: int = 2048) -> Callable[[], object]:
     "A contender that does nothing but multiply two square float32 matrices into memory that is there: 2 * side**3 FLOPs."
     a, b, out = torch.randn(side, side), torch.randn(side, side), torch.empty(side, side)
     return lambda: torch.mm(a, b, out=out)
+
+
+def in_own_process(module: str, function: str, *arguments):
+    "What a function of a module of ours returns in a new process: one that was never larger, since a peak does not come down."
+    call = f"import json; from {module} import {function}; print(json.dumps({function}(*{arguments!r})))"
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run([sys.executable, "-c", call], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
 
 
 def save(path: Path, module: str, figures: dict, config: dict, seed: int = 0, options: list[str] | None = None) -> None:

@@ -1,0 +1,400 @@
+"""A training step of ours against the one that a user would otherwise write with `torch.nn.Transformer`.
+
+    python -m benchmarks.training [--works tiny base] [--parts steps memory ...] [--rounds 9] [--out results/training.json]
+
+All contenders get the same ids in the same shapes and take turns. Arithmetic is counted by `training_flops` over the real lengths
+(padding counts for nothing) and set against what this machine does in large matrix products, measured in the same rounds.
+`torch.nn.Transformer` also drops attention weights and numbers inside the feed-forward network, which the paper does not:
+a second peer has that taken out, so that what it costs can be told apart.
+
+Five parts: the time of a step; the peak memory of a step of the base model; the time to import; how the time of a step grows
+with the length of the sentences, the size of the batch and the vocabulary; and where the time of a step goes.
+"""
+import argparse
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.modules import module as nn_module
+from torch.profiler import profile, record_function
+
+from annotated_transformer import PAD
+from annotated_transformer.batching import Batch, collate
+from annotated_transformer.optimizer import adam
+from annotated_transformer.position import sinusoids
+from annotated_transformer.training import WithLoss, train_step
+from annotated_transformer.training_cost import forward_flops, training_flops
+from annotated_transformer.transformer import Transformer, TransformerConfig
+from benchmarks.preparation import resident_peak
+from benchmarks.side_by_side import in_own_process, matrix_products, save, summary, take_turns
+
+SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
+MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick
+PARTS = ("steps", "memory", "imports", "growth", "profile")
+IMPORTS = (
+    "pass", "import torch", "import annotated_transformer", "from annotated_transformer import Transformer",
+    "from annotated_transformer import Translator",
+)
+
+
+@dataclass(frozen=True)
+class Work:
+    "A model, and the batch of one of its training steps."
+
+    config: TransformerConfig
+    rows: int
+    length: int  # of the longest row, on either side
+
+    def lengths(self) -> np.ndarray:  # (rows, 2)
+        "Tokens of each source and target, drawn so that about a twentieth of the batch is padding; the first pair has none."
+        short = np.random.default_rng(SEED).random((self.rows, 2)) * 2 * PADDING * self.length
+        short[0] = 0
+        return self.length - short.round().astype(np.int64)
+
+    def batch(self) -> Batch:
+        "Random ids of these lengths, padded as in training."
+        random = np.random.default_rng(SEED)
+        drawn = [[random.integers(3, self.config.vocab_size, n) for n in pair] for pair in self.lengths()]
+        return collate(drawn, range(self.rows))
+
+    def flops(self) -> int:
+        "Forward and backward, of the real tokens alone."
+        return int(training_flops(self.config, *self.lengths().T).sum())
+
+
+def growing(config: TransformerConfig, lengths: Sequence[int], tokens: Sequence[int], vocabularies: Sequence[int]) -> dict:
+    "Works of which one size grows: the length among as many tokens, the tokens, the vocabulary."
+    usual = tokens[len(tokens) // 2]
+    return {
+        "length": {n: Work(config, usual // n, n) for n in lengths},
+        "tokens": {n: Work(config, n // 16, 16) for n in tokens},
+        "vocabulary": {n: Work(replace(config, vocab_size=n), usual // 16, 16) for n in vocabularies},
+    }
+
+
+SMALL = TransformerConfig(50, n_layers=1, d_model=16, d_ff=24, n_heads=2, max_length=64)
+WORKS = {  # by size: `small` is for trials of this benchmark
+    "full": {
+        "tiny": Work(TransformerConfig.tiny(10_000), rows=256, length=16),
+        "base": Work(TransformerConfig.base(37_000), rows=32, length=32),
+    },
+    "small": {"tiny": Work(SMALL, rows=6, length=16), "base": Work(replace(SMALL, vocab_size=70), rows=4, length=32)},
+}
+LENGTHS, TOKENS = [2**k for k in range(4, 11)], [2**k for k in range(8, 14)]
+GROWTH = {
+    "full": {
+        "tiny": growing(TransformerConfig.tiny(10_000), LENGTHS, TOKENS, [1_000, 4_000, 16_000, 64_000]),
+        "base with 2 layers": {
+            "length": {n: Work(replace(TransformerConfig.base(10_000), n_layers=2), 2048 // n, n) for n in LENGTHS[::2]},
+        },
+    },
+    "small": {"tiny": growing(SMALL, [16, 32], [32, 64], [50, 100])},
+}
+
+
+class Peer(nn.Module):
+    "What a user would otherwise write: `torch.nn.Transformer` above one `nn.Embedding`, whose matrix gives the logits too."
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        c = config
+        self.embedding = nn.Embedding(c.vocab_size, c.d_model, padding_idx=PAD)
+        nn.init.normal_(self.embedding.weight, std=c.d_model**-0.5)
+        nn.init.zeros_(self.embedding.weight[PAD])
+        self.register_buffer("positions", sinusoids(c.max_length, c.d_model))
+        self.dropout = nn.Dropout(c.dropout)
+        self.transformer = nn.Transformer(
+            c.d_model, c.n_heads, c.n_layers, c.n_layers, c.d_ff, c.dropout, batch_first=True, norm_first=False,
+        )
+
+    def embed(self, ids: Tensor) -> Tensor:
+        width = self.embedding.weight.size(1)
+        return self.dropout(self.embedding(ids) * math.sqrt(width) + self.positions[: ids.size(1)])
+
+    def forward(self, source: Tensor, target_input: Tensor) -> Tensor:
+        padding = source == PAD
+        causal = nn.Transformer.generate_square_subsequent_mask(target_input.size(1))
+        hidden = self.transformer(
+            self.embed(source), self.embed(target_input), tgt_mask=causal, tgt_is_causal=True,
+            src_key_padding_mask=padding, memory_key_padding_mask=padding,
+        )
+        return F.linear(hidden, self.embedding.weight)
+
+
+def with_the_papers_dropout(peer: Peer) -> Peer:
+    "Without the dropout that `torch.nn.Transformer` adds on the attention weights and inside the feed-forward network."
+    for module in peer.modules():
+        if isinstance(module, nn.MultiheadAttention):
+            module.dropout = 0.0
+        elif isinstance(module, (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer)):
+            module.dropout = nn.Identity()
+    return peer
+
+
+def our_step(work: Work) -> Callable[[], float]:
+    "A training step as the training loop makes it."
+    torch.manual_seed(SEED)
+    model, batch, tokens = Transformer(work.config), work.batch(), int(work.lengths()[:, 1].sum())
+    learner, optimizer = WithLoss(model, SMOOTHING), adam(model.parameters())
+    return lambda: float(train_step(learner, optimizer, [(SEED, batch)], tokens, RATE))
+
+
+def peer_step(work: Work, change: Callable[[Peer], Peer] = lambda peer: peer) -> Callable[[], float]:
+    "The same with PyTorch's own parts."
+    torch.manual_seed(SEED)
+    model, batch = change(Peer(work.config)), work.batch()
+    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        logits = model(batch.source, batch.target_input)
+        loss = F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING)
+        loss.backward()
+        optimizer.step()
+        return loss.item()
+
+    return step
+
+
+CONTENDERS = {
+    "ours": our_step,
+    "peer": peer_step,
+    "peer with the paper's dropout": lambda work: peer_step(work, with_the_papers_dropout),
+}
+
+
+def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "") -> dict:
+    "Seconds of a step of each contender, and the share of the machine's best rate at which it does the arithmetic that counts."
+    steps = {name: make(work) for name, make in CONTENDERS.items()}
+    products = {side: matrix_products(side) for side in matrices}
+    seconds = take_turns(steps | products, rounds, warmup=2, desc=desc)
+    found = summary({name: seconds[name] for name in steps})
+    rates = {side: 2 * side**3 / statistics.median(seconds[side]) for side in products}
+    flops, batch, tokens = work.flops(), work.batch(), work.lengths().sum(0).tolist()
+    for name, part in found.items():
+        part["fastest_times_ours"] = round(min(seconds[name]) / min(seconds["ours"]), 3)  # where nothing else disturbed either
+        part["flops_per_second"] = flops / part["median_seconds"]
+        part["share_of_matrix_products"] = round(part["flops_per_second"] / max(rates.values()), 4)
+        part["target_tokens_per_second"] = round(tokens[1] / part["median_seconds"], 1)
+    return {
+        "contenders": found, "flops": flops, "source_tokens": tokens[0], "target_tokens": tokens[1],
+        "padding_share": round(1 - sum(tokens) / (batch.source.numel() + batch.target.numel()), 4),
+        "matrix_products_flops_per_second": rates,
+    }
+
+
+def peak_of_steps(name: str, size: str, steps: int = 3) -> dict:
+    "The most bytes that this process held in a few steps of the base model; to be called in a process of its own."
+    before = resident_peak()
+    step = CONTENDERS[name](WORKS[size]["base"])
+    losses = [step() for _ in range(steps)]
+    peak = resident_peak()
+    return {"peak_bytes": peak, "bytes_before_the_model": before, "bytes_of_the_steps": peak - before, "losses": losses}
+
+
+def time_imports(rounds: int) -> dict:
+    "Seconds that new Python processes take to import us, beside those that import PyTorch and those that import nothing."
+    def fresh(code: str) -> Callable[[], object]:
+        return partial(subprocess.run, [sys.executable, "-c", code], cwd=Path(__file__).resolve().parents[1], check=True)
+
+    seconds = take_turns({code: fresh(code) for code in IMPORTS}, rounds, desc="imports")
+    return {
+        code: {"median_seconds": statistics.median(values), "seconds": [round(value, 4) for value in values]}
+        for code, values in seconds.items()
+    }
+
+
+def time_growth(works: dict[int, Work], rounds: int, desc: str = "") -> list[dict]:
+    "Seconds of a step of ours and of the peer at each size, and the share that attention, the part in n², has of its FLOPs."
+    points = []
+    for size, work in works.items():
+        seconds = take_turns({name: CONTENDERS[name](work) for name in ("ours", "peer")}, rounds, desc=f"{desc} {size:,}")
+        forward = forward_flops(work.config, *work.lengths().T)
+        points.append({
+            "size": size, "rows": work.rows, "length": work.length, "target_tokens": int(work.lengths()[:, 1].sum()),
+            "flops": work.flops(), "attention_share_of_flops": round(float(forward.attention.sum() / forward.total.sum()), 4),
+            "median_seconds": {name: statistics.median(values) for name, values in seconds.items()},
+        })
+    return points
+
+
+@contextmanager
+def dropout_named() -> Iterator[None]:
+    "Name what happens inside any module for dropout, so that the profile can tell its products and copies from all others."
+    ranges: list = []
+
+    def enter(module, _):
+        if "Dropout" in type(module).__name__:
+            ranges.append(record_function("dropout"))
+            ranges[-1].__enter__()
+
+    def leave(module, *_):
+        if "Dropout" in type(module).__name__:
+            ranges.pop().__exit__(None, None, None)
+
+    hooks = nn_module.register_module_forward_pre_hook(enter), nn_module.register_module_forward_hook(leave)
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+PLAIN = {  # what an operation is, told by its own name; only attention multiplies batches of matrices
+    "matrix products": r"^aten::(mm|addmm)_?$",
+    "attention": r"^aten::(bmm|baddbmm|_softmax)",
+}
+INSIDE = {  # or by the name of what it is a part of
+    "attention": r"scaled_dot_product",
+    "dropout": r"(?i)dropout",
+    "layer norm": r"layer_norm",
+    "loss": r"_ProjectAndLose|cross_entropy|log_softmax|nll_loss",
+    "optimizer": r"^Optimizer\.",
+}
+COPIES = r"^aten::(copy|clone|cat|add|sub|mul|div|sum|fill|zero|_?index|masked|where|threshold|relu|clamp_min|nonzero)"
+KINDS = [*dict.fromkeys([*PLAIN, *INSIDE]), "copies and additions", "other"]
+
+
+def kind_of(event, forward: dict[int, object]) -> str:
+    "What a profiled operation is for. What the backward pass does belongs to the operation of the forward pass it answers."
+    for kind, pattern in PLAIN.items():
+        if re.search(pattern, event.name):
+            return kind
+    parent = event
+    while parent is not None:
+        for kind, pattern in INSIDE.items():
+            if re.search(pattern, parent.name):
+                return kind
+        if parent.name.startswith("autograd::engine::evaluate_function"):
+            answered = forward.get(parent.sequence_nr)
+            kind = kind_of(answered, {}) if answered is not None else "other"
+            if kind in INSIDE:
+                return kind
+        parent = parent.cpu_parent
+    return "copies and additions" if re.search(COPIES, event.name) else "other"
+
+
+def profiled(step: Callable[[], float], steps: int = 3) -> list[tuple[str, object]]:
+    "All operations of a few steps, each with what it is for."
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
+    for _ in range(2):
+        step()
+    with dropout_named(), profile() as found:
+        for _ in range(steps):
+            with record_function("step"):
+                step()
+    events = sorted(found.events(), key=lambda event: event.time_range.start)
+    # Of those with one number, the last is the one that the backward pass answers: those before it have no gradient.
+    forward = {
+        event.sequence_nr: event for event in events
+        if event.sequence_nr >= 0 and not re.search(r"^autograd::|Backward", event.name)
+    }
+    return [(kind_of(event, forward), event) for event in events]
+
+
+def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
+    "Shares of the time of a few steps, by kind of work."
+    spent = dict.fromkeys(KINDS, 0.0)
+    for kind, event in profiled(step, steps):
+        spent[kind] += event.self_cpu_time_total  # without that of the operations it is made of
+    total = sum(spent.values())
+    shares = {kind: round(time / total, 4) for kind, time in spent.items()}
+    return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": shares}
+
+
+def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int) -> dict:
+    "All parts that are wanted."
+    figures: dict = {}
+    if "steps" in parts:
+        figures["steps"] = {name: time_steps(work, rounds, MATRICES[size], name) for name, work in works.items()}
+    if "memory" in parts:
+        figures["memory"] = {name: in_own_process("benchmarks.training", "peak_of_steps", name, size) for name in CONTENDERS}
+    if "imports" in parts:
+        figures["imports"] = time_imports(rounds)
+    if "growth" in parts:
+        figures["growth"] = {
+            name: {what: time_growth(some, -(-rounds // 3), f"{name}, {what}") for what, some in series.items()}
+            for name, series in GROWTH[size].items()
+        }
+    if "profile" in parts:
+        figures["profile"] = {
+            name: {who: where_the_time_goes(CONTENDERS[who](work)) for who in ("ours", "peer")} for name, work in works.items()
+        }
+    return figures
+
+
+def report(figures: dict) -> Iterator[str]:
+    "The figures as lines of text."
+    for work, found in figures.get("steps", {}).items():
+        rates = found["matrix_products_flops_per_second"].items()
+        rates = ", ".join(f"{rate / 1e9:.0f} GFLOP/s at {side}" for side, rate in rates)
+        yield f"\n{work}: {found['flops'] / 1e9:.1f} GFLOPs a step, {found['padding_share']:.1%} padding; matrix products {rates}"
+        for name, part in found["contenders"].items():
+            times = f"{part.get('times_ours', 1):.2f} times ours ({part['fastest_times_ours']:.2f} the fastest)"
+            share = f"{part['share_of_matrix_products']:.1%} of matrix products"
+            yield f"  {name:<30} {part['median_seconds']:9.4f} s  {times}  {share}"
+    if "memory" in figures:
+        yield "\npeak memory of the base model's steps"
+    for name, part in figures.get("memory", {}).items():
+        steps, whole = (part[what] / 2**20 for what in ("bytes_of_the_steps", "peak_bytes"))
+        yield f"  {name:<30} {steps:7,.0f} MiB, the whole process {whole:,.0f} MiB"
+    if "imports" in figures:
+        yield "\nimports"
+    for code, part in figures.get("imports", {}).items():
+        yield f"  {code:<50} {part['median_seconds']:.3f} s"
+    for work, series in figures.get("growth", {}).items():
+        for what, points in series.items():
+            yield f"\n{work}, {what} grows:    ours        peer     attention's share of the FLOPs"
+            for point in points:
+                ours, peer = point["median_seconds"].values()
+                yield f"  {point['size']:>12,} {ours:12.4f} s {peer:10.4f} s {point['attention_share_of_flops']:10.1%}"
+    for work, found in figures.get("profile", {}).items():
+        yield f"\nwhere the time of a step of {work} goes: " + ", ".join(found)
+        for kind in KINDS:
+            yield f"  {kind:<20}" + "".join(f"{part['shares'][kind]:8.1%}" for part in found.values())
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__.split("\n")[0])
+    parser.add_argument("--works", nargs="+", choices=WORKS["full"], default=list(WORKS["full"]), metavar="WORK")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--rounds", type=int, default=9, help="a third as many where something grows")
+    parser.add_argument("--sizes", choices=WORKS, default="full", help="small: models of a few numbers, to try this benchmark")
+    parser.add_argument("--out", type=Path, default=Path("results/training.json"))
+    arguments = parser.parse_args(options)
+    if arguments.rounds < 1:
+        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
+    if arguments.out.is_dir():
+        parser.exit(2, f"{arguments.out} is a directory: name a file for --out.\n")
+    try:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        parser.exit(2, f"{arguments.out.parent} cannot be made ({error.strerror}): name another file for --out.\n")
+    works = {name: WORKS[arguments.sizes][name] for name in arguments.works}
+    figures = measure(works, arguments.sizes, arguments.parts, arguments.rounds)
+    config = {
+        "rounds": arguments.rounds, "sizes": arguments.sizes, "smoothing": SMOOTHING,
+        "works": {name: asdict(work) for name, work in works.items()},
+        "growth": {
+            name: {what: asdict(next(iter(some.values())).config) for what, some in series.items()}
+            for name, series in GROWTH[arguments.sizes].items()
+        },
+    }
+    save(arguments.out, "benchmarks.training", figures, config, SEED, options)
+    print("\n".join(report(figures)))
+
+
+if __name__ == "__main__":
+    main()
