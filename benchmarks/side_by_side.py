@@ -15,7 +15,9 @@ from annotated_transformer.checkpoints import write_file
 from annotated_transformer.runs import environment
 
 
-def take_turns(contenders: dict[str, Callable[[], object]], rounds: int, warmup: int = 1, desc: str = "") -> dict[str, list[float]]:
+def take_turns(
+    contenders: dict[str, Callable[[], object]], rounds: int, warmup: int = 1, desc: str = ""
+) -> dict[str, list[float]]:
     "Seconds of each round of each contender. All run in every round, so that whatever else the machine does slows all of them."
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     with progress_bar(total=(warmup + rounds) * len(contenders), unit="run", desc=desc, leave=False) as bar:
