@@ -2,11 +2,13 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty',
-           'readable_beam_search', 'StepwiseDecoder', 'evaluating', 'longest_output', 'greedy_search', 'beam_search']
+           'readable_beam_search', 'StepwiseDecoder', 'closed_ranks', 'likeliest', 'continuations', 'evaluating',
+           'longest_output', 'greedy_search', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -88,7 +90,9 @@ def readable_beam_search(
 class StepwiseDecoder:
     """The decoder one token at a time, for K beams of each of B sentences.
 
-    What does not change is kept: the keys and values of earlier tokens for each beam, those of the memory once per sentence.
+    What does not change is kept where it was first written: the keys and values of the memory once per sentence, those of earlier
+    tokens once for each place of a step. A beam is told apart by its path, the places of its own tokens; so nothing moves when
+    beams change, and when a sentence leaves, one other takes its place.
     """
 
     def __init__(
@@ -102,45 +106,103 @@ class StepwiseDecoder:
         memory, B, c = model.encode(source), len(source), model.config
         self.visible = padding_mask(source)
         self.memory = [layer.memory_attention.sublayer.project_memory(memory) for layer in model.decoder.layers]
-        self.keys = [memory.new_empty(B * n_beams, c.n_heads, max_steps, c.d_k) for _ in model.decoder.layers]
-        self.values = [memory.new_empty(B * n_beams, c.n_heads, max_steps, c.d_v) for _ in model.decoder.layers]
+        self.keys = [memory.new_empty(B, c.n_heads, max_steps * n_beams, c.d_k) for _ in model.decoder.layers]
+        self.values = [memory.new_empty(B, c.n_heads, max_steps * n_beams, c.d_v) for _ in model.decoder.layers]
+        self.path = source.new_empty(B, n_beams, 0)                                # (B, K, t): places 0..K-1 of earlier steps
+        self.space = memory.new_empty(B * n_beams, c.vocab_size)                   # for the logits of every step
 
     def step(
         self,
         tokens: Tensor,  # (B, K) ids: the last token of each beam, PAD at the first step
-    ) -> Tensor:         # (B, K, V) log-probabilities of the next token; PAD has -inf
+    ) -> Tensor:         # hidden (B, K, d_model), before the output projection
         "The next position of every beam, at the cost of one position."
         (B, K), t = tokens.shape, self.step_number
-        x = self.model.embed(tokens.reshape(B * K, 1), start=t)                             # (B·K, 1, d_model)
-        for layer, keys, values, memory in zip(self.model.decoder.layers, self.keys, self.values, self.memory):
+        place = torch.arange(K, device=tokens.device)
+        self.path = torch.cat([self.path, place.expand(B, K)[..., None]], dim=-1)  # (B, K, t + 1)
+        # A beam sees one of the K places of each step, in the order of the cache. Alone, it sees them all.
+        own_path = (self.path[..., None] == place).flatten(2)[:, None] if K > 1 else None  # (B, 1, K, (t + 1)·K)
+        x = self.model.embed(tokens.reshape(B * K, 1), start=t).view(B, K, -1)
+        for layer, keys, values, (memory_keys, memory_values) in zip(
+            self.model.decoder.layers, self.keys, self.values, self.memory
+        ):
             own, cross = layer.self_attention, layer.memory_attention
-            query, keys[:, :, t : t + 1], values[:, :, t : t + 1] = own.sublayer.project(x, x)
-            heads = F.scaled_dot_product_attention(query, keys[:, :, : t + 1], values[:, :, : t + 1])
+            new, old = slice(t * K, (t + 1) * K), slice((t + 1) * K)
+            query, keys[:B, :, new], values[:B, :, new] = own.sublayer.project(x, x)    # beams as the queries of one sentence
+            heads = F.scaled_dot_product_attention(query, keys[:B, :, old], values[:B, :, old], own_path)
             x = own.norm(x + own.sublayer.output(heads))
-            x = x.view(B, K, -1)                                                            # beams as the queries of one sentence
-            heads = F.scaled_dot_product_attention(cross.sublayer.project_query(x), *memory, self.visible)
+            query = cross.sublayer.project_query(x)
+            heads = F.scaled_dot_product_attention(query, memory_keys[:B], memory_values[:B], self.visible[:B])
             x = cross.norm(x + cross.sublayer.output(heads))
-            x = layer.feed_forward(x).view(B * K, 1, -1)
+            x = layer.feed_forward(x)
         self.step_number += 1
-        logits = self.model.embedding.project(x.view(B, K, -1))
-        logits[..., PAD] = float("-inf")
-        return logits.log_softmax(-1)
+        return x
+
+    def logits(
+        self,
+        hidden: Tensor,  # (B, K, d_model)
+    ) -> Tensor:         # (B, K, V), valid until the next call; PAD has -inf
+        "The output projection, into the same memory at every step."
+        (B, K, _), weight = hidden.shape, self.model.embedding.weight
+        logits = torch.mm(hidden.flatten(0, 1), weight.T, out=self.space[: B * K])
+        logits[:, PAD] = float("-inf")
+        return logits.view(B, K, -1)
 
     def select(
         self,
-        sentences: Tensor,  # (B',) which sentences stay
+        sentences: Tensor,  # (B',) which sentence each place takes
         beams: Tensor,      # (B', K) for each of them, the old beam that each new beam continues
     ) -> None:
-        "Follow the search: drop finished sentences, reorder the beams of the others."
-        rows = (sentences[:, None] * self.n_beams + beams).flatten()
-        t = self.step_number
-        for cache in (self.keys, self.values):
-            for i, old in enumerate(cache):
-                cache[i] = old.new_empty(len(rows), *old.shape[1:])
-                cache[i][:, :, :t] = old[rows, :, :t]
-        if len(sentences) < len(self.visible):
-            self.visible = self.visible[sentences]
-            self.memory = [(key[sentences], value[sentences]) for key, value in self.memory]
+        "Follow the search: beams change their paths, and what remains of the batch closes ranks."
+        self.path = self.path[sentences[:, None], beams]
+        moved = (sentences != torch.arange(len(sentences), device=sentences.device)).nonzero().squeeze(1)
+        if len(moved):
+            source, used = sentences[moved], self.step_number * self.n_beams
+            for cache in (*self.keys, *self.values):
+                cache[moved, :, :used] = cache[source, :, :used]
+            for kept in (self.visible, *chain.from_iterable(self.memory)):
+                kept[moved] = kept[source]
+
+
+def closed_ranks(
+    stay: Tensor,  # bool (B,)
+) -> Tensor:       # (B',) which sentence takes each place
+    "Those that stay keep their places if they can; the last ones move into the gaps, so that as few as possible move."
+    n = int(stay.sum())
+    order = torch.arange(n, device=stay.device)
+    order[~stay[:n]] = n + stay[n:].nonzero().squeeze(1)
+    return order
+
+
+def likeliest(
+    logits: Tensor,   # (R, V)
+    n: int,
+    block: int = 64,
+) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
+    "As `logits.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
+    R, V = logits.shape
+    blocks = V // block
+    if blocks <= n:
+        return logits.topk(n)
+    whole = logits[:, : blocks * block].unflatten(1, (blocks, block))                 # (R, blocks, block)
+    where = whole.amax(-1).topk(n).indices                                            # (R, n)
+    found = whole.gather(1, where[..., None].expand(-1, -1, block)).flatten(1)
+    index = (where[..., None] * block + torch.arange(block, device=logits.device)).flatten(1)
+    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)        # fewer than a block
+    values, place = torch.cat([found, logits[:, blocks * block :]], dim=1).topk(n)
+    return values, torch.cat([index, rest], dim=1).gather(1, place)
+
+
+def continuations(
+    logits: Tensor,  # (B, K, V); its memory is used up
+    log_p: Tensor,   # (B, K) log-probabilities of the beams
+    n: int,
+) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first
+    "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
+    (B, K, V), logits = logits.shape, logits.flatten(0, 1)
+    values, tokens = likeliest(logits, min(n, V))                                     # (B·K, n)
+    log_normalizer = values[:, :1] + logits.sub_(values[:, :1]).exp_().sum(1, True).log()
+    top, place = (log_p[..., None] + (values - log_normalizer).view(B, K, -1)).flatten(1).topk(n)
+    return top, place // values.size(1), tokens.view(B, -1).gather(1, place)
 
 # %% ../nbs/61a_decoding.ipynb #6b553cd9
 @contextmanager
@@ -178,7 +240,7 @@ def greedy_search(
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            tokens = decoder.step(tokens).argmax(-1)                          # (B', 1)
+            tokens = likeliest(decoder.logits(decoder.step(tokens)).squeeze(1), 1)[1]  # (B', 1)
             going = tokens[:, 0] != EOS
             for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
                 out[i].append(token)
@@ -186,7 +248,7 @@ def greedy_search(
             if not going.any():
                 break
             if not going.all():
-                stay = going.nonzero().squeeze(1)
+                stay = closed_ranks(going)
                 decoder.select(stay, torch.zeros_like(stay)[:, None])
                 alive, tokens = alive[stay], tokens[stay]
     return out
@@ -216,11 +278,9 @@ def beam_search(
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            candidates = log_p[:, :, None] + decoder.step(tokens)                  # (B', K, V)
-            V = candidates.size(-1)
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
-            top, index = candidates.flatten(1).topk(2 * K if K > 1 else 1)         # (B', 2K)
-            beam, token = index // V, index % V
+            logits = decoder.logits(decoder.step(tokens))                          # (B', K, V)
+            top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1)  # (B', 2K)
             ends = token == EOS
             penalty = length_penalty(length, alpha)
             for row, column in (ends & top.isfinite()).nonzero().tolist():
@@ -234,17 +294,17 @@ def beam_search(
             history = torch.cat([history, tokens[:, :, None]], dim=-1)
 
             best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better
-            stay = []
+            stay = torch.zeros(len(alive), dtype=torch.bool)
             for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
                 done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
                 if length < limit and not (done and done[0].score >= best_possible[row]):
-                    stay.append(row)
+                    stay[row] = True
                 elif not done:
                     best = zip(history[row].tolist(), log_p[row].tolist())
                     finished[sentence] = [Hypothesis(h, p / penalty, p) for h, p in best if p != float("-inf")]
-            if not stay:
+            if not stay.any():
                 break
-            stay = torch.tensor(stay, device=device)
+            stay = closed_ranks(stay).to(device)
             decoder.select(stay, beam[stay])
             alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
     return finished
