@@ -81,7 +81,22 @@ class MultiHeadAttention(nn.Module):
         memory: Tensor,              # (B, S, d_model)
     ) -> tuple[Tensor, Tensor]:      # keys (B, h, S, d_k) and values (B, h, S, d_v)
         "The keys and values of all heads, by one matrix product."
-        key, value = F.linear(memory, self.in_projection[self.widths[0] :]).split(self.widths[1:], dim=-1)
+        return self.keys_and_values(F.linear(memory, self.in_projection[self.widths[0] :]))
+
+    def project_new(
+        self,
+        x: Tensor,                   # (B, T, d_model)
+    ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side, as a cache keeps them (B, T, h·(d_k + d_v))
+        "Queries, keys and values by one matrix product."
+        query, both = F.linear(x, self.in_projection).split([self.widths[0], sum(self.widths[1:])], dim=-1)
+        return self._heads(query), both
+
+    def keys_and_values(
+        self,
+        both: Tensor,                # (B, S, h·(d_k + d_v))
+    ) -> tuple[Tensor, Tensor]:      # keys (B, h, S, d_k) and values (B, h, S, d_v), in the same memory
+        "By heads, what stands side by side."
+        key, value = both.split(self.widths[1:], dim=-1)
         return self._heads(key), self._heads(value)
 
     def project(
@@ -91,7 +106,8 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Tensor, Tensor, Tensor]:     # (B, h, T, d_k), (B, h, S, d_k), (B, h, S, d_v)
         "Queries, keys and values of all heads; one matrix product for the three when `x` is `memory`."
         if x is memory:
-            return tuple(self._heads(part) for part in F.linear(x, self.in_projection).split(self.widths, dim=-1))
+            query, both = self.project_new(x)
+            return query, *self.keys_and_values(both)
         return self.project_query(x), *self.project_memory(memory)
 
     def _heads(self, x: Tensor) -> Tensor:  # (B, T, h·d) -> (B, h, T, d)

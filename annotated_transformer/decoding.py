@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty',
-           'readable_beam_search', 'StepwiseDecoder', 'closed_ranks', 'likeliest', 'continuations', 'evaluating',
-           'longest_output', 'greedy_search', 'beam_search']
+           'readable_beam_search', 'StepwiseDecoder', 'as_summand', 'closed_ranks', 'likeliest', 'continuations',
+           'evaluating', 'longest_output', 'greedy_search', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
@@ -88,10 +88,10 @@ def readable_beam_search(
 
 # %% ../nbs/61a_decoding.ipynb #24c8e298
 class StepwiseDecoder:
-    """The decoder one token at a time, for K beams of each of B sentences.
+    """The decoder one token at a time, for several beams of each of B sentences.
 
-    What does not change is kept where it was first written: the keys and values of the memory once per sentence, those of earlier
-    tokens once for each place of a step. A beam is told apart by its path, the places of its own tokens; so nothing moves when
+    What does not change stays where it was first written: the keys and values of the memory once per sentence, those of earlier
+    tokens once for each beam of a step. A beam is its path, the places of its own tokens in the cache; so nothing moves when
     beams change, and when a sentence leaves, one other takes its place.
     """
 
@@ -99,39 +99,40 @@ class StepwiseDecoder:
         self,
         model: Transformer,  # in eval mode
         source: Tensor,      # (B, S) ids
-        n_beams: int,        # K
+        n_beams: int,        # the most there will be for a sentence
         max_steps: int,      # room in the cache
     ):
-        self.model, self.n_beams, self.step_number = model, n_beams, 0
+        self.model, self.step_number, self.used = model, 0, 0
         memory, B, c = model.encode(source), len(source), model.config
-        self.visible = padding_mask(source)
+        self.visible = None if (source != PAD).all() else as_summand(padding_mask(source), memory)
         self.memory = [layer.memory_attention.sublayer.project_memory(memory) for layer in model.decoder.layers]
-        self.keys = [memory.new_empty(B, c.n_heads, max_steps * n_beams, c.d_k) for _ in model.decoder.layers]
-        self.values = [memory.new_empty(B, c.n_heads, max_steps * n_beams, c.d_v) for _ in model.decoder.layers]
-        self.path = source.new_empty(B, n_beams, 0)                                # (B, K, t): places 0..K-1 of earlier steps
-        self.space = memory.new_empty(B * n_beams, c.vocab_size)                   # for the logits of every step
+        width = c.n_heads * (c.d_k + c.d_v)
+        self.cache = [memory.new_empty(B, max_steps * n_beams, width) for _ in model.decoder.layers]  # keys and values
+        self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
+        self.space = memory.new_empty(c.vocab_size, B * n_beams)            # for the logits of every step
 
     def step(
         self,
-        tokens: Tensor,  # (B, K) ids: the last token of each beam, PAD at the first step
+        tokens: Tensor,  # (B, K) ids: the last token of each beam; at the first step one PAD
     ) -> Tensor:         # hidden (B, K, d_model), before the output projection
         "The next position of every beam, at the cost of one position."
-        (B, K), t = tokens.shape, self.step_number
-        place = torch.arange(K, device=tokens.device)
-        self.path = torch.cat([self.path, place.expand(B, K)[..., None]], dim=-1)  # (B, K, t + 1)
-        # A beam sees one of the K places of each step, in the order of the cache. Alone, it sees them all.
-        own_path = (self.path[..., None] == place).flatten(2)[:, None] if K > 1 else None  # (B, 1, K, (t + 1)·K)
-        x = self.model.embed(tokens.reshape(B * K, 1), start=t).view(B, K, -1)
-        for layer, keys, values, (memory_keys, memory_values) in zip(
-            self.model.decoder.layers, self.keys, self.values, self.memory
-        ):
+        B, K = tokens.shape
+        old, self.used = self.used, self.used + K
+        here = torch.arange(old, self.used, device=tokens.device).expand(B, K)
+        self.path = torch.cat([self.path, here[..., None]], dim=-1)
+        x = self.model.embed(tokens.reshape(B * K, 1), start=self.step_number).view(B, K, -1)
+        own_path = None                                                     # alone, a beam sees all that is kept
+        if self.used > self.step_number + 1:
+            own_path = torch.zeros(B, K, self.used, dtype=torch.bool, device=tokens.device).scatter_(2, self.path, True)
+            own_path = as_summand(own_path[:, None], x)
+        visible = self.visible if self.visible is None else self.visible[:B]
+        for layer, cache, (memory_keys, memory_values) in zip(self.model.decoder.layers, self.cache, self.memory):
             own, cross = layer.self_attention, layer.memory_attention
-            new, old = slice(t * K, (t + 1) * K), slice((t + 1) * K)
-            query, keys[:B, :, new], values[:B, :, new] = own.sublayer.project(x, x)    # beams as the queries of one sentence
-            heads = F.scaled_dot_product_attention(query, keys[:B, :, old], values[:B, :, old], own_path)
-            x = own.norm(x + own.sublayer.output(heads))
+            query, cache[:B, old : self.used] = own.sublayer.project_new(x)  # the beams are K queries of one sentence
+            kept = own.sublayer.keys_and_values(cache[:B, : self.used])
+            x = own.norm(x + own.sublayer.output(F.scaled_dot_product_attention(query, *kept, own_path)))
             query = cross.sublayer.project_query(x)
-            heads = F.scaled_dot_product_attention(query, memory_keys[:B], memory_values[:B], self.visible[:B])
+            heads = F.scaled_dot_product_attention(query, memory_keys[:B], memory_values[:B], visible)
             x = cross.norm(x + cross.sublayer.output(heads))
             x = layer.feed_forward(x)
         self.step_number += 1
@@ -140,12 +141,14 @@ class StepwiseDecoder:
     def logits(
         self,
         hidden: Tensor,  # (B, K, d_model)
-    ) -> Tensor:         # (B, K, V), valid until the next call; PAD has -inf
+    ) -> Tensor:         # (V, B·K), valid until the next call; PAD has -inf
         "The output projection, into the same memory at every step."
-        (B, K, _), weight = hidden.shape, self.model.embedding.weight
-        logits = torch.mm(hidden.flatten(0, 1), weight.T, out=self.space[: B * K])
-        logits[:, PAD] = float("-inf")
-        return logits.view(B, K, -1)
+        weight = self.model.embedding.weight
+        # Words by beams: a product with few columns is up to twice as fast on a CPU as one with few rows.
+        space = self.space.view(-1)[: len(weight) * hidden.size(0) * hidden.size(1)].view(len(weight), -1)
+        logits = torch.mm(weight, hidden.flatten(0, 1).T, out=space)
+        logits[PAD] = float("-inf")
+        return logits
 
     def select(
         self,
@@ -156,11 +159,19 @@ class StepwiseDecoder:
         self.path = self.path[sentences[:, None], beams]
         moved = (sentences != torch.arange(len(sentences), device=sentences.device)).nonzero().squeeze(1)
         if len(moved):
-            source, used = sentences[moved], self.step_number * self.n_beams
-            for cache in (*self.keys, *self.values):
-                cache[moved, :, :used] = cache[source, :, :used]
-            for kept in (self.visible, *chain.from_iterable(self.memory)):
+            source = sentences[moved]
+            for cache in self.cache:
+                cache[moved, : self.used] = cache[source, : self.used]
+            for kept in chain(*self.memory, [] if self.visible is None else [self.visible]):
                 kept[moved] = kept[source]
+
+
+def as_summand(
+    allowed: Tensor,  # bool
+    like: Tensor,
+) -> Tensor:
+    "A mask as it is added to the scores: 0 where a key may be seen, -inf where not. Made once, it serves all layers."
+    return torch.zeros(allowed.shape, dtype=like.dtype, device=like.device).masked_fill_(~allowed, float("-inf"))
 
 
 def closed_ranks(
@@ -174,35 +185,39 @@ def closed_ranks(
 
 
 def likeliest(
-    logits: Tensor,   # (R, V)
+    logits: Tensor,   # (V, R)
     n: int,
     block: int = 64,
 ) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
-    "As `logits.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
-    R, V = logits.shape
+    "As `logits.T.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
+    V, R = logits.shape
     blocks = V // block
     if blocks <= n:
-        return logits.topk(n)
-    whole = logits[:, : blocks * block].unflatten(1, (blocks, block))                 # (R, blocks, block)
-    where = whole.amax(-1).topk(n).indices                                            # (R, n)
-    found = whole.gather(1, where[..., None].expand(-1, -1, block)).flatten(1)
-    index = (where[..., None] * block + torch.arange(block, device=logits.device)).flatten(1)
-    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)        # fewer than a block
-    values, place = torch.cat([found, logits[:, blocks * block :]], dim=1).topk(n)
-    return values, torch.cat([index, rest], dim=1).gather(1, place)
+        return logits.T.topk(n)
+    whole = logits[: blocks * block].view(blocks, block, R)
+    where = whole.amax(1).T.topk(n).indices                                                    # (R, n)
+    rows = (where[..., None] * block + torch.arange(block, device=logits.device)).flatten(1)   # (R, n·block)
+    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)                 # fewer than a block
+    rows = torch.cat([rows, rest], dim=1)
+    values, place = logits.T.gather(1, rows).topk(n)
+    return values, rows.gather(1, place)
 
 
 def continuations(
-    logits: Tensor,  # (B, K, V); its memory is used up
+    logits: Tensor,  # (V, B·K); its memory is used up
     log_p: Tensor,   # (B, K) log-probabilities of the beams
     n: int,
-) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first
+) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
     "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
-    (B, K, V), logits = logits.shape, logits.flatten(0, 1)
-    values, tokens = likeliest(logits, min(n, V))                                     # (B·K, n)
-    log_normalizer = values[:, :1] + logits.sub_(values[:, :1]).exp_().sum(1, True).log()
-    top, place = (log_p[..., None] + (values - log_normalizer).view(B, K, -1)).flatten(1).topk(n)
-    return top, place // values.size(1), tokens.view(B, -1).gather(1, place)
+    (V, _), (B, K) = logits.shape, log_p.shape
+    each = min(n, V)
+    values, tokens = likeliest(logits, each)                                                   # (B·K, each)
+    largest = values[:, 0]
+    log_normalizer = largest + logits.sub_(largest).exp_().sum(0).log()
+    candidates = log_p[..., None] + (values - log_normalizer[:, None]).view(B, K, each)
+    top, place = F.pad(candidates.flatten(1), (0, max(0, n - K * each)), value=float("-inf")).topk(n)
+    place = place.clamp(max=K * each - 1)
+    return top, place // each, tokens.view(B, -1).gather(1, place)
 
 # %% ../nbs/61a_decoding.ipynb #6b553cd9
 @contextmanager
@@ -240,7 +255,7 @@ def greedy_search(
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            tokens = likeliest(decoder.logits(decoder.step(tokens)).squeeze(1), 1)[1]  # (B', 1)
+            tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]      # (B', 1)
             going = tokens[:, 0] != EOS
             for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
                 out[i].append(token)
@@ -270,16 +285,15 @@ def beam_search(
     limits = longest_output(model, source, extra_length)
     finished: list[list[Hypothesis]] = [[] for _ in source]
     alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
-    history = source.new_empty(len(source), K, 0)                                  # (B', K, t) tokens so far
-    log_p = torch.full((len(source), K), float("-inf"), device=device)             # (B', K)
-    log_p[:, 0] = 0.0                                                              # all beams are alike at first: one is alive
-    tokens = source.new_full((len(source), K), PAD)
+    history = source.new_empty(len(source), 1, 0)                                  # (B', K, t) tokens so far
+    log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start alike: one at first
+    tokens = source.new_full((len(source), 1), PAD)
 
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
-            logits = decoder.logits(decoder.step(tokens))                          # (B', K, V)
+            logits = decoder.logits(decoder.step(tokens))                          # (V, B'·K)
             top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1)  # (B', 2K)
             ends = token == EOS
             penalty = length_penalty(length, alpha)
@@ -290,7 +304,7 @@ def beam_search(
 
             log_p, going = top.masked_fill(ends, float("-inf")).topk(K)            # (B', K)
             beam, tokens = beam.gather(1, going), token.gather(1, going)
-            history = history.gather(1, beam[:, :, None].expand_as(history))
+            history = history.gather(1, beam[:, :, None].expand(-1, -1, length - 1))
             history = torch.cat([history, tokens[:, :, None]], dim=-1)
 
             best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better

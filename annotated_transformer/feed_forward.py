@@ -22,4 +22,4 @@ class FeedForward(nn.Module):
         self,
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
-        return self.outer(self.inner(x).relu())
+        return self.outer(self.inner(x).relu_())  # in place: the backward pass needs what comes out, not what went in

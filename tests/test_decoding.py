@@ -33,16 +33,16 @@ def test_cached_steps_equal_the_whole_model_again():
     K, steps = 4, 6
     with torch.inference_mode():
         decoder = StepwiseDecoder(model, source, K, steps)
-        tokens, written = torch.full((3, K), PAD), [[[] for _ in range(K)] for _ in range(3)]
+        tokens, written = torch.full((3, 1), PAD), [[[]] for _ in range(3)]
         for step in range(steps):
-            log_p = decoder.logits(decoder.step(tokens)).log_softmax(-1)
-            assert log_p.shape == (len(written), K, 11)
+            log_p = decoder.logits(decoder.step(tokens)).log_softmax(0).T.reshape(*tokens.shape, -1)
+            assert log_p.shape == (len(written), K if step else 1, 11)
             for row, beams in zip(range(len(written)), written):
-                for k in range(K):
+                for k in range(len(beams)):
                     expected = next_token_without_cache(model, source[row])(beams[k])
                     torch.testing.assert_close(log_p[row, k], expected, atol=1e-5, rtol=1e-5)
             stay = torch.tensor([2, 1] if step == 2 else range(len(written)))
-            order = torch.randint(K, (len(stay), K))
+            order = torch.randint(tokens.size(1), (len(stay), K))
             tokens = torch.randint(2, 11, (len(stay), K))
             decoder.select(stay, order)
             source = source[stay]
