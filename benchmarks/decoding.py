@@ -3,7 +3,7 @@
     python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--out results/decoding.json]
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
-sentence (in the work named "ends" it does end them). What all of them write is compared token by token before anything is timed.
+sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
 All compute in float32 with as many threads. CTranslate2 takes part twice: as it comes, and with the other library for matrix
 products that its package holds, since on some processors the one it chooses is not the faster one.
 
@@ -68,7 +68,7 @@ WORKS = {
     "beam 4, batch 16": Work(16, 4),
     "beam 4, batch 64": Work(64, 4, rounds=0.5),
     "greedy, batch 1": Work(1, 1),
-    "greedy, batch 64, ends": Work(64, 1, longest=60, lengths=(5, 45), ends=True),
+    "greedy, batch 64, sentences end": Work(64, 1, longest=60, lengths=(5, 45), ends=True),
 }
 GROWTH = {  # what grows: its value: the work
     "beams": {beams: Work(4, beams, rounds=0.5) for beams in (1, 2, 4, 8)},

@@ -19,8 +19,8 @@ GROWTH = {  # what grows: label of the axis, and of each work what to say of the
 def chart(record: dict) -> Figure:
     "The time of each work beside ours, and how the time grows with the beams and with the length of the output."
     works, growth = record["figures"]["works"], record["figures"].get("growth", {})
-    figure = plt.figure(figsize=(9, 4.2), layout="constrained")
-    grid = figure.add_gridspec(max(1, len(growth)), 2 if growth else 1, width_ratios=[1.9, 1] if growth else None)
+    figure = plt.figure(figsize=(9, 5), layout="constrained")
+    grid = figure.add_gridspec(max(1, len(growth)), 2 if growth else 1, width_ratios=[1.8, 1] if growth else None)
     left = figure.add_subplot(grid[:, 0])
     draw_works(left, works)
     for row, (what, found) in enumerate(growth.items()):
@@ -39,7 +39,8 @@ def draw_works(axes: Axes, works: dict) -> None:
         axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=8, padding=1)
     names = [f"{name.replace(', ', chr(10))}\n({found['by']['ours']['median_seconds']:.2g} s)" for name, found in works.items()]
     axes.set_xticks(range(len(works)), names, fontsize=9)
-    axes.set(title="Time of decoding", ylabel="times ours (whose seconds stand below)")
+    axes.set_title("Time of decoding (below each work: the seconds ours took)", fontsize=10)
+    axes.set_ylabel("times ours")
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(y=0.1)
 
