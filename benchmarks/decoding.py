@@ -1,23 +1,31 @@
 """Our decoding beside that of Hugging Face's Marian and of CTranslate2: the same weights, sources and outputs, turn by turn.
 
-    python -m benchmarks.decoding [--rounds 5] [--works NAME ...] [--out results/decoding.json]
+    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--out results/decoding.json]
 
-The model has the sizes of the paper's base model and random weights, chosen so that it neither repeats itself nor ends a sentence
-(in the work named "ends" it does end them). What the three write is compared token by token before anything is timed.
-All compute in float32. A length penalty is set everywhere, by each one's own rule; where all outputs have the same length it
-changes no order. Beam search over sentences that end at different steps is left out, since each of the three ends it by a rule
-of its own: when to stop, and which finished hypotheses compete. Greedy search has no such choice.
+The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
+sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
+All compute in float32 with as many threads. CTranslate2 takes part twice: as it comes, and with the other library for matrix
+products that its package holds, since on some processors the one it chooses is not the faster one.
+
+Each has a rule of its own for the length penalty; where all outputs have the same length, none of the rules changes an order.
+Beam search over sentences that end at different steps is left out: when to stop and which finished hypotheses count is settled
+differently by each, so the outputs may differ and the work with them. Greedy search leaves nothing to settle.
 """
 import argparse
 import copy
 import dataclasses
 import importlib.util
 import json
+import os
 import statistics
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +45,10 @@ SIZES = {
     "base": TransformerConfig.base(37_000),
     "small": TransformerConfig(500, n_layers=2, d_model=64, d_ff=128, n_heads=4),  # to try this benchmark
 }
-SEED, ALPHA, SIDE = 0, 0.6, 2048  # of weights and sources; the length penalty's; of the matrices whose product is timed
-PEERS = {"hugging_face": "transformers", "ctranslate2": "ctranslate2"}  # contender: the package it needs
+SEED, ALPHA = 0, 0.6        # of weights and sources; of the length penalty
+SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
+PACKAGES = ("transformers", "ctranslate2")  # of the others
+CTRANSLATE2 = {"ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}}  # as it comes; with its other matrix library
 Search = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 
@@ -51,17 +61,18 @@ class Work:
     longest: int = 30                     # tokens that each sentence may get
     lengths: tuple[int, int] = (25, 25)   # shortest and longest source, EOS included
     ends: bool = False                    # the model ends its sentences before they are that long
+    rounds: float = 1.0                   # share of the rounds that it gets
 
 
 WORKS = {
     "beam 4, batch 16": Work(16, 4),
-    "beam 4, batch 64": Work(64, 4),
+    "beam 4, batch 64": Work(64, 4, rounds=0.5),
     "greedy, batch 1": Work(1, 1),
-    "greedy, batch 64, ends": Work(64, 1, longest=100, lengths=(5, 45), ends=True),
+    "greedy, batch 64, sentences end": Work(64, 1, longest=60, lengths=(5, 45), ends=True),
 }
 GROWTH = {  # what grows: its value: the work
-    "beams": {beams: Work(8, beams) for beams in (1, 2, 4, 8)},
-    "length": {longest: Work(8, 4, longest) for longest in (30, 60, 90, 120)},
+    "beams": {beams: Work(4, beams, rounds=0.5) for beams in (1, 2, 4, 8)},
+    "length": {longest: Work(4, 4, longest, rounds=0.5) for longest in (30, 60, 120)},
 }
 
 
@@ -80,16 +91,18 @@ def random_model(config: TransformerConfig, ends: bool) -> Transformer:
         last.sublayer.outer.weight *= 150
         last.norm.weight *= 4              # far from ties: the likeliest of 37,000 words gets a quarter of the probability
         if ends:
-            model.embedding.weight[EOS] *= 3   # its logit varies three times as much as that of a word
+            model.embedding.weight[EOS] *= 2.5  # its logit varies that much more than the logit of a word
     return model
 
 
-def sources(work: Work, vocab_size: int) -> list[list[int]]:
-    "Random sentences, each with its EOS."
-    chance = torch.Generator().manual_seed(SEED)
-    shortest, longest = work.lengths
-    lengths = torch.randint(shortest, longest + 1, (work.batch,), generator=chance).tolist()
-    return [[*torch.randint(3, vocab_size, (n - 1,), generator=chance).tolist(), EOS] for n in lengths]
+def sources(model: Transformer, work: Work) -> list[list[int]]:
+    "Random sentences, each with its EOS: all of whose outputs end, or none."
+    chance, (shortest, longest) = torch.Generator().manual_seed(SEED), work.lengths
+    lengths = torch.randint(shortest, longest + 1, (2 * work.batch,), generator=chance).tolist()
+    drawn = [[*torch.randint(3, model.config.vocab_size, (n - 1,), generator=chance).tolist(), EOS] for n in lengths]
+    if work.ends:
+        drawn = [source for source, found in zip(drawn, our_search(model, drawn, work)()) if len(found) < work.longest]
+    return drawn[: work.batch]
 
 
 def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Search:
@@ -116,7 +129,36 @@ def marian_search(marian, sentences: list[list[int]], work: Work) -> Search:
     return search
 
 
-def ctranslate2_search(translator, names: list[str], sentences: list[list[int]], work: Work) -> Search:
+def open_translator(directory: str, threads: int, variables: dict[str, str]) -> None:
+    "Make this process one that translates."
+    global translator
+    os.environ.update(variables)
+    import ctranslate2
+
+    threads = {"intra_threads": threads, "inter_threads": 1}
+    translator = ctranslate2.Translator(directory, device="cpu", compute_type="float32", **threads)
+
+
+def translate(source: list[list[str]], options: dict) -> list[list[str]]:
+    "The work of that process."
+    return [found.hypotheses[0] for found in translator.translate_batch(source, **options)]
+
+
+@contextmanager
+def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolExecutor]]:
+    """A process for each form of CTranslate2. Its threads and PyTorch's in one process are more than the machine has cores; such
+    threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up to 1.7 times as long."""
+    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
+        to_ctranslate2(model, directory)
+        pools = {}
+        for name, variables in CTRANSLATE2.items():
+            arguments = (directory, torch.get_num_threads(), variables)
+            pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_translator, initargs=arguments)
+            pools[name] = stack.enter_context(pool)
+        yield pools
+
+
+def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: list[list[int]], work: Work) -> Search:
     "`translate_batch`, all sentences in one batch."
     ids = {name: token for token, name in enumerate(names)}
     source = [[names[token] for token in sentence] for sentence in sentences]
@@ -126,7 +168,7 @@ def ctranslate2_search(translator, names: list[str], sentences: list[list[int]],
     }
 
     def search() -> list[list[int]]:
-        return [[ids[name] for name in found.hypotheses[0]] for found in translator.translate_batch(source, **options)]
+        return [[ids[name] for name in found] for found in pool.submit(translate, source, options).result()]
 
     return search
 
@@ -148,8 +190,7 @@ def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[i
 
 def in_float64(model: Transformer, sentences: list[list[int]], work: Work, i: int) -> list[int]:
     "What our search finds for sentence i alone where rounding plays no part."
-    alone = dataclasses.replace(work, lengths=(work.lengths[0],) * 2)
-    return our_search(copy.deepcopy(model).double(), sentences[i : i + 1], alone)()[0]
+    return our_search(copy.deepcopy(model).double(), sentences[i : i + 1], work)()[0]
 
 
 def decoding_flops(
@@ -175,45 +216,53 @@ def weight_bytes(model: Transformer) -> tuple[int, int]:
     return size(model.encoder) + to_memory, size(model.decoder, model.embedding) - to_memory
 
 
-def reading(n_bytes: int) -> Callable[[], object]:
-    "A contender that reads a matrix of that many bytes and does little else: its product with a vector."
-    matrix = torch.randn(n_bytes // 4 // 512, 512)
-    vector, out = torch.randn(512), torch.empty(len(matrix))
-    return lambda: torch.mv(matrix, vector, out=out)
+def reading(n_bytes: int, times: int) -> Callable[[], object]:
+    "A contender that reads a matrix of that many bytes, again and again as the steps of decoding do: its product with a vector."
+    matrix = torch.randn(max(1, n_bytes // 4 // COLUMNS), COLUMNS)
+    vector, out = torch.randn(COLUMNS), torch.empty(len(matrix))
+
+    def read() -> None:
+        for _ in range(times):
+            torch.mv(matrix, vector, out=out)
+
+    return read
 
 
-def measure(model: Transformer, marian, translator, work: Work, rounds: int, desc: str) -> dict:
-    "Compare what the three write, then time them, with the machine's own rates taking their turns."
-    sentences, names = sources(work, model.config.vocab_size), token_names(model.config)
+def measure(model: Transformer, marian, pools: dict[str, ProcessPoolExecutor], work: Work, rounds: int) -> dict:
+    "Compare what they write, then time them, with the machine's own rates taking their turns."
+    sentences, names = sources(model, work), token_names(model.config)
     searches = {
         "ours": our_search(model, sentences, work),
         "hugging_face": marian_search(marian, sentences, work),
-        "ctranslate2": ctranslate2_search(translator, names, sentences, work),
+        **{name: ctranslate2_search(pool, names, sentences, work) for name, pool in pools.items()},
     }
     outputs = {name: search() for name, search in searches.items()}  # warms them up, too
     compared = compare(outputs, partial(in_float64, model, sentences, work))
     written = np.array([min(len(tokens) + 1, work.longest) for tokens in outputs["ours"]])
-    if not work.ends and written.min() < work.longest or work.ends and written.max() == work.longest:
-        raise InputError(f"{desc}: the random model ended its sentences after {written.tolist()} tokens; choose another seed")
+    if len(sentences) < work.batch or not work.ends and written.min() < work.longest:
+        raise InputError(f"{work}: the random model ends its outputs too seldom or too soon ({written.tolist()} tokens)")
     flops = decoding_flops(model.config, np.array([len(s) for s in sentences]), written, work.beams)
     machine = {"matrix_products": matrix_products(SIDE)}
     if work.batch * work.beams == 1:
         once, each_step = weight_bytes(model)
-        machine["reading"] = reading(each_step)
-    seconds = take_turns(searches | machine, rounds, desc=desc)
+        machine["reading"] = reading(each_step, work.longest)
+    for run in machine.values():
+        run()  # memory touched for the first time is slow
+    seconds = take_turns(searches | machine, rounds, warmup=0, desc=f"{work.beams} beams, {work.batch} sentences")
 
-    figures = summary({name: seconds[name] for name in searches})
-    for name, found in figures.items():
-        found["output_tokens_per_second"] = round(written.sum() / found["median_seconds"], 1)
-        found["model_flops_per_second"] = flops / found["median_seconds"]
-        found["share_of_matrix_products"] = share(flops, seconds[name], 2 * SIDE**3, seconds["matrix_products"])
-        if "reading" in machine:
-            n_bytes = once + int(written[0]) * each_step
-            found["share_of_reading"] = share(n_bytes, seconds[name], each_step, seconds["reading"])
-    rates = {"matrix_products_flops_per_second": 2 * SIDE**3 / statistics.median(seconds["matrix_products"])}
+    product, found = 2 * SIDE**3, summary({name: seconds[name] for name in searches})
+    rates = {"matrix_products_flops_per_second": product / statistics.median(seconds["matrix_products"])}
+    for name, figures in found.items():
+        figures["output_tokens_per_second"] = round(written.sum() / figures["median_seconds"], 1)
+        figures["model_flops_per_second"] = flops / figures["median_seconds"]
+        figures["share_of_matrix_products"] = share(flops, seconds[name], product, seconds["matrix_products"])
     if "reading" in machine:
-        rates["reading_bytes_per_second"] = each_step / statistics.median(seconds["reading"])
-    return {"outputs": compared, "tokens_written": int(written.sum()), "model_flops": flops, "by": figures, "machine": rates}
+        steps = work.longest * each_step
+        rates["reading_bytes_per_second"] = steps / statistics.median(seconds["reading"])
+        for name, figures in found.items():
+            figures["share_of_reading"] = share(once + steps, seconds[name], steps, seconds["reading"])
+    about = {"work": dataclasses.asdict(work), "outputs": compared, "tokens_written": int(written.sum()), "model_flops": flops}
+    return about | {"rounds": rounds, "by": found, "machine": rates}
 
 
 def share(amount: float, seconds: list[float], machine_amount: float, machine_seconds: list[float]) -> float:
@@ -221,55 +270,51 @@ def share(amount: float, seconds: list[float], machine_amount: float, machine_se
     return round(statistics.median(amount / a / (machine_amount / b) for a, b in zip(seconds, machine_seconds)), 4)
 
 
-def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int, growth_rounds: int) -> dict:
+def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int) -> dict:
     "The chosen works, and their growth if that is chosen."
-    import ctranslate2
-
-    chosen = {name: (WORKS[name], rounds) for name in names if name in WORKS}
+    figures: dict = {"works": {name: WORKS[name] for name in names if name in WORKS}}
     if "growth" in names:
-        chosen |= {str(work): (work, growth_rounds) for works in GROWTH.values() for work in works.values()}
-    found = {}
-    for ends in sorted({work.ends for work, _ in chosen.values()}):
+        figures["growth"] = GROWTH
+    chosen = [*figures["works"].values(), *(work for works in figures.get("growth", {}).values() for work in works.values())]
+    found: dict[Work, dict] = {}
+    for ends in sorted({work.ends for work in chosen}):
         model = random_model(config, ends)
         marian = to_marian(model)
-        with tempfile.TemporaryDirectory() as directory:
-            to_ctranslate2(model, directory)
-            threads = {"intra_threads": torch.get_num_threads(), "inter_threads": 1}
-            translator = ctranslate2.Translator(directory, device="cpu", compute_type="float32", **threads)
-            for name, (work, n) in chosen.items():
+        with translating_processes(model) as pools:
+            for work in dict.fromkeys(chosen):  # each once
                 if work.ends == ends:
-                    found[name] = measure(model, marian, translator, work, n, name)
-    figures = {"works": {name: found[name] for name in names if name in WORKS}}
-    if "growth" in names:
-        figures["growth"] = {what: {n: found[str(work)] for n, work in works.items()} for what, works in GROWTH.items()}
-    return figures
+                    found[work] = measure(model, marian, pools, work, max(1, int(rounds * work.rounds)))
+
+    def filled(part):
+        return found[part] if isinstance(part, Work) else {str(name): filled(inner) for name, inner in part.items()}
+
+    return filled(figures)
 
 
 def main(options: Sequence[str] | None = None) -> None:
+    choices = [*WORKS, "growth"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding", description=__doc__.split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
-    parser.add_argument("--works", nargs="+", choices=[*WORKS, "growth"], default=[*WORKS, "growth"], metavar="WORK",
-                        help=", ".join(map(repr, [*WORKS, "growth"])))
-    parser.add_argument("--rounds", type=int, default=5, help="how often each one's turn comes; in growth half as often")
+    parser.add_argument("--works", nargs="+", choices=choices, default=choices, metavar="WORK",
+                        help=", ".join(map(repr, choices)))
+    parser.add_argument("--rounds", type=int, default=6, help="turns of each; half as many where the work is long")
     parser.add_argument("--out", type=Path, default=Path("results/decoding.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
-    for package in PEERS.values():
+    for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
-            parser.exit(2, f"{package} is not installed: install the extra: pip install 'annotated_transformer[exchange]'\n")
-    config, growth_rounds = SIZES[arguments.size], max(1, arguments.rounds // 2)
+            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
     try:
-        figures = measure_all(config, arguments.works, arguments.rounds, growth_rounds)
+        figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds)
     except InputError as error:
         parser.exit(1, f"{error}\n")
-    works = {name: dataclasses.asdict(WORKS[name]) for name in arguments.works if name in WORKS}
-    about = {
-        "model": dataclasses.asdict(config), "works": works, "rounds": arguments.rounds, "growth_rounds": growth_rounds,
-        "alpha": ALPHA, "side_of_the_matrices": SIDE,
-        "peers": {package: importlib.import_module(package).__version__ for package in PEERS.values()},
+    config = {
+        "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": ALPHA,
+        "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
+        "packages": {package: version(package) for package in PACKAGES},
     }
-    save(arguments.out, "benchmarks.decoding", figures, about, SEED, options)
+    save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
     print(json.dumps(figures, indent=1))
 
 

@@ -87,15 +87,14 @@ def marian_weights(model: Transformer) -> dict[str, Tensor]:
 
 def to_ctranslate2(
     model: Transformer,
-    directory: str | Path,          # is made if it is not there
-    names: list[str] | None = None,  # of the tokens, by id; `token_names` if not given
+    directory: str | Path,  # is made if it is not there
 ) -> None:
-    "Write the same model as a directory that `ctranslate2.Translator` opens."
+    "Write the same model as a directory that `ctranslate2.Translator` opens; its tokens are called as `token_names` says."
     from ctranslate2.specs import TransformerSpec
 
     c = model.config
     check(c)
-    names = token_names(c) if names is None else names
+    names = token_names(c)
     spec = TransformerSpec.from_config(c.n_layers, c.n_heads, pre_norm=False)
     spec.register_source_vocabulary(names)
     spec.register_target_vocabulary(names)

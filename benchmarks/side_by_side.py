@@ -15,6 +15,8 @@ from annotated_transformer import progress_bar
 from annotated_transformer.checkpoints import write_file
 from annotated_transformer.runs import environment
 
+LOAD_BEFORE = os.getloadavg()[0]  # of the last minute before the benchmark started
+
 
 def take_turns(
     contenders: dict[str, Callable[[], object]], rounds: int, warmup: int = 1, desc: str = "",
@@ -62,7 +64,7 @@ def save(path: Path, module: str, figures: dict, config: dict, seed: int = 0, op
     "Write a result with all that it takes to get it again."
     command = shlex.join(["python", "-m", module, *(sys.argv[1:] if options is None else options)])
     about = environment()
-    about["hardware"] = about["hardware"] | {"threads": torch.get_num_threads(), "load_before": os.getloadavg()[0]}
+    about["hardware"] = about["hardware"] | {"threads": torch.get_num_threads(), "load_before": LOAD_BEFORE}
     whole = {"command": command, "figures": figures, "config": config, "seed": seed, **about}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda path: path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8"))

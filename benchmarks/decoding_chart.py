@@ -1,0 +1,63 @@
+"The record of benchmarks.decoding as a picture."
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+
+LOOKS = {  # contender: name, colour
+    "ours": ("ours", "#1f6f8b"),
+    "hugging_face": ("Hugging Face Marian", "#b0623a"),
+    "ctranslate2": ("CTranslate2", "#b9b9b9"),
+    "ctranslate2_onednn": ("CTranslate2 with oneDNN", "#6f6f6f"),
+}
+GROWTH = {  # what grows: label of the axis, and of each work what to say of the rest
+    "beams": ("beams", "{batch} sentences, {longest} tokens each"),
+    "length": ("tokens of each output", "{batch} sentences, {beams} beams"),
+}
+
+
+def chart(record: dict) -> Figure:
+    "The time of each work beside ours, and how the time grows with the beams and with the length of the output."
+    works, growth = record["figures"]["works"], record["figures"].get("growth", {})
+    figure = plt.figure(figsize=(9, 5), layout="constrained")
+    grid = figure.add_gridspec(max(1, len(growth)), 2 if growth else 1, width_ratios=[1.8, 1] if growth else None)
+    left = figure.add_subplot(grid[:, 0])
+    draw_works(left, works)
+    for row, (what, found) in enumerate(growth.items()):
+        draw_growth(figure.add_subplot(grid[row, 1]), what, found)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=len(LOOKS), frameon=False)
+    return figure
+
+
+def draw_works(axes: Axes, works: dict) -> None:
+    "For each work a bar of each contender: how many times as long as ours it took."
+    width = 0.84 / len(LOOKS)
+    for i, (contender, (name, colour)) in enumerate(LOOKS.items()):
+        heights = [found["by"][contender].get("times_ours", 1.0) for found in works.values()]
+        places = [k + (i - (len(LOOKS) - 1) / 2) * width for k in range(len(works))]
+        drawn = axes.bar(places, heights, 0.92 * width, color=colour, label=name)
+        axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=8, padding=1)
+    names = [f"{name.replace(', ', chr(10))}\n({found['by']['ours']['median_seconds']:.2g} s)" for name, found in works.items()]
+    axes.set_xticks(range(len(works)), names, fontsize=9)
+    axes.set_title("Time of decoding (below each work: the seconds ours took)", fontsize=10)
+    axes.set_ylabel("times ours")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.margins(y=0.1)
+
+
+def draw_growth(axes: Axes, what: str, found: dict) -> None:
+    "Seconds of each contender against what grows."
+    label, rest = GROWTH[what]
+    sizes = [int(size) for size in found]
+    for contender, (_, colour) in LOOKS.items():
+        seconds = [works["by"][contender]["median_seconds"] for works in found.values()]
+        axes.plot(sizes, seconds, marker="o", markersize=3, color=colour)
+    axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds")
+    axes.set_title(rest.format(**next(iter(found.values()))["work"]), fontsize=9)
+    axes.set_xticks(sizes, sizes)
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(alpha=0.25)
+    axes.margins(y=0.12)
