@@ -86,8 +86,8 @@ class MultiHeadAttention(nn.Module):
     def project_new(
         self,
         x: Tensor,                   # (B, T, d_model)
-    ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side, as a cache keeps them (B, T, h·(d_k + d_v))
-        "Queries, keys and values by one matrix product."
+    ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
+        "All three by one matrix product; keys and values in the form in which decoding keeps them."
         query, both = F.linear(x, self.in_projection).split([self.widths[0], sum(self.widths[1:])], dim=-1)
         return self._heads(query), both
 
@@ -111,7 +111,7 @@ class MultiHeadAttention(nn.Module):
         return self.project_query(x), *self.project_memory(memory)
 
     def _heads(self, x: Tensor) -> Tensor:  # (B, T, h·d) -> (B, h, T, d)
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
     def output(
         self,

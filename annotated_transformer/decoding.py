@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['NextToken', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty',
            'readable_beam_search', 'StepwiseDecoder', 'as_summand', 'closed_ranks', 'likeliest', 'continuations',
-           'evaluating', 'longest_output', 'greedy_search', 'beam_search']
+           'RoughVocabulary', 'evaluating', 'longest_output', 'greedy_search', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
@@ -107,9 +107,12 @@ class StepwiseDecoder:
         self.visible = None if (source != PAD).all() else as_summand(padding_mask(source), memory)
         self.memory = [layer.memory_attention.sublayer.project_memory(memory) for layer in model.decoder.layers]
         width = c.n_heads * (c.d_k + c.d_v)
-        self.cache = [memory.new_empty(B, max_steps * n_beams, width) for _ in model.decoder.layers]  # keys and values
+        self.cache = [memory.new_empty(B, max_steps * n_beams, width) for _ in model.decoder.layers]
+        self.kept = [  # the same memory by heads: keys and values
+            layer.self_attention.sublayer.keys_and_values(cache) for layer, cache in zip(model.decoder.layers, self.cache)
+        ]
         self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
-        self.space = memory.new_empty(c.vocab_size, B * n_beams)            # for the logits of every step
+        self.space = memory.new_empty(B * n_beams, c.vocab_size)            # for the logits of every step
 
     def step(
         self,
@@ -126,11 +129,13 @@ class StepwiseDecoder:
             own_path = torch.zeros(B, K, self.used, dtype=torch.bool, device=tokens.device).scatter_(2, self.path, True)
             own_path = as_summand(own_path[:, None], x)
         visible = self.visible if self.visible is None else self.visible[:B]
-        for layer, cache, (memory_keys, memory_values) in zip(self.model.decoder.layers, self.cache, self.memory):
+        for layer, cache, (keys, values), (memory_keys, memory_values) in zip(
+            self.model.decoder.layers, self.cache, self.kept, self.memory
+        ):
             own, cross = layer.self_attention, layer.memory_attention
             query, cache[:B, old : self.used] = own.sublayer.project_new(x)  # the beams are K queries of one sentence
-            kept = own.sublayer.keys_and_values(cache[:B, : self.used])
-            x = own.norm(x + own.sublayer.output(F.scaled_dot_product_attention(query, *kept, own_path)))
+            heads = F.scaled_dot_product_attention(query, keys[:B, :, : self.used], values[:B, :, : self.used], own_path)
+            x = own.norm(x + own.sublayer.output(heads))
             query = cross.sublayer.project_query(x)
             heads = F.scaled_dot_product_attention(query, memory_keys[:B], memory_values[:B], visible)
             x = cross.norm(x + cross.sublayer.output(heads))
@@ -141,13 +146,11 @@ class StepwiseDecoder:
     def logits(
         self,
         hidden: Tensor,  # (B, K, d_model)
-    ) -> Tensor:         # (V, B·K), valid until the next call; PAD has -inf
+    ) -> Tensor:         # (B·K, V), valid until the next call; PAD has -inf
         "The output projection, into the same memory at every step."
-        weight = self.model.embedding.weight
-        # Words by beams: a product with few columns is up to twice as fast on a CPU as one with few rows.
-        space = self.space.view(-1)[: len(weight) * hidden.size(0) * hidden.size(1)].view(len(weight), -1)
-        logits = torch.mm(weight, hidden.flatten(0, 1).T, out=space)
-        logits[PAD] = float("-inf")
+        hidden = hidden.flatten(0, 1)
+        logits = torch.mm(hidden, self.model.embedding.weight.T, out=self.space[: len(hidden)])
+        logits[:, PAD] = float("-inf")
         return logits
 
     def select(
@@ -185,39 +188,87 @@ def closed_ranks(
 
 
 def likeliest(
-    logits: Tensor,   # (V, R)
+    logits: Tensor,   # (R, V)
     n: int,
     block: int = 64,
 ) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
-    "As `logits.T.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
-    V, R = logits.shape
+    "As `logits.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
+    R, V = logits.shape
     blocks = V // block
     if blocks <= n:
-        return logits.T.topk(n)
-    whole = logits[: blocks * block].view(blocks, block, R)
-    where = whole.amax(1).T.topk(n).indices                                                    # (R, n)
-    rows = (where[..., None] * block + torch.arange(block, device=logits.device)).flatten(1)   # (R, n·block)
-    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)                 # fewer than a block
-    rows = torch.cat([rows, rest], dim=1)
-    values, place = logits.T.gather(1, rows).topk(n)
-    return values, rows.gather(1, place)
+        return logits.topk(n)
+    maxima = logits[:, : blocks * block].unflatten(1, (blocks, block)).amax(2)                   # (R, blocks)
+    where = maxima.topk(n).indices[..., None] * block                                            # (R, n, 1)
+    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)                   # fewer than a block
+    words = torch.cat([(where + torch.arange(block, device=logits.device)).flatten(1), rest], dim=1)
+    values, place = logits.gather(1, words).topk(n)
+    return values, words.gather(1, place)
 
 
 def continuations(
-    logits: Tensor,  # (V, B·K); its memory is used up
+    logits: Tensor,  # (B·K, V); its memory is used up
     log_p: Tensor,   # (B, K) log-probabilities of the beams
     n: int,
 ) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
     "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
-    (V, _), (B, K) = logits.shape, log_p.shape
-    each = min(n, V)
-    values, tokens = likeliest(logits, each)                                                   # (B·K, each)
-    largest = values[:, 0]
-    log_normalizer = largest + logits.sub_(largest).exp_().sum(0).log()
-    candidates = log_p[..., None] + (values - log_normalizer[:, None]).view(B, K, each)
-    top, place = F.pad(candidates.flatten(1), (0, max(0, n - K * each)), value=float("-inf")).topk(n)
+    (B, K), each = log_p.shape, min(n, logits.size(1))
+    values, tokens = likeliest(logits, each)                                                     # (B·K, each)
+    largest = values[:, :1]
+    log_normalizer = largest + logits.sub_(largest).exp_().sum(1, True).log()
+    candidates = (log_p[..., None] + (values - log_normalizer).view(B, K, each)).flatten(1)
+    top, place = F.pad(candidates, (0, max(0, n - K * each)), value=float("-inf")).topk(n)
     place = place.clamp(max=K * each - 1)
     return top, place // each, tokens.view(B, -1).gather(1, place)
+
+# %% ../nbs/61a_decoding.ipynb #cce6698e
+class RoughVocabulary:
+    "The output matrix in 8 bits, made once, by which to prove of most words that they are not the likeliest: equation (4)."
+
+    MOST_ROWS = 4  # with more at a time, the exact product is as fast
+
+    def __init__(
+        self,
+        weight: Tensor,  # (V, d_model), the shared embedding matrix, on the CPU; d_model in 32s, as the product below takes them
+    ):
+        if not self.can(weight):
+            raise InputError("a rough vocabulary needs weights on the CPU and a d_model that divides by 32")
+        weight = weight.detach()
+        self.weight, self.scale = weight, (weight.abs().amax(1).clamp(min=1e-30) / 127).bfloat16()
+        self.rough = (weight / self.scale.float()[:, None]).round_().clamp_(-127, 127).to(torch.int8)
+        back = self.rough.float() * self.scale.float()[:, None]
+        self.error, self.norm = float((weight - back).norm(dim=1).max()), float(back.norm(dim=1).max())
+
+    def shortlist(
+        self,
+        hidden: Tensor,  # (R, d_model)
+    ) -> Tensor:         # ids of all words that may be the likeliest of some row, ascending
+        "What (4) does not rule out, with room for the rounding of the rough logits themselves."
+        short = hidden.bfloat16()
+        rough = torch._weight_int8pack_mm(short, self.rough, self.scale).float()                   # (R, V)
+        rough[:, PAD] = float("-inf")
+        size, cut_off = hidden.norm(dim=1), (hidden - short.float()).norm(dim=1)
+        top = rough.amax(1)
+        off = size * self.error + cut_off * self.norm                                              # (4)
+        off = off + 2**-8 * (top.abs() + 2 * off) + 1e-5 * size * self.norm
+        return (rough >= (top - 2 * off)[:, None]).any(0).nonzero().squeeze(1)
+
+    def likeliest(
+        self,
+        hidden: Tensor,  # (R, d_model)
+    ) -> Tensor:         # (R,) ids
+        "The word with the largest logit."
+        words = self.shortlist(hidden)
+        return words[F.linear(hidden, self.weight[words]).argmax(1)]
+
+    @staticmethod
+    def can(weight: Tensor) -> bool:
+        "Whether there is a product of 8-bit rows for this matrix."
+        return weight.device.type == "cpu" and weight.size(1) % 32 == 0 and hasattr(torch, "_weight_int8pack_mm")
+
+    @classmethod
+    def pays(cls, weight: Tensor) -> bool:
+        "Whether it is worth making one: for a matrix too large to stay in a processor's nearest memory."
+        return cls.can(weight) and weight.numel() >= 2**23
 
 # %% ../nbs/61a_decoding.ipynb #6b553cd9
 @contextmanager
@@ -247,6 +298,7 @@ def greedy_search(
     model: Transformer,
     source: Tensor,          # (B, S) ids
     extra_length: int = 50,
+    rough: RoughVocabulary | None = None,   # of this model: the same result, sooner, when few sentences are left
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
     "Take the likeliest token at each step."
     limits = longest_output(model, source, extra_length)
@@ -255,7 +307,11 @@ def greedy_search(
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]      # (B', 1)
+            hidden = decoder.step(tokens)                                     # (B', 1, d_model)
+            if rough is not None and len(tokens) <= rough.MOST_ROWS:
+                tokens = rough.likeliest(hidden.squeeze(1))[:, None]
+            else:
+                tokens = likeliest(decoder.logits(hidden), 1)[1]              # (B', 1)
             going = tokens[:, 0] != EOS
             for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
                 out[i].append(token)
@@ -293,7 +349,7 @@ def beam_search(
         decoder = StepwiseDecoder(model, source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
-            logits = decoder.logits(decoder.step(tokens))                          # (V, B'·K)
+            logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
             top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1)  # (B', 2K)
             ends = token == EOS
             penalty = length_penalty(length, alpha)

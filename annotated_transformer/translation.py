@@ -16,7 +16,7 @@ from .averaging import average_checkpoints
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .checkpoints import checkpoint_directories, load_weights
-from .decoding import beam_search
+from .decoding import RoughVocabulary, beam_search, greedy_search
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
 
@@ -29,6 +29,7 @@ class Translator:
             sizes = f"the model has {model.config.vocab_size} tokens and the tokenizer {tokenizer.vocab_size}"
             raise InputError(f"{sizes}: they do not belong together; take those of one run")
         self.model, self.tokenizer = model.eval(), tokenizer
+        self._rough: RoughVocabulary | None = None
 
     @classmethod
     def from_pretrained(
@@ -92,12 +93,22 @@ class Translator:
             n = max(1, batch_tokens // (len(ids[order[0]]) * beam_size))
             part, order = order[:n], order[n:]
             source = pad([ids[i] for i in part]).to(self.model.embedding.weight.device)
-            found = beam_search(self.model, source, beam_size, alpha, extra_length)
-            for i, hypotheses in zip(part, found):
-                out[i] = self.tokenizer.decode(hypotheses[0].tokens)
+            if beam_size == 1:
+                found = greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
+            else:
+                found = [best.tokens for best, *_ in beam_search(self.model, source, beam_size, alpha, extra_length)]
+            for i, tokens in zip(part, found):
+                out[i] = self.tokenizer.decode(tokens)
             bar.update(len(part))
         bar.close()
         return out
+
+    def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
+        "Made when it first helps: for few sentences and a large vocabulary."
+        weight = self.model.embedding.weight
+        if self._rough is None and sentences <= RoughVocabulary.MOST_ROWS and RoughVocabulary.pays(weight):
+            self._rough = RoughVocabulary(weight)
+        return self._rough
 
 # %% ../nbs/61d_translation.ipynb #bce1d0cd
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ import torch
 from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
-from annotated_transformer.decoding import beam_search, greedy_search
+from annotated_transformer.decoding import RoughVocabulary, beam_search, greedy_search
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -109,7 +109,8 @@ def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Se
     "Each sentence may get `longest` tokens; where the lengths differ, the longer sources a few more, which none of them needs."
     source, extra_length = pad(sentences), work.longest - work.lengths[0]
     if work.beams == 1:
-        return partial(greedy_search, model, source, extra_length)
+        rough = RoughVocabulary(model.embedding.weight) if RoughVocabulary.pays(model.embedding.weight) else None
+        return partial(greedy_search, model, source, extra_length, rough)  # made once for a model, as Translator does
     return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, ALPHA, extra_length)]
 
 
