@@ -18,9 +18,11 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +36,7 @@ from annotated_transformer import PAD
 from annotated_transformer.batching import Batch, collate
 from annotated_transformer.optimizer import adam
 from annotated_transformer.position import sinusoids
+from annotated_transformer.processes import memory_kept
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.training_cost import forward_flops, training_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -172,14 +175,52 @@ CONTENDERS = {
     "ours": our_step,
     "peer": peer_step,
     "peer with the paper's dropout": lambda work: peer_step(work, with_the_papers_dropout),
+    "peer, memory kept": peer_step,
 }
+KEEPING = ("ours", "peer, memory kept")  # freed memory is kept, as our training loop does and the peer's user could
+FOR_GOOD = ExitStack()                   # what stays as it is to the end of a process
+step_of_this_process: Callable[[], float] | None = None
+
+
+def keep_memory(name: str) -> None:
+    "For the rest of this process."
+    if name in KEEPING:
+        FOR_GOOD.enter_context(memory_kept())
+
+
+def set_up(name: str, work: Work) -> None:
+    global step_of_this_process
+    step_of_this_process = None  # what the last one held is free before the next is made
+    step_of_this_process = CONTENDERS[name](work)
+
+
+def take_step() -> float:
+    return step_of_this_process()
+
+
+@contextmanager
+def processes(names: Sequence[str]) -> Iterator[dict[str, ProcessPoolExecutor]]:
+    "A process for each contender, since how the C library treats freed memory is a matter of the whole process."
+    with ExitStack() as stack:
+        yield {
+            name: stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"), initializer=keep_memory, initargs=(name,)))
+            for name in names
+        }
+
+
+def steps_of(work: Work, pools: dict[str, ProcessPoolExecutor]) -> dict[str, Callable[[], float]]:
+    "A step of each contender, taken in its process while this one waits."
+    for name, pool in pools.items():
+        pool.submit(set_up, name, work).result()
+    return {name: lambda pool=pool: pool.submit(take_step).result() for name, pool in pools.items()}
 
 
 def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "") -> dict:
     "Seconds of a step of each contender, and the share of the machine's best rate at which it does the arithmetic that counts."
-    steps = {name: make(work) for name, make in CONTENDERS.items()}
     products = {side: matrix_products(side) for side in matrices}
-    seconds = take_turns(steps | products, rounds, warmup=2, desc=desc)
+    with processes(list(CONTENDERS)) as pools:
+        steps = steps_of(work, pools)
+        seconds = take_turns(steps | products, rounds, warmup=2, desc=desc)
     found = summary({name: seconds[name] for name in steps})
     rates = {side: 2 * side**3 / statistics.median(seconds[side]) for side in products}
     flops, batch, tokens = work.flops(), work.batch(), work.lengths().sum(0).tolist()
@@ -197,6 +238,7 @@ def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "")
 
 def peak_of_steps(name: str, size: str, steps: int = 3) -> dict:
     "The most bytes that this process held in a few steps of the base model; to be called in a process of its own."
+    keep_memory(name)
     before = resident_peak()
     step = CONTENDERS[name](WORKS[size]["base"])
     losses = [step() for _ in range(steps)]
@@ -219,14 +261,15 @@ def time_imports(rounds: int) -> dict:
 def time_growth(works: dict[int, Work], rounds: int, desc: str = "") -> list[dict]:
     "Seconds of a step of ours and of the peer at each size, and the share that attention, the part in n², has of its FLOPs."
     points = []
-    for size, work in works.items():
-        seconds = take_turns({name: CONTENDERS[name](work) for name in ("ours", "peer")}, rounds, desc=f"{desc} {size:,}")
-        forward = forward_flops(work.config, *work.lengths().T)
-        points.append({
-            "size": size, "rows": work.rows, "length": work.length, "target_tokens": int(work.lengths()[:, 1].sum()),
-            "flops": work.flops(), "attention_share_of_flops": round(float(forward.attention.sum() / forward.total.sum()), 4),
-            "median_seconds": {name: statistics.median(values) for name, values in seconds.items()},
-        })
+    with processes(["ours", "peer"]) as pools:
+        for size, work in works.items():
+            seconds = take_turns(steps_of(work, pools), rounds, desc=f"{desc} {size:,}")
+            forward = forward_flops(work.config, *work.lengths().T)
+            points.append({
+                "size": size, "rows": work.rows, "length": work.length, "target_tokens": int(work.lengths()[:, 1].sum()),
+                "flops": work.flops(), "attention_share_of_flops": round(float(forward.attention.sum() / forward.total.sum()), 4),
+                "median_seconds": {name: statistics.median(values) for name, values in seconds.items()},
+            })
     return points
 
 
@@ -314,6 +357,10 @@ def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
     return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": shares}
 
 
+def profile_of(name: str, work: Work) -> dict:
+    return where_the_time_goes(CONTENDERS[name](work))
+
+
 def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int) -> dict:
     "All parts that are wanted."
     figures: dict = {}
@@ -329,9 +376,10 @@ def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int
             for name, series in GROWTH[size].items()
         }
     if "profile" in parts:
-        figures["profile"] = {
-            name: {who: where_the_time_goes(CONTENDERS[who](work)) for who in ("ours", "peer")} for name, work in works.items()
-        }
+        with processes(["ours", "peer"]) as pools:
+            figures["profile"] = {
+                name: {who: pool.submit(profile_of, who, work).result() for who, pool in pools.items()} for name, work in works.items()
+            }
     return figures
 
 

@@ -7,6 +7,7 @@ LOOKS = {  # contender: name, colour
     "ours": ("ours", "#1f6f8b"),
     "peer": ("torch.nn.Transformer", "#b0623a"),
     "peer with the paper's dropout": ("the same, dropout as in the paper", "#dcae91"),
+    "peer, memory kept": ("the same, freed memory kept", "#8f8f8f"),
 }
 KIND_COLOURS = [  # of a bar's parts and of the figures in them
     ("#12343f", "white"), ("#1f6f8b", "white"), ("#6fb1bf", "black"), ("#bfdfe0", "black"),
