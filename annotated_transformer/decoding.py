@@ -224,33 +224,44 @@ def continuations(
 class RoughVocabulary:
     "The output matrix in 8 bits, made once, by which to prove of most words that they are not the likeliest: equation (4)."
 
-    MOST_ROWS = 4  # with more at a time, the exact product is as fast
+    MOST_ROWS = 64  # as far as the search is known to gain by it
 
     def __init__(
         self,
-        weight: Tensor,  # (V, d_model), the shared embedding matrix, on the CPU; d_model in 32s, as the product below takes them
+        weight: Tensor,  # (V, d_model), the shared embedding matrix, on a CPU that multiplies numbers of 8 bits
     ):
         if not self.can(weight):
-            raise InputError("a rough vocabulary needs weights on the CPU and a d_model that divides by 32")
-        weight = weight.detach()
-        self.weight, self.scale = weight, (weight.abs().amax(1).clamp(min=1e-30) / 127).bfloat16()
-        self.rough = (weight / self.scale.float()[:, None]).round_().clamp_(-127, 127).to(torch.int8)
-        back = self.rough.float() * self.scale.float()[:, None]
-        self.error, self.norm = float((weight - back).norm(dim=1).max()), float(back.norm(dim=1).max())
+            raise InputError("a rough vocabulary needs weights on a CPU with instructions for 8-bit dot products (VNNI)")
+        self.weight = weight.detach()
+        self.rough, self.scale = self.rounded(self.weight)
+        self.error, self.norm = self.errors(self.weight, self.rough, self.scale)
+
+    @staticmethod
+    def rounded(
+        rows: Tensor,  # (n, d_model)
+    ) -> tuple[Tensor, Tensor]:  # int8 (n, d_model) and (n, 1), whose product is near the rows
+        "Each row in whole numbers from -127 to 127."
+        scale = rows.abs().amax(1, True).clamp(min=1e-30) / 127
+        return (rows / scale).round_().clamp_(-127, 127).to(torch.int8), scale
+
+    @staticmethod
+    def errors(rows: Tensor, rough: Tensor, scale: Tensor) -> tuple[float, float]:
+        "The largest distance of a row to its rough form, and the largest norm of a rough row."
+        back = rough * scale
+        return float((rows - back).norm(dim=1).max()), float(back.norm(dim=1).max())
 
     def shortlist(
         self,
         hidden: Tensor,  # (R, d_model)
     ) -> Tensor:         # ids of all words that may be the likeliest of some row, ascending
-        "What (4) does not rule out, with room for the rounding of the rough logits themselves."
-        short = hidden.bfloat16()
-        rough = torch._weight_int8pack_mm(short, self.rough, self.scale).float()                   # (R, V)
-        rough[:, PAD] = float("-inf")
-        size, cut_off = hidden.norm(dim=1), (hidden - short.float()).norm(dim=1)
-        top = rough.amax(1)
+        "What (4) does not rule out, with room for the rounding of the logits themselves."
+        short, scale = self.rounded(hidden)
+        logits = torch._int_mm(short, self.rough.T) * self.scale.T * scale                        # (R, V): whole numbers, exact
+        logits[:, PAD] = float("-inf")
+        cut_off, size = (hidden - short * scale).norm(dim=1), hidden.norm(dim=1)
         off = size * self.error + cut_off * self.norm                                              # (4)
-        off = off + 2**-8 * (top.abs() + 2 * off) + 1e-5 * size * self.norm
-        return (rough >= (top - 2 * off)[:, None]).any(0).nonzero().squeeze(1)
+        off = off + 1e-5 * size * self.norm
+        return (logits >= (logits.amax(1) - 2 * off)[:, None]).any(0).nonzero().squeeze(1)
 
     def likeliest(
         self,
@@ -262,8 +273,9 @@ class RoughVocabulary:
 
     @staticmethod
     def can(weight: Tensor) -> bool:
-        "Whether there is a product of 8-bit rows for this matrix."
-        return weight.device.type == "cpu" and weight.size(1) % 32 == 0 and hasattr(torch, "_weight_int8pack_mm")
+        "Whether this machine multiplies such rows, and without a sum that may overflow as it does on older processors."
+        knows = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
+        return weight.device.type == "cpu" and weight.dtype == torch.float32 and knows() and hasattr(torch, "_int_mm")
 
     @classmethod
     def pays(cls, weight: Tensor) -> bool:

@@ -378,7 +378,8 @@ def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int
     if "profile" in parts:
         with processes(["ours", "peer"]) as pools:
             figures["profile"] = {
-                name: {who: pool.submit(profile_of, who, work).result() for who, pool in pools.items()} for name, work in works.items()
+                name: {who: pool.submit(profile_of, who, work).result() for who, pool in pools.items()}
+                for name, work in works.items()
             }
     return figures
 
