@@ -3,11 +3,12 @@
 # %% auto #0
 __all__ = ['START', 'END', 'CONTINUES', 'KINDS', 'Head', 'MARGIN', 'ROW', 'GAP', 'TEXT', 'SMALL', 'READ', 'WRITTEN', 'SIDES',
            'LINES', 'SQUARE', 'FAINTEST', 'CELL', 'PRONOUNS', 'piece_label', 'token_labels', 'group_words',
-           'AttentionMaps', 'record', 'sentence_ids', 'choose_heads', 'find', 'Page', 'head_names', 'plot_heads',
-           'draw_panel', 'plot_heat_maps', 'plot_figure']
+           'AttentionMaps', 'record', 'sentence_ids', 'choose_heads', 'bare', 'find', 'Page', 'head_names',
+           'plot_heads', 'draw_panel', 'plot_heat_maps', 'plot_figure']
 
 # %% ../nbs/70_attention_maps.ipynb #a70c0003
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -145,13 +146,19 @@ def choose_heads(
     return chosen
 
 
+def bare(word: str) -> str:
+    "Without the punctuation around it."
+    return re.sub(r"^\W+|\W+$", "", word)
+
+
 def find(
     labels: list[str],
     word: str,
-) -> list[int]:    # positions of its pieces, wherever it stands
+) -> list[int]:    # positions of its pieces, wherever it stands; those of punctuation only if `word` has it
     "Where a word stands, whole or in pieces; InputError when it does not."
     words, belongs = group_words(labels)
-    found = [i for i, (label, row) in enumerate(zip(labels, belongs.tolist())) if word in (label, words[row.index(1)])]
+    whole = [words[row.index(1)] for row in belongs.tolist()]
+    found = [i for i, (label, of) in enumerate(zip(labels, whole)) if word in (label, of) or word == bare(of) and bare(label)]
     if not found:
         raise InputError(f"there is no word {word!r} to look from: choose one of {' '.join(words)}")
     return found
@@ -356,7 +363,7 @@ def plot_figure(
         return plot_heads(maps, kind, layer, heads or two)
     if number not in (3, 4):
         raise InputError(f"the paper has no Figure {number} of attention: choose 3, 4 or 5")
-    candidates = [word for word in group_words(queries)[0] if word not in (START, END)] or queries
+    candidates = [bare(word) for word in group_words(queries)[0] if word not in (START, END) and bare(word)] or queries
     word = word or next((word for word in candidates if word.lower() in PRONOUNS), max(candidates, key=len))
     if number == 3:
         return plot_heads(maps, kind, layer, heads, word)

@@ -8,6 +8,7 @@ from annotated_transformer.attention import scaled_dot_product_attention
 from annotated_transformer.attention_maps import (
     KINDS,
     AttentionMaps,
+    find,
     group_words,
     piece_label,
     plot_figure,
@@ -234,6 +235,21 @@ def test_a_sentence_without_words_and_one_too_long_are_refused():
         else:
             raise AssertionError("not refused")
     assert len(record(model, tokenizer, "fade", "ca " * 8).target) == 9
+
+
+def test_a_word_is_found_with_its_pieces_and_without_its_punctuation():
+    labels = ["in", "its", "mou", "·th", "·.", "·its", "its", "mouth", "<eos>"]
+    assert find(labels, "its") == [1, 6]
+    assert find(labels, "mouth.its") == [2, 3, 4, 5]
+    assert find(labels[:5], "mouth") == [2, 3] and find(labels[:5], "mouth.") == [2, 3, 4]
+    assert find(labels, "·.") == [4] and find(labels, "<eos>") == [8]
+    assert find(["in", "its", "mouth.", "<eos>"], "mouth") == [2]
+    try:
+        find(labels, "teeth")
+    except InputError as error:
+        assert "'teeth'" in str(error) and "in its mouth.its" in str(error)
+    else:
+        raise AssertionError("not refused")
 
 
 def test_rules_choose_the_head_that_a_hand_would():
