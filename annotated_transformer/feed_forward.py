@@ -22,5 +22,5 @@ class FeedForward(nn.Module):
         self,
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
-        rows = x.reshape(-1, x.size(-1))  # all positions as the rows of one matrix: a result that is no view can be changed in place
+        rows = x.reshape(-1, x.size(-1))  # one matrix for all positions: a result that is no view is cheap to change in place
         return self.outer(self.inner(rows).relu_()).view(x.shape)  # ReLU's backward pass needs what comes out, not what went in
