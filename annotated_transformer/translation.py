@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from . import InputError, progress_bar
+from . import InputError, attention_maps, progress_bar
 from .averaging import average_checkpoints
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
@@ -113,6 +113,14 @@ class Translator:
             bar.update(len(part))
         bar.close()
         return out
+
+    def attention(
+        self,
+        source: str,
+        target: str | None = None,      # the model's own translation if not given
+    ) -> attention_maps.AttentionMaps:
+        "What each head looks at while the model reads the source and writes the target: Figures 3-5."
+        return attention_maps.record(self.model, self.tokenizer, source, target)
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."

@@ -13,6 +13,7 @@ FLOORS = [
     {"layers", "batching", "averaging"},
     {"transformer"},
     {"decoding", "runs"},
+    {"attention_maps"},
     {"training", "training_cost", "translation"},
     {"cli"},
 ]
