@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "checkpoints", "processes", "corpora", "tokenizer", "bleu"},
+     "checkpoints", "processes", "corpora", "tokenizer", "bleu", "drawing"},
     {"layers", "batching", "averaging"},
     {"transformer"},
     {"decoding", "runs"},
