@@ -14,7 +14,7 @@ FLOORS = [
     {"transformer"},
     {"decoding", "runs"},
     {"attention_maps"},
-    {"training", "training_cost", "translation"},
+    {"training", "training_cost", "translation", "heads"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}
