@@ -3,7 +3,7 @@
 # %% auto #0
 __all__ = ['Tallies', 'POSITIONS', 'PRONOUNS', 'OBJECTS', 'ALIGNED', 'TITLES', 'Tally', 'best_head', 'at_offset', 'at_places',
            'add_positions', 'read_marks', 'words_of', 'by_words', 'add_marked', 'Aligned', 'read_aligned',
-           'add_aligned', 'plot_scores', 'by_kind']
+           'add_aligned', 'plot_scores', 'say', 'by_kind']
 
 # %% ../nbs/70b_heads.ipynb #6988fcfe
 import re
@@ -27,13 +27,13 @@ class Tally:
     def __init__(self):
         self.sentences, self.chance = 0, 0.0
         self.queries, self.hits = [0, 0], [0.0, 0.0]  # of every other sentence and of the rest
-        self.offsets: Counter[int] = Counter()        # hits of a head that always looks so many places away
+        self.rules: Counter[tuple[str, int]] = Counter()  # hits of heads that know positions alone
 
     def add(
         self,
         weights: Tensor,              # (L, h, Q, K); zero where no head may look
         right: Tensor,                # bool (Q, K)
-        words: Tensor | None = None,  # bool (Q, W): the same by words, where the keys are tokens and offsets mean words
+        words: Tensor | None = None,  # bool (Q, W): the same by words, where the keys are tokens and rules of position go by words
     ) -> None:
         "Count one sentence."
         visible = (weights > 0).flatten(0, 1).any(0)
@@ -47,7 +47,8 @@ class Tally:
         self.hits[half] = self.hits[half] + hits[..., counted].double().sum(-1)
         self.chance += float((right.sum(-1) / visible.sum(-1).clamp(min=1))[counted].sum())
         queries, keys = (right if words is None else words).nonzero(as_tuple=True)
-        self.offsets.update((keys - queries).tolist())
+        self.rules.update(("offset", offset) for offset in (keys - queries).tolist())
+        self.rules.update(("place", key + 1) for key in keys.tolist())
 
     @property
     def scores(self) -> Tensor:  # (L, h)
@@ -71,13 +72,13 @@ class Tally:
         "Scores, the best head, and what stands beside them, as a file of results holds them."
         scores, queries = self.scores, sum(self.queries)
         layer, head = best_head(scores)
-        offset, hits = max(self.offsets.items(), key=lambda item: (item[1], -abs(item[0])))
+        (rule, number), hits = max(self.rules.items(), key=lambda item: (item[1], item[0][0] == "offset", -abs(item[0][1])))
         return {
             "sentences": self.sentences,
             "queries": queries,
             "best": {"layer": layer, "head": head, "score": round(float(scores.max()), 4)},
             "held_out": None if self.held_out is None else round(self.held_out, 4),
-            "position": {"offset": offset, "score": round(hits / queries, 4)},
+            "position": {"rule": rule, "number": number, "score": round(hits / queries, 4)},
             "chance": round(self.chance / queries, 4),
             "scores": [[round(score, 4) for score in row] for row in scores.tolist()],
         }
@@ -130,37 +131,37 @@ def add_positions(tallies: Tallies, maps: AttentionMaps) -> None:
 # %% ../nbs/70b_heads.ipynb #3fa4db8c
 PRONOUNS = """
 A {dog} runs through the snow with a ball in [its] mouth.
-A {woman} is brushing [her] teeth in front of a mirror.
+In front of a mirror a {woman} is brushing [her] teeth.
 The {boy} shows [his] drawing to the teacher.
 A man holds a {puppy} and scratches [its] belly.
 Two {girls} are eating ice cream with [their] father.
 A {man} in a blue shirt is talking on [his] phone.
 A man watches a {bird} as [it] lands on the fence.
 A mother looks at her {son} while [he] climbs a tree.
-A {girl} with a red umbrella is waiting for [her] bus.
+At a corner a {girl} with a red umbrella is waiting for [her] bus.
 A bird feeds the {chicks} in the nest while [they] open their beaks.
 The {cat} on the old sofa is licking [its] paw.
-A {boy} in a yellow raincoat is looking at [himself] in a puddle.
-Three {men} carry a ladder on [their] shoulders.
+A small {boy} in a yellow raincoat is looking at [himself] in a puddle.
+Three strong {men} carry a ladder on [their] shoulders.
 A boy kicks the {ball} and a goalkeeper catches [it].
 A lady gives the {children} some bread and waves to [them].
-A {singer} with long hair closes [her] eyes on the stage.
+On the stage a {singer} with long hair closes [her] eyes.
 A brown {horse} jumps over a fence with a rider on [its] back.
 A father and a {girl} are sitting on a bench, and [she] is reading.
-A {baker} puts the fresh loaves into [his] oven.
+Early in the morning a {baker} puts the fresh loaves into [his] oven.
 The {players} in white are hugging after [their] victory.
 An old {woman} is feeding pigeons from [her] window.
 A man is washing a {car} and a boy is drying [it].
-A {soldier} salutes with [his] right hand.
+Next to a flag a {soldier} salutes with [his] right hand.
 A little {boy} pulls [himself] up on a chair.
 A {woman} throws a stick for the dog beside [her].
 A man pushes a {stroller} with a baby in [it].
 The {musicians} are playing on a bridge with [their] hats on the ground.
-A {girl} paints a picture of [herself].
+In a classroom a {girl} paints a picture of [herself].
 A photographer asks the {bride} to lift [her] veil.
 A {photographer} in a black coat lifts [his] camera.
 Some {people} on a boat are waving [their] flags.
-A {squirrel} holds a nut between [its] paws.
+High in a tree a {squirrel} holds a nut between [its] paws.
 A waiter brings an old {lady} [her] soup.
 A {waiter} in an apron carries two plates on [his] arm.
 A teacher helps a {girl} with [her] coat.
@@ -173,12 +174,12 @@ A {boy} in swimming trunks dries [himself] with a towel.
 A grandfather tells the {boys} a story while [they] eat.
 A {grandfather} tells the boys a story with a cup in [his] hand.
 The {elephant} sprays water over [its] back.
-A {dancer} in a green dress stands on the tips of [her] toes.
+A graceful {dancer} in a green dress stands on the tips of [her] toes.
 A man lifts the {lid} of a pot and looks under [it].
-A {family} is having a picnic beside [its] tent.
+By a lake a {family} is having a picnic beside [its] tent.
 A farmer leads a {cow} by a rope around [its] neck.
 A {farmer} leads a cow to [his] barn.
-Several {cyclists} in helmets rest beside [their] bikes.
+Several tired {cyclists} in helmets rest beside [their] bikes.
 A girl blows at a {candle} until [it] goes out.
 A woman meets a {man} and shakes [his] hand.
 A {woman} meets a man and gives him [her] card.
@@ -353,7 +354,7 @@ def plot_scores(
         axis.add_patch(Rectangle(corner, 1, 1, fill=False, ec="C1", lw=2.5, clip_on=False, zorder=3))
         axis.set_title(f"{TITLES[kind]}:\n{name}", fontsize=10)
         held_out = "" if found["held_out"] is None else f", held out {found['held_out']:.0%}"
-        beside = f"position {position['offset']:{'+' * bool(position['offset'])}d}: {position['score']:.0%}, chance {found['chance']:.0%}"
+        beside = f"{say(position)}: {position['score']:.0%}, chance {found['chance']:.0%}"
         axis.set_xlabel(f"best {best['score']:.0%}{held_out}\n{beside}".replace("-", "−"), fontsize=8.5)
         axis.set_xticks(range(1, heads + 1))
         axis.set_yticks(range(1, layers + 1))
@@ -364,6 +365,12 @@ def plot_scores(
     figure.colorbar(image, ax=axes, shrink=0.5, pad=0.02, label="share of queries whose strongest weight hits",
                     format=lambda share, _: f"{share:.0%}")
     return figure
+
+
+def say(position: dict) -> str:
+    "The rule of a head that knows positions alone."
+    number = position["number"]
+    return f"place {number}" if position["rule"] == "place" else f"offset {number:+d}" if number else "offset 0"
 
 
 def by_kind(tallies: Tallies) -> dict[str, dict[str, dict]]:

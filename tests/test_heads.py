@@ -34,7 +34,7 @@ def test_a_head_that_looks_at_the_previous_token_scores_one_on_previous_and_noth
         torch.testing.assert_close(tally.scores, torch.tensor([scores], dtype=torch.float64))
         figures = tally.figures()
         assert figures["queries"] == 5 - abs(offset)  # the first token has no previous one, the last no next one
-        assert figures["position"] == {"offset": offset, "score": 1.0} and figures["chance"] == 0.2
+        assert figures["position"] == {"rule": "offset", "number": offset, "score": 1.0} and figures["chance"] == 0.2
 
 
 def test_keys_that_share_the_first_place_share_the_hit():
@@ -125,7 +125,7 @@ def test_a_list_of_pronouns_by_hand():
     figures = tallies["encoder", "pronoun's noun"].figures()
     assert figures["scores"] == [[1.0, 0.5, 0.0], [0.5, 0.0, 0.0]] and figures["queries"] == 2
     assert figures["best"] == {"layer": 1, "head": 1, "score": 1.0} and figures["held_out"] == 1.0
-    assert figures["position"] == {"offset": -2, "score": 0.5}        # two back in the first, five back in the second
+    assert figures["position"] == {"rule": "place", "number": 2, "score": 1.0}  # no offset is right in both
     assert abs(figures["chance"] - (1 / 6 + 1 / 9) / 2) < 1e-4
     for bad in ("A dog licks its paw.", "A {dog} licks its paw.", "A dog licks [its] paw."):
         try:
@@ -151,7 +151,8 @@ def test_neither_many_pieces_nor_a_full_stop_make_a_hit():
     tally = Tally()
     tally.add(*by_words(weights, words, words, [(query, key)]))
     torch.testing.assert_close(tally.scores, torch.tensor([[3 / 12, 0, 1]], dtype=torch.float64))
-    assert tally.figures()["position"] == {"offset": -1, "score": 1.0} and tally.figures()["chance"] == 0.25  # one word back
+    assert tally.figures()["position"] == {"rule": "offset", "number": -1, "score": 1.0}  # one word back
+    assert tally.figures()["chance"] == 0.25
     tally = Tally()
     tally.add(*by_words(weights, words, words, [(key, query)]))
     torch.testing.assert_close(tally.scores, torch.tensor([[2 / 12, 0, 0]], dtype=torch.float64))
@@ -159,9 +160,10 @@ def test_neither_many_pieces_nor_a_full_stop_make_a_hit():
 
 def test_the_lists_are_more_than_a_position():
     for lines in (PRONOUNS, OBJECTS):
-        offsets = Counter(key - query for line in lines for query, key in read_marks(line)[1])
-        assert 40 <= sum(offsets.values()) == len(lines) == len(set(lines)) <= 60  # one query and one right place in each
-        assert offsets.most_common(1)[0][1] <= 0.4 * len(lines) and len(offsets) >= 8
+        pairs = [pair for line in lines for pair in read_marks(line)[1]]
+        assert 40 <= len(pairs) == len(lines) == len(set(lines)) <= 60  # one query and one right place in each
+        for numbers in ([key - query for query, key in pairs], [key for _, key in pairs]):
+            assert Counter(numbers).most_common(1)[0][1] <= 0.4 * len(lines) and len(set(numbers)) >= 5
     before = [line for line in OBJECTS for verb, noun in read_marks(line)[1] if noun < verb]
     assert len(before) >= 8
 
@@ -179,7 +181,7 @@ def test_the_aligned_word_on_a_planted_map():
     add_aligned(tallies, "just read", maps, pair, late=1)
     scores = {name: tally.scores.tolist() for (_, name), tally in tallies.items()}
     assert scores == {"aligned": [[1.0], [0.0]], "just read": [[0.0], [1.0]]}
-    assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"offset": 0, "score": 1.0}  # a word order that is the same
+    assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"rule": "offset", "number": 0, "score": 1.0}  # a word order that is the same
 
 
 def test_every_link_joins_two_words():
