@@ -361,6 +361,12 @@ def profile_of(name: str, work: Work) -> dict:
     return where_the_time_goes(CONTENDERS[name](work))
 
 
+def profiles_of(work: Work) -> dict[str, dict]:
+    "Ours and the peer's, each in a process that did nothing before."
+    with processes(["ours", "peer"]) as pools:
+        return {name: pool.submit(profile_of, name, work).result() for name, pool in pools.items()}
+
+
 def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int) -> dict:
     "All parts that are wanted."
     figures: dict = {}
@@ -376,11 +382,7 @@ def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int
             for name, series in GROWTH[size].items()
         }
     if "profile" in parts:
-        with processes(["ours", "peer"]) as pools:
-            figures["profile"] = {
-                name: {who: pool.submit(profile_of, who, work).result() for who, pool in pools.items()}
-                for name, work in works.items()
-            }
+        figures["profile"] = {name: profiles_of(work) for name, work in works.items()}
     return figures
 
 

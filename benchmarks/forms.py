@@ -1,0 +1,160 @@
+"""The fast form of each part beside the readable one: the same numbers, in how much less time.
+
+    python -m benchmarks.forms [--rounds 9] [--out results/forms.json]
+
+Both forms of a part take turns on the same inputs, in float32; that they agree is checked before anything is timed. The searches
+run a random model that writes to the full length. Of the loss the peak memory is measured too, each form in a process of its own.
+"""
+import argparse
+import statistics
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from annotated_transformer.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
+from annotated_transformer.decoding import (
+    RoughVocabulary,
+    beam_search,
+    greedy_search,
+    next_token_without_cache,
+    readable_beam_search,
+    readable_greedy_search,
+)
+from annotated_transformer.processes import memory_kept
+from annotated_transformer.regularization import fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.transformer import Transformer, TransformerConfig
+from benchmarks.decoding import random_model
+from benchmarks.preparation import resident_peak
+from benchmarks.side_by_side import in_own_process, save, take_turns
+
+SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
+SIZES = {
+    "full": {"tokens": 1024, "vocabulary": 37_000, "d_model": 512, "heads": 8, "rows": 16, "length": 128, "longest": 30},
+    "small": {"tokens": 64, "vocabulary": 500, "d_model": 64, "heads": 4, "rows": 2, "length": 12, "longest": 6},
+}
+Forms = tuple[Callable, Callable]  # readable and fast; what they return must be the same
+
+
+def with_gradients(function: Callable[..., Tensor], *inputs: Tensor) -> Callable[[], list[Tensor]]:
+    "A training step's share of the work: forward, and backward to the inputs."
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+
+    def run() -> list[Tensor]:
+        out = function(*leaves)
+        return [out.detach(), *torch.autograd.grad(out.sum(), leaves)]
+
+    return run
+
+
+def loss(size: dict) -> Forms:
+    hidden, weight = torch.randn(size["tokens"], size["d_model"]), torch.randn(size["vocabulary"], size["d_model"]) * 0.02
+    weight[0] = 0
+    target = torch.randint(3, size["vocabulary"], (size["tokens"],))
+
+    def readable(hidden: Tensor, weight: Tensor) -> Tensor:
+        return label_smoothed_cross_entropy(hidden @ weight.T, target, SMOOTHING)
+
+    def fast(hidden: Tensor, weight: Tensor) -> Tensor:
+        return fused_label_smoothed_cross_entropy(hidden, weight, target, SMOOTHING)
+
+    return with_gradients(readable, hidden, weight), with_gradients(fast, hidden, weight)
+
+
+def attention(size: dict) -> Forms:
+    module = MultiHeadAttention(size["d_model"], size["heads"], *[size["d_model"] // size["heads"]] * 2)
+    x, allowed = torch.randn(size["rows"], size["length"], size["d_model"]), causal_mask(size["length"])
+
+    def readable(x: Tensor) -> Tensor:
+        return module.output(scaled_dot_product_attention(*module.project(x, x), allowed)[0])
+
+    return with_gradients(readable, x), with_gradients(lambda x: module(x, x, causal=True), x)
+
+
+def talkative(size: dict) -> tuple[Transformer, Tensor]:
+    "A model that does not end its sentences, and a source of half the length of what it may write."
+    config = TransformerConfig(size["vocabulary"], d_model=size["d_model"], n_heads=size["heads"], d_ff=4 * size["d_model"])
+    return random_model(config, ends=False), torch.randint(3, size["vocabulary"], (1, size["longest"] // 2))
+
+
+def greedy(size: dict) -> Forms:
+    model, source = talkative(size)
+    extra = size["longest"] - source.size(1)
+    return (
+        lambda: readable_greedy_search(next_token_without_cache(model, source[0]), size["longest"]),
+        lambda: greedy_search(model, source, extra)[0],
+    )
+
+
+def beams(size: dict) -> Forms:
+    model, source = talkative(size)
+    extra = size["longest"] - source.size(1)
+    return (
+        lambda: readable_beam_search(next_token_without_cache(model, source[0]), 4, ALPHA, size["longest"])[0].tokens,
+        lambda: beam_search(model, source, 4, ALPHA, extra)[0][0].tokens,
+    )
+
+
+def vocabulary(size: dict) -> Forms:
+    model, source = talkative(size)
+    extra, rough = size["longest"] - source.size(1), RoughVocabulary(model.embedding.weight)
+    return lambda: greedy_search(model, source, extra)[0], lambda: greedy_search(model, source, extra, rough)[0]
+
+
+PARTS = {  # the last is the fast search without and with the words that cannot win
+    "loss": loss, "attention": attention, "greedy search": greedy, "beam search": beams, "words that cannot win": vocabulary,
+}
+
+
+def peak_of_loss(form: str, name: str) -> int:
+    "Bytes that one form takes, forward and backward; to be called in a process of its own."
+    run = loss(SIZES[name])[("readable", "fast").index(form)]
+    before = resident_peak()
+    run()
+    return resident_peak() - before
+
+
+def measure(size: dict, rounds: int) -> dict:
+    "Seconds of both forms of each part, and the median of the rounds' ratios."
+    found = {}
+    for name, part in PARTS.items():
+        if name == "words that cannot win" and not RoughVocabulary.can(torch.empty(1, 1)):
+            continue  # this processor has no such product
+        torch.manual_seed(SEED)
+        forms = dict(zip(("readable", "fast"), part(size)))
+        torch.testing.assert_close(forms["fast"](), forms["readable"](), rtol=1e-3, atol=1e-4)
+        found[name] = timed(forms, rounds, name)
+        if name == "loss":
+            with memory_kept():
+                found["loss, freed memory kept"] = timed(forms, rounds, name)
+    return found
+
+
+def timed(forms: dict[str, Callable], rounds: int, name: str) -> dict:
+    "Seconds of both, and the median of the rounds' ratios."
+    seconds = take_turns(forms, rounds, desc=name)
+    ratio = statistics.median(a / b for a, b in zip(seconds["readable"], seconds["fast"]))
+    return {"times_as_fast": round(ratio, 3), "seconds": {form: [round(s, 5) for s in seconds[form]] for form in forms}}
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__.split("\n")[0])
+    parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=Path("results/forms.json"))
+    arguments = parser.parse_args(options)
+    if arguments.rounds < 1:
+        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
+    figures = measure(SIZES[arguments.sizes], arguments.rounds)
+    for form in ("readable", "fast"):
+        peak = in_own_process("benchmarks.forms", "peak_of_loss", form, arguments.sizes)
+        figures["loss"].setdefault("peak_bytes", {})[form] = peak
+    config = {"size": SIZES[arguments.sizes], "rounds": arguments.rounds, "smoothing": SMOOTHING, "alpha": ALPHA}
+    save(arguments.out, "benchmarks.forms", figures, config, SEED, options)
+    for name, part in figures.items():
+        print(f"{name:<24} {part['times_as_fast']:5.2f} times as fast", *(part.get("peak_bytes") or {}).items())
+
+
+if __name__ == "__main__":
+    main()
