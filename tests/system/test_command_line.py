@@ -369,6 +369,84 @@ def test_results_that_cannot_be_written_are_known_before_the_work(run, tmp_path,
     assert str(tmp_path / "file") in complaint("score", run, "--out", tmp_path / "file" / "figures.json")
 
 
+# Attention
+
+
+@pytest.mark.parametrize("name, begins", [("heads.svg", b"<?xml"), ("heads.PDF", b"%PDF"), ("new/heads.png", b"\x89PNG")])
+def test_attention_is_drawn_in_the_form_of_the_file(name, begins, run, tmp_path, command):
+    out = tmp_path / name
+    status, printed, err = command("attend", "four two", "--model", run, "--out", out)
+    assert (status, err) == (0, "")
+    source, translation, path = printed.split("\n")[:-1]
+    assert (source, path) == ("four two", str(out))
+    assert translation.split() == Translator.from_pretrained(run).translate(["four two"])[0].split()
+    assert out.read_bytes().startswith(begins)
+    assert [path.name for path in out.parent.iterdir()] == [out.name]  # nothing else is left there
+
+
+def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, command):
+    maps = Translator.from_pretrained(run).attention("one two", "drei eins null")
+    assert maps.target != maps.words().target  # so that --whole-words has something to merge
+    drawn = []
+    for name in ("plot_figure", "plot_heat_maps"):
+        real = getattr(cli, name)
+        monkeypatch.setattr(cli, name, lambda *given, name=name, real=real: drawn.append((name, *given)) or real(*given))
+    given = ["attend", "one two", "--model", run, "--out", tmp_path / "heads.svg", "--target", "drei eins null"]
+    for options in ("--figure 3 --word two --heads 2", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1 --whole-words",
+                    "--figure heat --kind decoder --heads 1"):
+        assert command(*given, *options.split())[0] == 0
+    one, two, three = drawn
+    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two")
+    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None)
+    assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, (1,))
+    assert (one[1].source, one[1].target) == (maps.source, maps.target) and torch.equal(one[1].decoder, maps.decoder)
+    assert two[1].target == ["drei", "eins", "null", "<eos>"]
+
+
+@pytest.mark.parametrize("options, expected", [
+    ("--out heads.jpg", "--out heads.jpg: give the name of a file that ends in .svg, .pdf, .png or .html"),
+    ("--out heads", "--out heads: give the name of a file"),
+    ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
+    ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
+    ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
+    ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
+    ("--layer 0", "there is no layer 0"),
+    ("--heads 1 3", "there is no head 3: a layer of the model has heads 1 to 2"),
+    ("--figure 6", "--figure"),
+    ("--kind cross", "--kind"),
+    ("--model nowhere", "nowhere"),
+])
+def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Translator, "attention", lambda *_: pytest.fail("it went to work first"))
+    assert expected in complaint("attend", "one two", "--model", run, "--out", "new/heads.svg", *options.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options, expected", [
+    (["", "--out", "new/heads.svg"], "the source holds no words"),
+    (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
+    (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
+    (["one two"], "--out"),
+])
+def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
+    monkeypatch.chdir(tmp_path)
+    assert expected in complaint("attend", *options, "--model", run)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_picture_is_there_whole_or_not_at_all(run, tmp_path, monkeypatch, complaint):
+    def full(self, path, **_):
+        Path(path).write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    out = tmp_path / "heads.svg"
+    out.write_text("the old one")
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+    assert "No space left on device" in complaint("attend", "one two", "--model", run, "--out", out)
+    assert out.read_text() == "the old one" and list(tmp_path.iterdir()) == [out]
+
+
 # Averaging, corpora, help
 
 
@@ -413,6 +491,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
     ("translate", "PATH --beam-size --alpha --extra-length --average"),
     ("score", "PATH --corpus --split --out --beam-size"),
+    ("attend", "STR --out --model --target --figure --kind --layer --heads --word --whole-words"),
     ("average", "PATH --last"),
     ("corpora", "--examples"),
 ])
