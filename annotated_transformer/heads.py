@@ -33,7 +33,7 @@ class Tally:
         self,
         weights: Tensor,              # (L, h, Q, K); zero where no head may look
         right: Tensor,                # bool (Q, K)
-        words: Tensor | None = None,  # bool (Q, W): the same by words, where the keys are tokens and rules of position go by words
+        words: Tensor | None = None,  # bool (Q, W): the same by words, where the keys are tokens and positions mean words
     ) -> None:
         "Count one sentence."
         visible = (weights > 0).flatten(0, 1).any(0)

@@ -181,7 +181,7 @@ def test_the_aligned_word_on_a_planted_map():
     add_aligned(tallies, "just read", maps, pair, late=1)
     scores = {name: tally.scores.tolist() for (_, name), tally in tallies.items()}
     assert scores == {"aligned": [[1.0], [0.0]], "just read": [[0.0], [1.0]]}
-    assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"rule": "offset", "number": 0, "score": 1.0}  # a word order that is the same
+    assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"rule": "offset", "number": 0, "score": 1.0}
 
 
 def test_every_link_joins_two_words():
