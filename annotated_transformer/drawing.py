@@ -283,8 +283,8 @@ def draw_transformer(
                "B sentences of S source and T target tokens,\nV tokens in the vocabulary.", linespacing=1.6)
     return sheet.finish(top + 0.8)
 
-# %% ../nbs/30a_drawing.ipynb #5bfb6032
-SILENT = {"transpose", "bitwise_not", "__invert__"}  # no arithmetic: the drawing passes them over
+# %% ../nbs/30a_drawing.ipynb #47162d6f
+SILENT = {"transpose", "__invert__"}  # no arithmetic: the drawing passes them over
 
 
 class Operation(NamedTuple):
