@@ -24,8 +24,8 @@ __all__ = ['KINDS', 'INK', 'FAINT', 'BLUE', 'PALE_BLUE', 'AMBER', 'VEGA_LITE', '
 # %% ../nbs/70a_explorer.ipynb #e70a0006
 KINDS = {  # name in the picture, and what the queries and the keys are
     "encoder": ("encoder self-attention", "source", "source"),
-    "decoder": ("decoder self-attention", "target read", "target read"),
-    "encoder_decoder": ("encoder-decoder attention", "target written", "source"),
+    "decoder": ("decoder self-attention", "target, read", "target, read"),
+    "encoder_decoder": ("encoder-decoder attention", "target, written", "source"),
 }
 
 
@@ -302,9 +302,9 @@ class Explorer:
         "Write a page that opens offline, or a picture of the first state."
         path = Path(path)
         forms = {".html": lambda: self.html().encode(), ".png": self.png, ".svg": lambda: self.svg().encode()}
-        if path.suffix not in forms:
-            raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}: let the name end in one of these")
-        content = forms[path.suffix]()
+        if path.suffix.lower() not in forms:
+            raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}; let the name end in one of these")
+        content = forms[path.suffix.lower()]()
         try:
             write_file(path, lambda beside: beside.write_bytes(content))
         except OSError as error:

@@ -11,7 +11,7 @@ from annotated_transformer.checkpoints import load_weights
 from annotated_transformer.runs import TrainingConfig
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import train
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.transformer import Transformer, TransformerConfig, shipped_models
 from annotated_transformer.translation import Translator, score
 
 
@@ -66,6 +66,44 @@ def test_saved_model_translates_alike():
         assert again.model.config == config and not again.model.training
 
 
+def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise():
+    torch.manual_seed(1)
+    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
+    tokenizer = Tokenizer.train(texts * 3, 20)
+    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
+    model = Transformer(config)
+    short, long = (Translator(model, tokenizer, alpha).translate(texts, extra_length=9) for alpha in (0.0, 4.0))
+    assert short != long
+    with tempfile.TemporaryDirectory() as directory:
+        Translator(model, tokenizer, 4.0).save_pretrained(directory)
+        again = Translator.from_pretrained(directory)
+        assert again.alpha == 4.0 and again.translate(texts, extra_length=9) == long
+        assert again.translate(texts, alpha=0.0, extra_length=9) == short
+        Path(directory, "SHA256SUMS").unlink()
+        for text in ('{"alpha": -1}', '{"alpha": "x"}', "[]", "{"):
+            Path(directory, "search.json").write_text(text)
+            try:
+                Translator.from_pretrained(directory)
+            except InputError as error:
+                assert "search.json" in str(error)
+            else:
+                raise AssertionError(f"{text} was accepted")
+        Path(directory, "search.json").unlink()
+        assert Translator.from_pretrained(directory).alpha == 0.6
+
+
+def test_names_that_are_nowhere_are_refused_and_paths_never_asked_of_a_network():
+    for name in ("multi30k-de-en", "annotated_transformer/no-such-run", "a/b/c", "../x", "-/.."):
+        try:
+            with tempfile.TemporaryDirectory() as directory:
+                Path(directory, "runs").mkdir()
+                Translator.from_pretrained(name if "/" not in name else f"{directory}/runs/{name}")
+        except InputError as error:
+            assert "no such directory" in str(error) and all(shipped in str(error) for shipped in shipped_models())
+        else:
+            raise AssertionError(f"{name} was found")
+
+
 def test_what_does_not_fit_together_is_refused():
     torch.manual_seed(0)
     texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -81,6 +119,14 @@ def test_what_does_not_fit_together_is_refused():
         raise AssertionError("not refused")
     with tempfile.TemporaryDirectory() as directory:
         translator.save_pretrained(directory)
+        other.save(Path(directory, "tokenizer.model"))
+        try:
+            Translator.from_pretrained(directory)
+        except InputError as error:
+            assert "tokenizer.model" in str(error) and "checksum" in str(error), error
+        else:
+            raise AssertionError("not refused")
+        Path(directory, "SHA256SUMS").unlink()  # as of a model put together by hand
         other.save(Path(directory, "tokenizer.model"))
         try:
             Translator.from_pretrained(directory)
@@ -111,10 +157,10 @@ def test_damaged_and_missing_files_are_named():
     else:
         raise AssertionError("not refused")
     for name in ("model.safetensors", "config.json", "tokenizer.model"):
-        for damage in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])):
+        for harm in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])):
             with tempfile.TemporaryDirectory() as directory:
                 translator.save_pretrained(directory)
-                damage(Path(directory, name))
+                harm(Path(directory, name))
                 try:
                     Translator.from_pretrained(directory)
                 except InputError as error:

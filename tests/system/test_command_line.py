@@ -489,8 +489,8 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
 
 @pytest.mark.parametrize("name, options", [
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
-    ("translate", "PATH --beam-size --alpha --extra-length --average"),
-    ("score", "PATH --corpus --split --out --beam-size"),
+    ("translate", "MODEL --beam-size --alpha --extra-length --average"),
+    ("score", "MODEL --corpus --split --out --beam-size"),
     ("attend", "STR --out --model --target --figure --kind --layer --heads --word --whole-words"),
     ("average", "PATH --last"),
     ("corpora", "--examples"),
@@ -505,9 +505,9 @@ def test_help_answers(name, options, command):
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
     ("trian", "Unrecognized options: trian; Available subcommands: train, translate, score"),
-    ("translate", "Missing from annotated-transformer translate: PATH Directory of a run"),
+    ("score", "Missing from annotated-transformer score: MODEL Directory of a run"),
     ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
-    ("score run --alpha high", "Error parsing --alpha: could not convert string to float: 'high'"),
+    ("score run --beam-size high", "Error parsing --beam-size: invalid literal for int() with base 10: 'high'"),
 ])
 def test_words_that_are_no_command(terminal, encoding, arguments, expected, complaint, monkeypatch):
     class Output(io.StringIO):  # colours and boxes depend on where standard output goes

@@ -1,0 +1,194 @@
+"""The weights that ship with the package: train them, choose by the validation split, score, and put the best into the package.
+
+    python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--steps N] [--ship]
+
+Each seed is a run of its own under runs/pretrained/, which the same command continues if it was stopped. What is chosen (how many
+checkpoints to average, the strength of the length penalty) is chosen by BLEU on the validation split alone, seed by seed; the
+test sets are translated once, with that choice. `--ship` writes the seed with the best validation BLEU to
+annotated_transformer/pretrained/NAME/. All figures go to results/NAME.json; that seed's scores by split, as `score --out` writes
+them, its translations and its course of training beside it.
+"""
+import argparse
+import dataclasses
+import json
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotated_transformer import InputError, Translator, corpora, progress_bar
+from annotated_transformer.bleu import multi30k_bleu
+from annotated_transformer.checkpoints import read_sums, sha256, write_file, write_sums
+from annotated_transformer.cli import Search, last_record, score_command
+from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
+from annotated_transformer.training import train
+from annotated_transformer.transformer import PRETRAINED, count_parameters
+from annotated_transformer.translation import SEARCH, score
+from benchmarks.side_by_side import save
+
+RECIPES = {"multi30k-en-de": PRESETS["tiny"], "numbers-en-de": PRESETS["demo"]}
+BEAMS, ALPHAS, AVERAGES = 4, (0.6, 0.8, 1.0, 1.2, 1.4, 1.6), (1, 5, 10)  # the paper's beam; what is chosen from
+CARD = """---
+license: {licence}
+language: [en, de]
+library_name: annotated_transformer
+tags: [translation]
+---
+
+# {name}
+
+English to German, {parameters:,} parameters: {layers} + {layers} layers, d_model {d_model}, {heads} heads, {vocab:,} pieces.
+{what}
+
+- **Data:** {data}
+- **Recipe:** {steps:,} updates of {batch_tokens:,} positions a side, dropout {dropout}, label smoothing {smoothing},
+  BPE-dropout {bpe_dropout}, {warmup:,} updates of warm-up, peak rate {rate_factor} times the paper's formula; mean of the last
+  {average} checkpoints; seed {seed}. {minutes:.0f} minutes of updates on {hardware}.
+- **Search:** beam {beams}, length penalty {alpha}, chosen on the validation split (`search.json`).
+- **Scores:** {scores}.
+  How each was counted stands in `results/{name}.json` of the repository.
+- **Made again by:** `{command}`
+
+Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.
+"""
+ABOUT = {
+    "multi30k-en-de": {
+        "licence": "other", "knows": "29,000 captions of photographs",
+        "what": "For sentences that describe what a picture shows.",
+        "data": "Multi30k (Elliott et al. 2016), training split, raw cased text. Its repository names no licence. It "
+                "translates captions of Flickr30k, given out for research and education that is not commercial: take the weights "
+                "for that.",
+    },
+    "numbers-en-de": {
+        "licence": "apache-2.0", "knows": "numbers, dates, times and prices",
+        "what": "For numbers, dates, times and prices written out.",
+        "data": "the embedded corpus `numbers-en-de`, generated with num2words and Babel.",
+    },
+}
+
+
+def choose(run: Path, config: TrainingConfig, pairs: Sequence[tuple[str, str]]) -> dict:
+    "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; then for these the best alpha."
+    sources, references = zip(*pairs)
+
+    def bleu(average: int, alpha: float) -> float:
+        translator = Translator.from_pretrained(run, average)
+        return multi30k_bleu(translator.translate(list(sources), BEAMS, alpha), list(references)).score
+
+    averages = {n: bleu(n, ALPHAS[0]) for n in AVERAGES if n <= config.keep}
+    average = max(averages, key=averages.get)
+    alphas = {alpha: averages[average] if alpha == ALPHAS[0] else bleu(average, alpha) for alpha in ALPHAS}
+    alpha = max(alphas, key=alphas.get)
+    return {
+        "average": average, "alpha": alpha, "validation_bleu": alphas[alpha],
+        "bleu_by_average": {str(n): round(value, 3) for n, value in averages.items()},
+        "bleu_by_alpha": {str(a): round(value, 3) for a, value in alphas.items()},
+    }
+
+
+def measure(run: Path, corpus: corpora.Corpus) -> dict:
+    "What one seed has reached."
+    config, end = read_config(run), last_record(run)
+    chosen = choose(run, config, list(corpus.validation))
+    translator = Translator.from_pretrained(run, chosen["average"])
+    tests = {}
+    for name, pairs in corpus.tests.items():
+        sources, references = zip(*pairs)
+        found = translator.translate(list(sources), BEAMS, chosen["alpha"])
+        tests[name] = {"sentences": len(sources), **score(found, list(references), corpus.target_language).to_dict()}
+    about = {
+        "seed": config.seed, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
+        "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(translator.model),
+    }
+    return {**about, **chosen, "tests": tests}
+
+
+def spread(seeds: Sequence[dict]) -> dict:
+    "Mean and standard deviation over the seeds (None for one) of what people compare."
+    def both(values: list[float]) -> dict:
+        return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
+
+    return {
+        "seeds": len(seeds),
+        "validation_perplexity": both([found["validation_perplexity"] for found in seeds]),
+        "tests": {
+            name: {
+                "multi30k_bleu": both([found["tests"][name]["multi30k_bleu"]["score"] for found in seeds]),
+                "sacre_bleu": both([found["tests"][name]["sacre_bleu"]["score"] for found in seeds]),
+                "exact": both([found["tests"][name]["exact"] for found in seeds]),
+            }
+            for name in seeds[0]["tests"]
+        },
+    }
+
+
+def ship(run: Path, found: dict, name: str, hardware: dict, command: str, directory: Path) -> None:
+    "Put the model of a run into `directory`, with its card; there stands the old one, or the new one whole."
+    config = read_config(run)
+    translator = Translator.from_pretrained(run, found["average"], device="cpu")
+    translator.alpha = found["alpha"]
+    scores = "; ".join(
+        f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU lower-cased and tokenised, {figures['sacre_bleu']['score']:.2f} "
+        f"sacreBLEU, {figures['exact']:.1%} exactly right" for test, figures in found["tests"].items()
+    )
+    model = config.model
+    card = CARD.format(
+        name=name, parameters=found["parameters"], layers=model.n_layers, d_model=model.d_model, heads=model.n_heads,
+        vocab=translator.tokenizer.vocab_size, steps=found["updates"], batch_tokens=config.batch_tokens,
+        dropout=model.dropout, smoothing=config.smoothing, bpe_dropout=config.bpe_dropout, warmup=config.warmup_steps,
+        rate_factor=config.rate_factor, average=found["average"], seed=found["seed"], minutes=found["minutes_of_updates"],
+        hardware=f"{hardware['cores']} cores of {hardware['processor']}", beams=BEAMS, alpha=found["alpha"], scores=scores,
+        command=command, **ABOUT[name],
+    )
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
+        beside = Path(beside, "model")
+        translator.save_pretrained(beside)
+        (beside / "README.md").write_text(card, encoding="utf-8")
+        write_sums(beside, (*read_sums(beside), "README.md"))
+        if directory.exists():
+            directory.rename(beside.with_name("old"))
+        beside.rename(directory)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pretrained", description=__doc__.split("\n")[0])
+    parser.add_argument("name", choices=RECIPES)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--steps", type=int, help="updates; the recipe's if not given")
+    parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
+    parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
+    parser.add_argument("--out", type=Path, help="results/NAME.json if not given")
+    arguments = parser.parse_args(options)
+    out, recipe = arguments.out or Path(f"results/{arguments.name}.json"), RECIPES[arguments.name]
+    try:
+        corpus = corpora.load(recipe.corpus)
+        seeds, runs = {}, {}
+        for seed in progress_bar(iterable=arguments.seeds, unit="seed", desc=arguments.name):
+            config = dataclasses.replace(recipe, seed=seed, steps=arguments.steps or recipe.steps)
+            runs[seed] = arguments.runs / f"{arguments.name}-seed{seed}"
+            train(config, runs[seed])
+            seeds[seed] = measure(runs[seed], corpus)
+    except InputError as error:
+        parser.exit(2, f"{error}\n")
+    best = max(seeds, key=lambda seed: seeds[seed]["validation_bleu"])
+    figures = {"best_seed": best, "summary": spread(list(seeds.values())), "by_seed": list(seeds.values())}
+    config = {"recipe": dataclasses.replace(recipe, steps=arguments.steps or recipe.steps).to_dict(), "beam_size": BEAMS}
+    save(out, "benchmarks.pretrained", figures, config, best, options)
+    record = json.loads(out.read_text(encoding="utf-8"))
+    for test in corpus.tests:
+        search = Search(BEAMS, seeds[best]["alpha"], average=seeds[best]["average"])
+        score_command(str(runs[best]), split=test, out=out.with_name(f"{out.stem}.{test}.json"), search=search)
+    course = (runs[best] / "metrics.jsonl").read_text(encoding="utf-8")
+    write_file(out.with_name(f"{out.stem}.metrics.jsonl"), lambda path: path.write_text(course, encoding="utf-8"))
+    if arguments.ship:
+        directory = PRETRAINED / arguments.name
+        ship(runs[best], seeds[best], arguments.name, record["hardware"], record["command"], directory)
+        figures["weights_sha256"] = sha256(directory / "model.safetensors")
+        save(out, "benchmarks.pretrained", figures, config, best, options)
+        assert set(read_sums(directory)) >= {"model.safetensors", "config.json", "tokenizer.model", SEARCH, "README.md"}
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

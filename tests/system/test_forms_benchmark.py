@@ -1,0 +1,36 @@
+"The benchmark of readable and fast forms, tried on tiny sizes."
+import json
+
+import pytest
+import torch
+
+from benchmarks import forms
+from benchmarks.side_by_side import in_own_process
+
+
+def test_both_forms_of_every_part_are_timed_and_recorded(tmp_path):
+    out = tmp_path / "forms.json"
+    forms.main(["--sizes", "small", "--rounds", "2", "--out", str(out)])
+    record = json.loads(out.read_text())
+    parts = {*forms.PARTS, "loss, freed memory kept"}
+    if not forms.RoughVocabulary.can(torch.empty(1, 1)):
+        parts -= {"words that cannot win"}
+    assert set(record["figures"]) == parts
+    for part in record["figures"].values():
+        assert {form: len(seconds) for form, seconds in part["seconds"].items()} == {"readable": 2, "fast": 2}
+    assert set(record["figures"]["loss"]["peak_bytes"]) == {"readable", "fast"}
+    assert record["command"] == f"python -m benchmarks.forms --sizes small --rounds 2 --out {out}"
+
+
+def test_forms_that_differ_are_not_timed(monkeypatch, tmp_path):
+    monkeypatch.setitem(forms.PARTS, "loss", lambda size: (lambda: torch.zeros(2), lambda: torch.tensor([0.0, 0.1])))
+    with pytest.raises(AssertionError, match="not close"):
+        forms.main(["--sizes", "small", "--rounds", "1", "--out", str(tmp_path / "forms.json")])
+    assert not (tmp_path / "forms.json").exists()
+
+
+def test_the_readable_loss_holds_all_logits_and_the_fused_one_does_not(monkeypatch):
+    size = forms.SIZES["full"]
+    logits = 4 * size["tokens"] * size["vocabulary"]
+    readable, fast = (in_own_process("benchmarks.forms", "peak_of_loss", form, "full") for form in ("readable", "fast"))
+    assert readable > 2 * logits and readable - fast > logits
