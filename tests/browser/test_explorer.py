@@ -1,0 +1,149 @@
+"""The explorer in a browser: the saved page, opened from its file, and JupyterLab's own rendering. Neither may ask a network.
+
+    pip install playwright, with Chromium or Chrome on the PATH; then: pytest tests/browser
+
+Skipped when one of them is missing.
+"""
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+import torch
+import vl_convert
+
+from annotated_transformer import InputError
+from annotated_transformer.attention_maps import AttentionMaps
+from annotated_transformer.explorer import VEGA_LITE, explore
+from benchmarks.explorer import NEXT_FRAME, chromium
+
+AMBER, SHADE = (245, 194, 66), (106, 165, 227)  # behind the token that is pointed at, and behind those that it looks at
+
+
+@pytest.fixture(scope="module")
+def browser():
+    try:
+        with chromium() as browser:
+            yield browser
+    except InputError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture
+def page(browser):
+    "A page, and in `page.asked` every address that it asks for."
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.asked, page.faults = [], []
+    page.on("request", lambda request: page.asked.append(request.url))
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    yield page
+    page.close()
+
+
+def planted_maps() -> AttentionMaps:
+    "Query i looks at key 2i + head, counted round and round, and at nothing else."
+    S, T, h = 6, 4, 3
+    weights = [torch.zeros(1, h, *size) for size in ((S, S), (T, T), (T, S))]
+    for of_kind in weights:
+        for head in range(h):
+            i = torch.arange(of_kind.size(2))
+            of_kind[0, head, i, (2 * i + head) % of_kind.size(3)] = 1
+    target = ["Ein", "Hund", "bellt", "<eos>"]
+    return AttentionMaps(["A", "dog", "has", "a", "ball", "<eos>"], ["<start>", *target[:-1]], target, *weights)
+
+
+class Picture:
+    "The drawing on a page: where its tokens are, and what colour a place has."
+
+    def __init__(self, page, specification: dict):
+        self.page, self.canvas, self.labels = page, page.locator(".vega-embed canvas"), specification["datasets"]["labels"]
+        self.canvas.wait_for()
+        page.wait_for_load_state("networkidle")  # JupyterLab moves things while it loads
+        self.canvas.scroll_into_view_if_needed()
+        self.origin = vl_convert.vegalite_to_scenegraph(specification, vl_version=VEGA_LITE)["origin"]
+
+    def choose(self, name: str, label: str) -> None:
+        self.page.locator(".vega-bind", has_text=name).get_by_label(label, exact=True).check()
+        self.page.evaluate(NEXT_FRAME)
+
+    def box(self, kind: str, place: str, index: int) -> dict:
+        return [one for one in self.labels if (one["kind"], one["place"]) == (kind, place)][index]
+
+    def point_at(self, box: dict) -> None:
+        corner = self.canvas.bounding_box()
+        x, y = corner["x"] + self.origin[0] + box["x"] + 12, corner["y"] + self.origin[1] + box["y"] + 12
+        self.page.mouse.move(x, y)
+        self.page.evaluate(NEXT_FRAME)
+
+    def colour(self, box: dict) -> tuple[int, ...]:
+        "Of a corner of a label's box, where no letter stands."
+        place = [self.origin[0] + box["x"] + 3, self.origin[1] + box["y"] + 3]
+        read = "(canvas, [x, y]) => [...canvas.getContext('2d').getImageData(x, y, 1, 1).data]"
+        return tuple(self.canvas.evaluate(read, place)[:3])
+
+    def shaded(self, kind: str, place: str, count: int) -> list[int]:
+        "Which labels are shaded because they are looked at, or look."
+        return [i for i in range(count) if self.colour(self.box(kind, place, i)) == SHADE]
+
+
+def walk_through(picture: Picture) -> None:
+    "Choose heads and kinds, point at tokens, and see what is looked at."
+    written = "encoder_decoder"
+    assert picture.shaded(written, "key", 6) == []
+    for head in (1, 2, 3):
+        picture.choose("head", str(head))
+        for query in range(4):
+            picture.point_at(picture.box(written, "query", query))
+            assert picture.shaded(written, "key", 6) == [(2 * query + head - 1) % 6]
+            for place in ("query", "row"):
+                red, _, blue = picture.colour(picture.box(written, place, query))
+                assert red - blue > 60, "the token that is pointed at is amber, in both halves"
+        picture.point_at(picture.box(written, "key", 2))
+        assert picture.shaded(written, "query", 4) == [i for i in range(4) if (2 * i + head - 1) % 6 == 2]
+    picture.choose("attention", "encoder self-attention")
+    picture.point_at(picture.box("encoder", "column", 4))  # a label of the heat map
+    assert picture.shaded("encoder", "query", 6) == [i for i in range(6) if (2 * i + 2) % 6 == 4]
+    picture.page.mouse.move(0, 0)
+    picture.page.evaluate(NEXT_FRAME)
+    assert picture.shaded("encoder", "query", 6) == []
+
+
+def test_the_saved_page_answers_and_asks_for_nothing(page, tmp_path):
+    explorer = explore(planted_maps())
+    explorer.save(tmp_path / "heads.html")
+    page.goto((tmp_path / "heads.html").as_uri())
+    walk_through(Picture(page, explorer.specification))
+    assert page.asked == [(tmp_path / "heads.html").as_uri()] and not page.faults
+
+
+def test_jupyterlab_draws_it_without_a_network(page, tmp_path):
+    explorer = explore(planted_maps())
+    kernel = {"name": "python3", "display_name": "python3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})  # without one JupyterLab asks for it, over everything
+    cell = nbformat.v4.new_code_cell("explorer")
+    cell.outputs = [nbformat.v4.new_output("execute_result", explorer._repr_mimebundle_(), execution_count=1)]
+    notebook.cells = [cell]
+    nbformat.write(notebook, tmp_path / "heads.ipynb")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    own = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
+    settings = {name: str(tmp_path / name) for name in own}
+    options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--notebook-dir={tmp_path}"]
+    command = [sys.executable, "-m", "jupyter", "lab", *options]
+    server = subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(150):
+            with socket.socket() as attempt:
+                if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.2)
+        page.goto(f"http://127.0.0.1:{port}/lab/tree/heads.ipynb")
+        walk_through(Picture(page, explorer.specification))
+        assert all(address.startswith((f"http://127.0.0.1:{port}/", "data:", "blob:")) for address in page.asked)
+    finally:
+        server.terminate()
+        server.wait()
