@@ -227,9 +227,9 @@ FORMS = (".svg", ".pdf", ".png", ".html")
 
 
 def attend(
-    sentence: Positional[str],
+    sentence: Annotated[str, Positional, tyro.conf.arg(metavar="SENTENCE")],
     out: Path,
-    model: Path = Path("multi30k-en-de"),
+    model: str = SHIPPED,
     target: str | None = None,
     figure: Literal["3", "4", "5", "heat"] = "4",
     kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder",
@@ -243,7 +243,7 @@ def attend(
     Args:
         sentence: The source, in quotation marks.
         out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
-        model: Directory of a run or of a model, or the name of one that comes with the package.
+        model: Directory of a run or of a model, or a name as `translate` takes it.
         target: Translation through which the decoder is led; the model's own if not given.
         figure: 3: one word, all heads; 4: a head in full, then one word in two heads; 5: two heads side by side; heat: tables.
         kind: encoder (source to source), decoder (target to target) or encoder-decoder (target to source).

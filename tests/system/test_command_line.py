@@ -491,7 +491,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
     ("translate", "MODEL --beam-size --alpha --extra-length --average"),
     ("score", "MODEL --corpus --split --out --beam-size"),
-    ("attend", "STR --out --model --target --figure --kind --layer --heads --word --whole-words"),
+    ("attend", "SENTENCE --out --model --target --figure --kind --layer --heads --word --whole-words"),
     ("average", "PATH --last"),
     ("corpora", "--examples"),
 ])
