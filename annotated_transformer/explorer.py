@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import base64
 import functools
-import html
 import json
 import unicodedata
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
 
 import altair as alt
@@ -18,8 +18,9 @@ from . import InputError
 from .checkpoints import write_file
 
 # %% auto #0
-__all__ = ['KINDS', 'INK', 'FAINT', 'BLUE', 'PALE_BLUE', 'AMBER', 'VEGA_LITE', 'PAGE', 'heads', 'Layout', 'across', 'down',
-           'specification', 'sentence', 'drawing_code', 'Explorer', 'explore']
+__all__ = ['KINDS', 'INK', 'FAINT', 'BLUE', 'PALE_BLUE', 'NAVY', 'AMBER', 'ROW', 'COLUMN', 'FOCUS', 'VEGA_LITE', 'PAGE',
+           'head_records', 'Layout', 'across', 'down', 'chosen_cells', 'draw_weights', 'draw_labels', 'specification',
+           'sentence', 'drawing_code', 'Explorer', 'explore']
 
 # %% ../nbs/70a_explorer.ipynb #e70a0006
 KINDS = {  # name in the picture, and what the queries and the keys are
@@ -29,7 +30,7 @@ KINDS = {  # name in the picture, and what the queries and the keys are
 }
 
 
-def heads(
+def head_records(
     maps,                 # AttentionMaps
 ) -> list[dict]:
     "One record for each head: what it is, and its weights in thousandths, a list for each query."
@@ -86,7 +87,11 @@ class Layout:
                    "x": x, "x2": x + width, "y": y, "y2": y + height}
 
 # %% ../nbs/70a_explorer.ipynb #e70a0010
-INK, FAINT, BLUE, PALE_BLUE, AMBER = "#222222", "#6b6b6b", "#1f5fa8", "#6aa5e3", "#f5c242"
+INK, FAINT, BLUE, PALE_BLUE, NAVY, AMBER = "#222222", "#6b6b6b", "#1f5fa8", "#6aa5e3", "#0a2142", "#f5c242"
+
+# What is pointed at, in Vega's language. `query` and `key` are -1 while there is none.
+ROW, COLUMN = "(query >= 0 && datum.query == query)", "(query < 0 && key >= 0 && datum.key == key)"
+FOCUS = f"{ROW} || {COLUMN} || query < 0 && key < 0"
 
 
 def across(field: str) -> alt.X:
@@ -99,37 +104,9 @@ def down(field: str) -> alt.Y:
     return alt.Y(field, type="quantitative", scale=None, axis=None)
 
 
-def specification(
-    maps,       # AttentionMaps
-    kind: str,  # what is chosen at first
-    layer: int,
-    head: int,
-) -> dict:
-    "The whole picture as a specification in Vega-Lite 5, weights included."
-    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in KINDS}
-    n_layers, n_heads = maps.of(kind)[0].shape[:2]
-    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
-    middle = at.step / 2
-
-    def buttons(choice, value, options, **how):
-        return alt.param(choice, value=value, bind=alt.binding_radio(options=options, **how))
-
-    names = {name: texts[0] for name, texts in KINDS.items()}
-    choices = [
-        buttons("kind", kind, list(names), labels=list(names.values()), name="attention "),
-        buttons("layer", layer, list(range(1, n_layers + 1)), name="layer "),
-        buttons("head", head, list(range(1, n_heads + 1)), name="head "),
-    ]
-    pointed = alt.selection_point("pointed", fields=["query", "key"], on="mouseover", clear="mouseout", toggle=False)
-    derived = [
-        alt.param("axes", value=axes),
-        alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
-        alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
-    ]
-    row, column = "(query >= 0 && datum.query == query)", "(query < 0 && key >= 0 && datum.key == key)"
-    focus = f"{row} || {column} || query < 0 && key < 0"
-
-    cells = (
+def chosen_cells(at: Layout) -> alt.Chart:
+    "The cells of the head that is chosen: weight, labels and place of each."
+    return (
         alt.Chart(alt.NamedData("heads"))
         .transform_filter("datum.kind == kind && datum.layer == layer && datum.head == head")
         .transform_calculate(query="sequence(length(datum.rows))")
@@ -140,81 +117,106 @@ def specification(
             weight="datum.thousandths / 1000",
             query_label="axes[kind].queries[datum.query]",
             key_label="axes[kind].keys[datum.key]",
-            x=f"{at.cells + middle} + {at.step} * datum.key",
-            query_y=f"{at.top + middle} + {at.step} * datum.query",
-            key_y=f"{at.top + middle} + {at.step} * datum.key",
+            x=f"{at.cells + at.step / 2} + {at.step} * datum.key",
+            query_y=f"{at.top + at.step / 2} + {at.step} * datum.query",
+            key_y=f"{at.top + at.step / 2} + {at.step} * datum.key",
         )
     )
+
+
+def draw_weights(at: Layout) -> list[alt.Chart]:
+    "The heat map, the lines, and for the token that is pointed at its weights beside the others, in colour and in numbers."
+    cells = chosen_cells(at)
     heat_map = cells.mark_square(size=(at.step - 1) ** 2, opacity=1).encode(
         across("x"), down("query_y"),
-        fill=alt.Fill("weight:Q", title="weight").scale(domain=[0, 1], range=["#f0f3f8", BLUE, "#0a2142"])
+        fill=alt.Fill("weight:Q", title="weight").scale(domain=[0, 1], range=["#f0f3f8", BLUE, NAVY])
             .legend(orient="none", direction="horizontal", legendX=at.cells, legendY=at.height + 10, gradientLength=110),
-        fillOpacity=alt.condition(focus, alt.value(1), alt.value(0.25)),
+        fillOpacity=alt.condition(FOCUS, alt.value(1), alt.value(0.25)),
         tooltip=[alt.Tooltip("query_label:N", title="query"), alt.Tooltip("key_label:N", title="key"),
                  alt.Tooltip("weight:Q", title="weight", format=".3f")],  # a mark with a tooltip also answers to the pointer
     )
-    visible = cells.transform_filter("datum.thousandths >= 5")
-    lines = visible.transform_filter(focus).mark_rule(stroke=BLUE, strokeWidth=2.5 if at.step > 14 else 2).encode(
-        alt.X(value=at.query + at.label), down("query_y"), alt.X2(value=at.key), alt.Y2("key_y"),
-        strokeOpacity=alt.StrokeOpacity("weight:Q", scale=None),
-    )
-    weights_of_pointed = []
-    for focused, y, left, number, align in ((row, "key_y", at.key, at.key + at.label + 4, "left"),
-                                            (column, "query_y", at.query, at.query - 4, "right")):
-        partners = visible.transform_filter(focused)
-        shade = partners.mark_rule(stroke=PALE_BLUE, strokeWidth=at.step - 1).encode(
-            alt.X(value=left), down(y), alt.X2(value=left + at.label), strokeOpacity=alt.StrokeOpacity("weight:Q", scale=None))
-        numbers = partners.mark_text(align=align, baseline="middle", fontSize=at.font - 1, fill=INK).encode(
-            alt.X(value=number), down(y), text=alt.Text("weight:Q", format=".2f"))
-        weights_of_pointed += [shade, numbers]
+    visible, as_opaque = cells.transform_filter("datum.thousandths >= 5"), alt.StrokeOpacity("weight:Q", scale=None)
+    lines = visible.transform_filter(FOCUS).mark_rule(stroke=BLUE, strokeWidth=2.5 if at.step > 14 else 2).encode(
+        alt.X(value=at.query + at.label), down("query_y"), alt.X2(value=at.key), alt.Y2("key_y"), strokeOpacity=as_opaque)
+    drawn = [heat_map, lines]
+    for pointed, y, left, number, align in (
+        (ROW, "key_y", at.key, at.key + at.label + 4, "left"), (COLUMN, "query_y", at.query, at.query - 4, "right"),
+    ):
+        others = visible.transform_filter(pointed)
+        drawn.append(others.mark_rule(stroke=PALE_BLUE, strokeWidth=at.step - 1).encode(
+            alt.X(value=left), down(y), alt.X2(value=left + at.label), strokeOpacity=as_opaque))
+        drawn.append(others.mark_text(align=align, baseline="middle", fontSize=at.font - 1, fill=INK).encode(
+            alt.X(value=number), down(y), text=alt.Text("weight:Q", format=".2f")))
+    return drawn
 
+
+def draw_labels(at: Layout) -> tuple[alt.Chart, list[alt.Chart]]:  # boxes, which belong behind the weights, and texts
+    "The tokens of both halves. Their boxes answer to the pointer, and that of the token that is pointed at is coloured."
+    pointed = alt.selection_point("pointed", fields=["query", "key"], on="mouseover", clear="mouseout", toggle=False)
     labels = alt.Chart(alt.NamedData("labels")).transform_filter("datum.kind == kind")
+    same = "datum.query >= 0 && datum.query == query || datum.key >= 0 && datum.key == key"
     boxes = labels.mark_rect(fill=AMBER).encode(
-        across("x"), down("y"), alt.X2("x2"), alt.Y2("y2"),
-        fillOpacity=alt.condition("datum.query >= 0 && datum.query == query || datum.key >= 0 && datum.key == key",
-                                  alt.value(0.5), alt.value(0)),
+        across("x"), down("y"), alt.X2("x2"), alt.Y2("y2"), fillOpacity=alt.condition(same, alt.value(0.5), alt.value(0)),
     ).add_params(pointed)
 
-    def label(place, x, y, **how):
+    def tokens(place, x, y, **how):
         return labels.transform_filter(alt.datum.place == place).mark_text(
-            baseline="middle", fontSize=at.font, limit=at.label - 6, fill=INK, **how).encode(x, y, text="label:N")
+            baseline="middle", fontSize=at.font, limit=at.label - 6, fill=INK, dy=at.step / 2, **how).encode(x, y, text="label:N")
 
-    texts = [
-        label("query", across("x2"), down("y"), align="right", dx=-5, dy=middle),
-        label("key", across("x"), down("y"), align="left", dx=5, dy=middle),
-        label("row", across("x2"), down("y"), align="right", dx=-5, dy=middle),
-        label("column", across("x"), down("y2"), align="left", angle=270, dx=5, dy=middle),
-    ]
-
-    def heading(of, x, y, align):
+    def heading(side, x, y, align):
+        text = alt.expr(f"{json.dumps({kind: texts[side] for kind, texts in KINDS.items()})}[kind]")
         return alt.Chart(alt.InlineData([{}])).mark_text(
-            text=alt.expr(f"{json.dumps({name: KINDS[name][of] for name in KINDS})}[kind]"), align=align, baseline="bottom",
-            fontSize=at.font, fill=FAINT).encode(alt.X(value=x), alt.Y(value=y))
+            text=text, align=align, baseline="bottom", fontSize=at.font, fill=FAINT).encode(alt.X(value=x), alt.Y(value=y))
 
-    headings = [
+    return boxes, [
+        tokens("query", across("x2"), down("y"), align="right", dx=-5),
+        tokens("key", across("x"), down("y"), align="left", dx=5),
+        tokens("row", across("x2"), down("y"), align="right", dx=-5),
+        tokens("column", across("x"), down("y2"), align="left", dx=5, angle=270),
         heading(1, at.query + at.label - 5, at.top - 5, "right"),
         heading(2, at.key + 5, at.top - 5, "left"),
         heading(1, at.cells - 5, at.top - 5, "right"),
         heading(2, at.cells, at.top - at.label - 4, "left"),
     ]
+
+# %% ../nbs/70a_explorer.ipynb #e70a0011
+def specification(
+    maps,       # AttentionMaps
+    kind: str,  # what is chosen at first
+    layer: int,
+    head: int,
+) -> dict:
+    "The whole picture as a specification in Vega-Lite 5, weights included."
+    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in KINDS}
+    n_layers, n_heads = maps.of(kind)[0].shape[:2]
+    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
+    names, buttons = {name: texts[0] for name, texts in KINDS.items()}, alt.binding_radio
+    choices = [
+        alt.param("kind", value=kind, bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
+        alt.param("layer", value=layer, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
+        alt.param("head", value=head, bind=buttons(name="head ", options=list(range(1, n_heads + 1)))),
+    ]
+    derived = [
+        alt.param("axes", value=axes),
+        alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
+        alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
+    ]
     title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of {n_layers}, head ' + head + ' of {n_heads}'"
-    chart = (
-        alt.layer(heat_map, lines, boxes, *weights_of_pointed, *texts, *headings)
+    subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
+    boxes, texts = draw_labels(at)
+    drawing = (
+        alt.layer(boxes, *draw_weights(at), *texts)
         .add_params(*choices, *derived)
-        .properties(
-            width=at.width, height=at.height, padding=10, background="white",
-            title=alt.Title(alt.expr(title), anchor="start", fontSize=15, subtitleColor=FAINT, subtitle=(
-                "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys.")),
-        )
+        .properties(width=at.width, height=at.height, padding=10, background="white")
+        .properties(title=alt.Title(alt.expr(title), subtitle=subtitle, anchor="start", fontSize=15, subtitleColor=FAINT))
         .configure(aria=False, view=alt.ViewConfig(stroke=None))
+        .to_dict()
     )
-    drawing = chart.to_dict()
+    boxed = [box for name, of_kind in axes.items() for box in at.boxes(name, **of_kind)]
     return drawing | {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": f"Attention weights of {sentence(maps.source)}",
-        "datasets": drawing["datasets"] | {
-            "heads": heads(maps), "labels": [box for name, of_kind in axes.items() for box in at.boxes(name, **of_kind)],
-        },
+        "datasets": drawing["datasets"] | {"heads": head_records(maps), "labels": boxed},
         "usermeta": {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}},
     }
 
@@ -225,7 +227,7 @@ def sentence(
     "The labels as running text."
     return " ".join(labels[:-1]).replace(" ·", "")
 
-# %% ../nbs/70a_explorer.ipynb #e70a0012
+# %% ../nbs/70a_explorer.ipynb #e70a0013
 VEGA_LITE = "5.20"  # the version of vl-convert's that draws pictures and pages
 
 PAGE = """<!DOCTYPE html>
@@ -285,14 +287,16 @@ class Explorer:
     def html(self) -> str:
         "One page that holds all it needs."
         return PAGE.format(
-            title=html.escape(f"Attention: {self.source}"), source=html.escape(self.source), target=html.escape(self.target),
+            title=escape(f"Attention: {self.source}"), source=escape(self.source), target=escape(self.target),
             specification=json.dumps(self.specification).replace("<", r"\u003c"), drawing_code=drawing_code(),
         )
 
     def png(self) -> bytes:
+        "The first state, two pixels for each of the specification's."
         return vl_convert.vegalite_to_png(self.specification, vl_version=VEGA_LITE, scale=2)
 
     def svg(self) -> str:
+        "The first state."
         return vl_convert.vegalite_to_svg(self.specification, vl_version=VEGA_LITE)
 
     def save(
