@@ -102,12 +102,13 @@ def record(
     tokenizer: Tokenizer,
     source: str,
     target: str | None = None,   # the model's own translation (§6.1) if not given
+    alpha: float = 0.6,          # strength of the length penalty by which that one is found
 ) -> AttentionMaps:
     "The weights of every head while the decoder is led through the target, token by token."
     device = model.embedding.weight.device
     source_ids = torch.tensor([sentence_ids(model, tokenizer, source, "source")], device=device)
     if target is None:
-        ids = [*beam_search(model, source_ids)[0][0].tokens, EOS][: model.config.max_length]
+        ids = [*beam_search(model, source_ids, alpha=alpha)[0][0].tokens, EOS][: model.config.max_length]
     else:
         ids = sentence_ids(model, tokenizer, target, "target")
     target_ids = torch.tensor([ids], device=device)
@@ -214,7 +215,7 @@ def head_names(heads: list[Head]) -> dict[Head, str]:
 
 # %% ../nbs/70_attention_maps.ipynb #a70c0032
 LINES, SQUARE = 1.5, 0.17   # inches: room for the lines, side of a square
-FAINTEST = 0.01
+FAINTEST = 0.03             # weights below are not drawn
 
 
 def plot_heads(
@@ -282,11 +283,15 @@ def draw_panel(
             dim = align == "right" and i not in rows
             page.text(x, top + (i + 0.5) * ROW, label, ha=align, va="center_baseline", color="0.6" if dim else "black")
 
-    lines = [(float(weight[i, j]), i, j, colour) for weight, colour, _ in heads for i in rows for j in range(len(keys))]
-    lines = sorted((line for line in lines if line[0] >= FAINTEST), key=lambda line: line[0])  # the strongest on top
+    beside = [((n + 0.5) / len(heads) - 0.5) * SQUARE for n in range(len(heads))]  # lines of several heads end side by side
+    lines = [
+        (float(weight[i, j]), (start + GAP, top + (i + 0.5) * ROW), (end, top + (j + 0.5) * ROW + shift), colour)
+        for (weight, colour, _), shift in zip(heads, beside) for i in rows for j in range(len(keys)) if weight[i, j] >= FAINTEST
+    ]
+    lines.sort(key=lambda line: line[0])  # the strongest on top
     page.axes.add_collection(LineCollection(
-        [((start + GAP, top + (i + 0.5) * ROW), (end, top + (j + 0.5) * ROW)) for _, i, j, _ in lines],
-        colors=[(*colour, min(1.0, weight)) for weight, _, _, colour in lines], linewidths=1.6, capstyle="round",
+        [(here, there) for _, here, there, _ in lines], colors=[(*colour, min(1.0, weight)) for weight, *_, colour in lines],
+        linewidths=min(1.6, 72 * SQUARE / len(heads)), capstyle="round",
     ))
     if squares:
         patches, shades = [], []

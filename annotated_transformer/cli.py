@@ -245,7 +245,7 @@ def attend(
         out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
         model: Directory of a run or of a model, or a name as `translate` takes it.
         target: Translation through which the decoder is led; the model's own if not given.
-        figure: 3: one word, all heads; 4: a head in full, then one word in two heads; 5: two heads side by side; heat: tables.
+        figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
         kind: encoder (source to source), decoder (target to target) or encoder-decoder (target to source).
         layer: Counted from 1; the last but one if not given, as in the paper.
         heads: Counted from 1; chosen by rule if not given.

@@ -46,9 +46,9 @@ class Tally:
         self.queries[half] += int(counted.sum())
         self.hits[half] = self.hits[half] + hits[..., counted].double().sum(-1)
         self.chance += float((right.sum(-1) / visible.sum(-1).clamp(min=1))[counted].sum())
-        queries, keys = (right if words is None else words).nonzero(as_tuple=True)
-        self.rules.update(("offset", offset) for offset in (keys - queries).tolist())
-        self.rules.update(("place", key + 1) for key in keys.tolist())
+        places = right if words is None else words
+        for query, key in places.nonzero().tolist():
+            self.rules.update([("offset", key - query), ("place", key + 1), ("from the end", places.size(1) - key)])
 
     @property
     def scores(self) -> Tensor:  # (L, h)
@@ -189,13 +189,13 @@ A boy builds a {tower} and knocks [it] over.
 OBJECTS = """
 A woman is [reading] a {book} on the beach.
 A man [plays] the {guitar}.
-A boy is [kicking] a red {ball}.
-Two men are [carrying] a very heavy {piano}.
+A boy is [kicking] a red {ball} across a wide green field.
+Two men are [carrying] a very heavy {piano} down the stairs of a house.
 A girl in a pink dress [holds] a {balloon}.
 A dog [catches] a {frisbee} in the air.
-A cook is [cutting] fresh {vegetables}.
+A cook is [cutting] fresh {vegetables} with a very sharp knife.
 A woman [throws] her dog a {stick}.
-A man [gives] his little daughter a {toy}.
+A man [gives] his little daughter a {toy} at home.
 A child is [eating], with both hands, a big {melon}.
 The {song} that the children are [singing] is old.
 The {kite} a boy is [flying] has a long tail.
@@ -204,28 +204,28 @@ A man is standing next to the {car} he is [washing].
 A girl looks at the {picture} she has [drawn].
 A worker [lifts] a {box} onto a truck.
 A worker [repairs] the broken {roof} of a house.
-Children [feed] the hungry {ducks}.
+Children [feed] the hungry {ducks} at a pond.
 A lady is [pushing] an old blue {bicycle} up the hill.
 A man [sells] ripe and cheap {fruit} at a market.
 A photographer [takes] a {picture} of a bride.
 A waiter [brings] two guests their {soup}.
 A grandmother [tells] the children a {story}.
-A man [shows] a policeman his {passport}.
-Three women are [rowing] a {boat}.
+A man [shows] a policeman his {passport} at the airport.
+Three women are [rowing] a {boat} on a calm river.
 A boy [opens], very carefully, a small {present}.
 A man in a hat [smokes] a {pipe}.
 A person [climbs] a steep and icy {mountain}.
 The {bridge} which the workers [build] crosses a river.
 A girl [brushes] the long brown {hair} of her doll.
-A player in a white shirt [hits] the {ball}.
+A player in a white shirt [hits] the {ball} over the net.
 A man [pulls] behind him a wooden {cart}.
 A teacher is [writing] on the board a long {word}.
 What a nice {cake} the woman has [baked]!
 Here is the {tree} that a boy wants to [climb].
-A woman [wears] a white {hat}.
+A woman [wears] a white {hat} because the sun is shining.
 A man is [riding] a {horse} on the beach.
-A boy in rubber boots is [crossing] a small {stream}.
-Two girls [share] an enormous {sandwich}.
+A boy in rubber boots is [crossing] a small {stream} near the old mill at the edge of the forest.
+Two girls [share] an enormous {sandwich} during the break.
 A man [offers] the woman beside him a {seat}.
 A child [hands] its mother a {flower}.
 An artist [paints] for the tourists a colorful {portrait}.
@@ -343,7 +343,7 @@ def plot_scores(
     "One panel for each measure: layers by heads, the best head framed."
     panels = [(kind, name, found) for kind, measures in figures.items() for name, found in measures.items()]
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 3.05 * rows), layout="constrained", squeeze=False)
+    figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 3.2 * rows), layout="constrained", squeeze=False)
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")
     for axis, (kind, name, found) in zip(axes.flat, panels):
@@ -355,7 +355,7 @@ def plot_scores(
         axis.set_title(f"{TITLES[kind]}:\n{name}", fontsize=10)
         held_out = "" if found["held_out"] is None else f", held out {found['held_out']:.0%}"
         beside = f"{say(position)}: {position['score']:.0%}, chance {found['chance']:.0%}"
-        axis.set_xlabel(f"best {best['score']:.0%}{held_out}\n{beside}".replace("-", "−"), fontsize=8.5)
+        axis.set_xlabel(f"head\nbest {best['score']:.0%}{held_out}\n{beside}".replace("-", "−"), fontsize=8.5)
         axis.set_xticks(range(1, heads + 1))
         axis.set_yticks(range(1, layers + 1))
         axis.tick_params(length=0, labelsize=8)
@@ -369,8 +369,8 @@ def plot_scores(
 
 def say(position: dict) -> str:
     "The rule of a head that knows positions alone."
-    number = position["number"]
-    return f"place {number}" if position["rule"] == "place" else f"offset {number:+d}" if number else "offset 0"
+    forms = {"offset": "offset {:+d}", "place": "place {}", "from the end": "{} from the end"}
+    return forms[position["rule"]].format(position["number"]).replace("+0", "0")
 
 
 def by_kind(tallies: Tallies) -> dict[str, dict[str, dict]]:

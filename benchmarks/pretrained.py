@@ -29,6 +29,18 @@ from benchmarks.side_by_side import save
 
 RECIPES = {"multi30k-en-de": PRESETS["tiny"], "numbers-en-de": dataclasses.replace(PRESETS["demo"], steps=2_600)}
 BEAMS, ALPHAS, AVERAGES = 4, (0.6, 0.8, 1.0, 1.2, 1.4, 1.6), (1, 5, 10)  # the paper's beam; what is chosen from
+EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
+    "multi30k-en-de": [
+        "Two dogs are playing in the snow.",
+        "A woman in a red coat is waiting for the bus.",
+        "A man is repairing his bicycle while a child watches him.",
+        "An old man with a beard is reading a newspaper on a bench.",
+        "The girl throws the ball and her dog runs after it.",
+        "A dog runs with a ball in its mouth.",
+        "Three cyclists are racing down a narrow street past cheering spectators.",
+    ],
+    "numbers-en-de": ["ninety-nine thousand and one", "on the third of March at half past seven", "seven euros and six cents"],
+}
 CARD = """---
 license: {licence}
 language: [en, de]
@@ -101,7 +113,8 @@ def measure(run: Path, corpus: corpora.Corpus) -> dict:
         "seed": config.seed, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
         "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
-    return {**about, **chosen, "tests": tests, "cost": dataclasses.asdict(run_cost(run))}
+    examples = list(zip(EXAMPLES[corpus.name], translator.translate(EXAMPLES[corpus.name], BEAMS, chosen["alpha"])))
+    return {**about, **chosen, "tests": tests, "examples": examples, "cost": dataclasses.asdict(run_cost(run))}
 
 
 def spread(seeds: Sequence[dict]) -> dict:

@@ -203,22 +203,23 @@ def test_a_planted_head_lights_the_right_pair_of_tokens():
 
 
 def test_without_a_target_the_models_own_translation_is_recorded():
-    torch.manual_seed(0)
+    torch.manual_seed(6)  # a model whose translations differ from sentence to sentence, and with alpha
     texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
     tokenizer = Tokenizer.train(texts * 3, 20)
     config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+    translator = Translator(Transformer(config), tokenizer, alpha=2.0)
     seen = set()
     for text in texts:
         own = translator.attention(text)
         source = torch.tensor([tokenizer.encode(text)])
-        ids = beam_search(translator.model, source)[0][0].tokens
+        ids = beam_search(translator.model, source, alpha=2.0)[0][0].tokens
         assert tokenizer.decode(ids) == translator.translate([text])[0]
         written = [*(piece_label(piece) for piece in tokenizer.pieces(ids)), "<eos>"][:30]
         assert own.target == written and own.target_input == ["<start>", *written[:-1]]
         expected = translator.model.attention_maps(source, torch.tensor([[PAD, *ids][:30]]))
         assert torch.equal(own.encoder_decoder, expected.encoder_decoder[:, 0])
         seen.add(tuple(own.target))
+    assert any(translator.translate([text], alpha=0.6) != translator.translate([text]) for text in texts)
     assert len(seen) > 2, "the translations must differ, or the test could not fail"
 
 
@@ -285,7 +286,7 @@ def test_lines_and_squares_stand_where_the_weights_are():
     torch.manual_seed(0)
     S, T, L, h = 5, 3, 2, 4
     weights = torch.randn(L, h, T, S).softmax(-1)
-    weights[1, 2] = torch.tensor([[0.7, 0.3, 0.0, 0.0, 0.0], [0.0, 0.005, 0.0, 0.995, 0.0], [0.0, 0.0, 0.2, 0.0, 0.8]])
+    weights[1, 2] = torch.tensor([[0.7, 0.3, 0.0, 0.0, 0.0], [0.0, 0.025, 0.035, 0.94, 0.0], [0.0, 0.0, 0.2, 0.0, 0.8]])
     maps = AttentionMaps(list("abcd") + ["<eos>"], ["<start>", "x", "y"], ["x", "y", "<eos>"],
                          torch.rand(L, h, S, S), torch.rand(L, h, T, T), weights)
 
@@ -310,20 +311,21 @@ def test_lines_and_squares_stand_where_the_weights_are():
 
 
     ends, squares = drawn(plot_heads(maps, "encoder_decoder", layer=2, heads=[3]))
-    assert ends == sorted([("x", "a", 0.7), ("x", "b", 0.3), ("y", "d", 0.995), ("<eos>", "c", 0.2), ("<eos>", "<eos>", 0.8)])
+    lit = [("x", "a", 0.7), ("x", "b", 0.3), ("y", "c", 0.035), ("y", "d", 0.94), ("<eos>", "c", 0.2), ("<eos>", "<eos>", 0.8)]
+    assert ends == sorted(lit)
     assert squares == []
     ends, squares = drawn(plot_heads(maps, "encoder_decoder", heads=[(2, 3), (1, 1)], words="x"))
     other = [(key, round(float(weight), 3)) for key, weight in zip(maps.source, weights[0, 0, 0])]
-    assert ends == sorted([("x", "a", 0.7), ("x", "b", 0.3), *(("x", *pair) for pair in other if pair[1] >= 0.01)])
+    assert ends == sorted([("x", "a", 0.7), ("x", "b", 0.3), *(("x", *pair) for pair in other if pair[1] >= 0.03)])
     assert squares == [*zip(maps.source, (0.7, 0.3, 0.0, 0.0, 0.0)), *other]
 
 
 def test_no_label_meets_another_or_leaves_the_figure():
-    torch.manual_seed(0)
-    some = ["it", "Donaudampfschifffahrts", "·gesellschaft", "$x$", "Äg", "M", "·ly", ",", "a", "governments"]
+    torch.manual_seed(0)  # one token looks like mathematics, and is none
+    some = ["it", "Donaudampfschifffahrts", "·gesellschaft", "$\\x$", "Äg", "M", "·ly", ",", "a", "governments"]
     L, h = 3, 5
     for S in (5, 20, 60):
-        T = S + 3
+        T = S + 3 if S == 20 else S - 1
         source, target = ([*(some * 8)[start : start + n - 1], "<eos>"] for start, n in ((0, S), (10, T)))
         later = ~torch.ones(T, T, dtype=torch.bool).tril()
         maps = AttentionMaps(
@@ -331,7 +333,7 @@ def test_no_label_meets_another_or_leaves_the_figure():
             torch.randn(L, h, T, T).masked_fill(later, float("-inf")).softmax(-1), (3 * torch.randn(L, h, T, S)).softmax(-1),
         )
         figures = [
-            plot_heads(maps, layer=1, words=["it", "$x$"]),
+            plot_heads(maps, layer=1, words=["it", "$\\x$"]),
             plot_heads(maps, "decoder", heads=[2, 5], words="it", in_full=[2]),
             plot_heads(maps.words(), "encoder_decoder", heads=[(1, 5), (3, 2)]),
             plot_heads(maps, "encoder_decoder", heads=[(1, 5), (3, 2)], words="it"),

@@ -162,7 +162,8 @@ def test_the_lists_are_more_than_a_position():
     for lines in (PRONOUNS, OBJECTS):
         pairs = [pair for line in lines for pair in read_marks(line)[1]]
         assert 40 <= len(pairs) == len(lines) == len(set(lines)) <= 60  # one query and one right place in each
-        for numbers in ([key - query for query, key in pairs], [key for _, key in pairs]):
+        from_the_end = [len(line.split()) - read_marks(line)[1][0][1] for line in lines]
+        for numbers in ([key - query for query, key in pairs], [key for _, key in pairs], from_the_end):
             assert Counter(numbers).most_common(1)[0][1] <= 0.4 * len(lines) and len(set(numbers)) >= 5
     before = [line for line in OBJECTS for verb, noun in read_marks(line)[1] if noun < verb]
     assert len(before) >= 8

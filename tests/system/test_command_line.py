@@ -372,7 +372,9 @@ def test_results_that_cannot_be_written_are_known_before_the_work(run, tmp_path,
 # Attention
 
 
-@pytest.mark.parametrize("name, begins", [("heads.svg", b"<?xml"), ("heads.PDF", b"%PDF"), ("new/heads.png", b"\x89PNG")])
+@pytest.mark.parametrize("name, begins", [
+    ("heads.svg", b"<?xml"), ("heads.PDF", b"%PDF"), ("new/heads.png", b"\x89PNG"), ("heads.html", b"<!DOCTYPE html>"),
+])
 def test_attention_is_drawn_in_the_form_of_the_file(name, begins, run, tmp_path, command):
     out = tmp_path / name
     status, printed, err = command("attend", "four two", "--model", run, "--out", out)
