@@ -4,7 +4,7 @@
 __all__ = ['START', 'END', 'CONTINUES', 'KINDS', 'Head', 'MARGIN', 'ROW', 'GAP', 'TEXT', 'SMALL', 'READ', 'WRITTEN', 'SIDES',
            'LINES', 'SQUARE', 'FAINTEST', 'CELL', 'PRONOUNS', 'piece_label', 'token_labels', 'group_words',
            'AttentionMaps', 'record', 'sentence_ids', 'choose_heads', 'bare', 'find', 'Page', 'head_names',
-           'plot_heads', 'draw_panel', 'plot_heat_maps', 'plot_figure']
+           'plot_heads', 'draw_panel', 'plot_heat_maps', 'explore', 'plot_figure']
 
 # %% ../nbs/70_attention_maps.ipynb #a70c0003
 import math
@@ -345,6 +345,18 @@ def plot_heat_maps(
     right = max(x + page.width(["weight"], SMALL), MARGIN + title_width, MARGIN + page.width([sides], SMALL))
     bottom = top + (math.ceil(len(chosen) / columns) - 1) * down + high + GAP / 2 + page.width(keys, SMALL)
     return page.finish(right + MARGIN, bottom + MARGIN)
+
+# %% ../nbs/70_attention_maps.ipynb #1a5f1058
+def explore(
+    maps: AttentionMaps,
+    kind: str = "encoder_decoder",
+    layer: int | None = None,   # from 1; the last if not given
+    head: int = 1,              # from 1
+):                              # explorer.Explorer: shown by JupyterLab, and saved by its `save`
+    "All heads in one picture that answers to the pointer ([70a](70a_explorer.ipynb)); Altair is loaded when this is called."
+    from annotated_transformer.explorer import explore
+
+    return explore(maps, kind, layer, head)
 
 # %% ../nbs/70_attention_maps.ipynb #a70c0035
 PRONOUNS = set("he him his himself she her hers herself it its itself they them their theirs themselves".split())

@@ -150,7 +150,9 @@ def own_parts(
         part = collate(pairs, cut[number] if len(cut[number]) else rows[:1])
         if not len(cut[number]):
             part = part._replace(target=torch.full_like(part.target, PAD))
-        yield number, Batch(*(ids.to(group.device) for ids in part))
+        if group.device.type == "cuda":  # from pinned memory a GPU fetches by itself, and nobody waits for it
+            part = Batch(*(ids.pin_memory() for ids in part))
+        yield number, Batch(*(ids.to(group.device, non_blocking=True) for ids in part))
 
 # %% ../nbs/52_training.ipynb #eb34dfff
 def new_model(

@@ -16,8 +16,9 @@ def test_both_forms_of_every_part_are_timed_and_recorded(tmp_path):
     if not forms.RoughVocabulary.can(torch.empty(1, 1)):
         parts -= {"words that cannot win"}
     assert set(record["figures"]) == parts
-    for part in record["figures"].values():
-        assert {form: len(seconds) for form, seconds in part["seconds"].items()} == {"readable": 2, "fast": 2}
+    for name, part in record["figures"].items():
+        turns = {form: len(seconds) for form, seconds in part["seconds"].items()}
+        assert set(turns) == {"readable", "fast"} and set(turns.values()) == {1 if "search" in name else 2}
     assert set(record["figures"]["loss"]["peak_bytes"]) == {"readable", "fast"}
     assert record["command"] == f"python -m benchmarks.forms --sizes small --rounds 2 --out {out}"
 

@@ -12,7 +12,7 @@ def test_every_row_of_the_results_table_is_what_was_measured():
     assert len(rows) == 4
     for corpus, split, path, sacre, lowercased, _, exact in rows:
         record = json.loads((ROOT / path).read_text(encoding="utf-8"))
-        assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"]
+        assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"] and path == f"results/{corpus}.{split}.json"
         figures = record["figures"]
         measured = (figures["sacre_bleu"]["score"], figures["multi30k_bleu"]["score"], 100 * figures["exact"])
         assert (sacre, lowercased, exact) == tuple(f"{value:.{digits}f}" for value, digits in zip(measured, (2, 2, 1)))
@@ -28,3 +28,30 @@ def test_the_measures_in_the_text_are_those_of_their_files():
     assert figures["whole"]["prepare"]["pairs"] == 2_000_000 and figures["half"]["prepare"]["pairs"] == 1_000_000
     assert {round(figures[size]["prepare"]["peak_gibibytes"], 2) for size in ("half", "whole")} == {0.83} and "0.83 GiB" in text
     assert round(figures["whole"]["prepare"]["seconds_per_million_pairs"]["tokenise"]) == 29 and "29 seconds a million" in text
+
+
+def test_the_table_of_speed_is_what_was_measured():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    training, decoding = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
+    table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text.partition("## Speed")[2].partition("## What")[0], re.MULTILINE)
+    assert [tuple(row[2].split("; ")) for row in table] == [
+        *[(f"{training['steps'][work]['contenders']['peer']['times_ours']:.2f}",) for work in ("tiny", "base")],
+        *[
+            tuple(f"{decoding['works'][work]['by'][name]['times_ours']:.2f}" for name in names)
+            for work in ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
+            for names in (["hugging_face"], ["ctranslate2", "ctranslate2_onednn"])
+        ],
+    ]
+    memory, imports = ({name: part[key] for name, part in training[what].items()} for what, key in (
+        ("memory", "bytes_of_the_steps"), ("imports", "median_seconds")))
+    share = training["steps"]["base"]["contenders"]["ours"]["share_of_matrix_products"]
+    assert f"{memory['ours'] / memory['peer']:.2f} times the memory" in text and f"at {100 * share:.0f}% of the rate" in text
+    ratio = imports["from annotated_transformer import Transformer"] / imports["import torch"]
+    assert f"takes {ratio:.2f} times as long as `import torch`" in text
+
+
+def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
+    figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
+    run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
+    said = f"{run['parameters'] / 1e6:.2f} million parameters, {run['updates']:,} updates, {run['minutes_of_updates']:.0f} minutes"
+    assert said in (ROOT / "README.md").read_text(encoding="utf-8")
