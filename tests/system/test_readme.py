@@ -12,7 +12,8 @@ def test_every_row_of_the_results_table_is_what_was_measured():
     assert len(rows) == 4
     for corpus, split, path, sacre, lowercased, _, exact in rows:
         record = json.loads((ROOT / path).read_text(encoding="utf-8"))
-        assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"] and path == f"results/{corpus}.{split}.json"
+        assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"]
+        assert path == f"results/{corpus}.{split}.json"
         figures = record["figures"]
         measured = (figures["sacre_bleu"]["score"], figures["multi30k_bleu"]["score"], 100 * figures["exact"])
         assert (sacre, lowercased, exact) == tuple(f"{value:.{digits}f}" for value, digits in zip(measured, (2, 2, 1)))
@@ -53,5 +54,6 @@ def test_the_table_of_speed_is_what_was_measured():
 def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
-    said = f"{run['parameters'] / 1e6:.2f} million parameters, {run['updates']:,} updates, {run['minutes_of_updates']:.0f} minutes"
+    size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
+    said = f"{size} million parameters, {run['updates']:,} updates, {minutes} minutes"
     assert said in (ROOT / "README.md").read_text(encoding="utf-8")
