@@ -56,7 +56,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 - **Data:** {data}
 - **Recipe:** {steps:,} updates of {batch_tokens:,} positions a side, dropout {dropout}, label smoothing {smoothing},
   BPE-dropout {bpe_dropout}, {warmup:,} updates of warm-up, peak rate {rate_factor} times the paper's formula; mean of the last
-  {average} checkpoints; seed {seed}. {minutes:.0f} minutes of updates on {hardware}.
+  {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
 - **Search:** beam {beams}, length penalty {alpha}, chosen on the validation split (`search.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/{name}.json` of the repository.

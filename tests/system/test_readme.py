@@ -55,5 +55,5 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
     size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
-    said = f"{size} million parameters, {run['updates']:,} updates, {minutes} minutes"
+    said = f"{size} million parameters, {run['updates']:,} updates, {minutes} minutes by the clock"
     assert said in (ROOT / "README.md").read_text(encoding="utf-8")
