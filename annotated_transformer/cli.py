@@ -27,7 +27,15 @@ from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
 from . import InputError, corpora
-from .attention_maps import choose_heads, find, plot_figure, plot_heat_maps, sentence_ids, token_labels
+from annotated_transformer.attention_maps import (
+    choose_heads,
+    explore,
+    find,
+    plot_figure,
+    plot_heat_maps,
+    sentence_ids,
+    token_labels,
+)
 from .checkpoints import checkpoint_directories, write_file
 from .runs import PRESETS, TrainingConfig, environment, read_config
 from .training import STOPPED, Stopped, train
@@ -272,8 +280,6 @@ def attend(
     if whole_words:
         maps = maps.words()
     if form == ".html":
-        from annotated_transformer.explorer import explore
-
         explore(maps, kind, *drawn[0]).save(out)
     else:
         heat = figure == "heat"
