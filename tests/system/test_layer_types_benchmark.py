@@ -1,5 +1,6 @@
-"The benchmark of layer types, tried on tiny sizes."
+"The benchmark of layer types, tried on tiny sizes, and the counts that it left in results/."
 import json
+from pathlib import Path
 
 import pytest
 
@@ -38,3 +39,23 @@ def test_impossible_options_are_refused(option, capsys):
     with pytest.raises(SystemExit) as end:
         benchmark.main([*option])
     assert end.value.code == 2 and "must be at least" in capsys.readouterr().err
+
+
+def test_the_recorded_counts_are_those_of_the_formulas():
+    record = json.loads((Path(__file__).parents[2] / "results/layer-types.json").read_text(encoding="utf-8"))
+    table, size = record["figures"]["table"], record["config"]["size"]
+    assert size == json.loads(json.dumps(benchmark.SIZES["full"]))
+    d, k, side = size["table_width"], size["kernel"], size["neighbourhood"] // 2
+    in_blocks = -(-d // (side + 1)) * (side + 1)
+    assert {name: tuple(row["multiplications"]) for name, row in table.items()} == {
+        "self-attention": (2 * d**3, 4 * d**3),
+        "self-attention, restricted": (2 * in_blocks * (3 * side + 1) * d, 4 * d**3),
+        "recurrent": (0, 8 * d**3),
+        "convolution": (0, k * d**3),
+        "convolution, dilated": (0, k * d**3),
+        "convolution, separable": (0, k * d**2 + d**3),
+    }
+    for name, row in table.items():
+        short, long = row["longest_chain"]
+        assert (short < long) == (name == "recurrent")
+    assert table["recurrent"]["path_length"] == size["path_lengths"]
