@@ -38,8 +38,9 @@ from annotated_transformer.decoding import RoughVocabulary, beam_search, greedy_
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
+from benchmarks.decoding_chart import chart
 from benchmarks.peers import to_ctranslate2, to_marian, token_names
-from benchmarks.side_by_side import matrix_products, save, summary, take_turns
+from benchmarks.side_by_side import matrix_products, save, save_picture, summary, take_turns
 
 SIZES = {
     "base": TransformerConfig.base(37_000),
@@ -316,6 +317,8 @@ def main(options: Sequence[str] | None = None) -> None:
         "packages": {package: version(package) for package in PACKAGES},
     }
     save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
+    if figures["works"]:
+        save_picture(chart(json.loads(arguments.out.read_text(encoding="utf-8"))), arguments.out.with_suffix(".png"))
     print(json.dumps(figures, indent=1))
 
 

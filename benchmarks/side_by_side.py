@@ -68,3 +68,8 @@ def save(path: Path, module: str, figures: dict, config: dict, seed: int = 0, op
     whole = {"command": command, "figures": figures, "config": config, "seed": seed, **about}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, lambda path: path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8"))
+
+
+def save_picture(figure, path: Path) -> None:
+    "A figure of matplotlib's as a PNG: the old file or the new one, never half of one."
+    write_file(path, lambda path: figure.savefig(path, format="png", dpi=150, metadata={"Software": None}))

@@ -11,6 +11,7 @@ Five parts: the time of a step; the peak memory of a step of the base model; the
 with the length of the sentences, the size of the batch and the vocabulary; and where the time of a step goes.
 """
 import argparse
+import json
 import math
 import os
 import re
@@ -41,7 +42,8 @@ from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.training_cost import forward_flops, training_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.preparation import resident_peak
-from benchmarks.side_by_side import in_own_process, matrix_products, save, summary, take_turns
+from benchmarks.side_by_side import in_own_process, matrix_products, save, save_picture, summary, take_turns
+from benchmarks.training_chart import chart
 
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
 MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick
@@ -444,6 +446,8 @@ def main(options: Sequence[str] | None = None) -> None:
         },
     }
     save(arguments.out, "benchmarks.training", figures, config, SEED, options)
+    if figures.keys() >= {"steps", "growth", "profile"}:
+        save_picture(chart(json.loads(arguments.out.read_text(encoding="utf-8"))), arguments.out.with_suffix(".png"))
     print("\n".join(report(figures)))
 
 
