@@ -81,7 +81,7 @@ PRESETS = {
     # The published recipe for Multi30k (Wu et al. 2021), near enough.
     "tiny": TrainingConfig(
         TransformerConfig.tiny(10_000), corpus="multi30k-en-de",
-        batch_tokens=4_096, steps=4_500, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
+        batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
         validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
     ),
     # The paper's two models (Table 3) on its two corpora, with its batch, schedule and checkpoints.

@@ -159,6 +159,7 @@ def ship(run: Path, found: dict, name: str, hardware: dict, command: str, direct
         beside = Path(beside, "model")
         translator.save_pretrained(beside)
         (beside / "README.md").write_text(card, encoding="utf-8")
+        (beside / "model.safetensors").chmod(0o644)  # safetensors keeps its files to their owner
         write_sums(beside, (*read_sums(beside), "README.md"))
         if directory.exists():
             directory.rename(beside.with_name("old"))
