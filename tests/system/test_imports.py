@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
      "checkpoints", "processes", "corpora", "tokenizer", "bleu", "drawing"},
-    {"layers", "batching", "averaging", "explorer"},
+    {"layers", "layer_types", "batching", "averaging", "explorer"},
     {"transformer"},
     {"decoding", "runs"},
     {"attention_maps"},
