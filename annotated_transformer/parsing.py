@@ -64,16 +64,16 @@ class Parser:
 def parse_lines(
     parser: Parser,
     lines: Sequence[str],    # words between blanks
+    *search,                 # as for `Parser.parse`
     name: str = "standard input",
-    **search,                # as for `Parser.parse`
 ) -> tuple[list[str], list[Counter]]:  # a line for each line, and the repairs of those that are not blank
     "One printed tree per line. InputError names a line that is too long for the model."
     sentences = [[bracket_free(word) for word in line.split()] for line in lines]
     limit, tokenizer = parser.translator.model.config.max_length, parser.translator.tokenizer
     for number, ids in enumerate(tokenizer.encode_all([" ".join(words) for words in sentences]), 1):
         if len(ids) > limit:
-            raise InputError(f"{name}, line {number}: the sentence has {len(ids):,} tokens and the model takes {limit:,}; split it")
-    parses = iter(parser.parse([words for words in sentences if words], **search))
+            raise InputError(f"{name}, line {number}: {len(ids):,} tokens, and the model takes {limit:,}; split the sentence")
+    parses = iter(parser.parse([words for words in sentences if words], *search))
     found = [next(parses) if words else None for words in sentences]
     return [print_tree(parse.tree) if parse else "" for parse in found], [parse.repairs for parse in found if parse]
 

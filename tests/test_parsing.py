@@ -55,7 +55,8 @@ def test_a_translator_is_no_parser():
     with tempfile.TemporaryDirectory() as directory:
         for words, accepted in (((), False), (("(S", ")S"), True)):
             tokenizer = Tokenizer.train(["Ann wants to sleep ."] * 9, 25, words)
-            Translator(Transformer(TransformerConfig(25, n_layers=1, d_model=8, d_ff=8, n_heads=2)), tokenizer).save_pretrained(directory)
+            model = Transformer(TransformerConfig(25, n_layers=1, d_model=8, d_ff=8, n_heads=2))
+            Translator(model, tokenizer).save_pretrained(directory)
             try:
                 Parser.from_pretrained(directory)
                 assert accepted, "a model without brackets was taken for a parser"
@@ -64,18 +65,19 @@ def test_a_translator_is_no_parser():
 
 
 def test_lines_become_printed_trees():
-    lines = ["f(x) is it ( )", "(S (NP XX )NP (VP XX )VP )S"] * 9
-    tokenizer = Tokenizer.train(lines, 40, ["(S", ")S", "(NP", ")NP", "(VP", ")VP", "XX"])
+    lines = ["f-LRB-x is it", "(S (NP XX )NP (VP XX )VP )S"] * 9
+    tokenizer = Tokenizer.train(lines, 26, ["(S", ")S", "(NP", ")NP", "(VP", ")VP", "XX"])
     torch.manual_seed(0)
-    parser = Parser(Translator(Transformer(TransformerConfig(40, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=30)), tokenizer))
-    printed, repairs = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], beam_size=1, extra_length=9)
+    model = Transformer(TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=30))
+    parser = Parser(Translator(model, tokenizer))
+    printed, repairs = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], 1, 0.3, 9)
     assert [line and Tree.fromstring(line).leaves() for line in printed] == [["f-LRB-x-RRB-", "is", "it"], "", ["is", "it"], ""]
     assert len(repairs) == 2
     try:
         parse_lines(parser, ["is", "", "it " * 40], name="x.txt")
         raise AssertionError("a sentence too long for the model was parsed")
     except InputError as error:
-        assert str(error).startswith("x.txt, line 3: the sentence has 41 tokens and the model takes 30")
+        assert str(error).startswith("x.txt, line 3: 41 tokens, and the model takes 30")
 
 
 def test_malformed_outputs_are_counted():
