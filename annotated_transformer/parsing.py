@@ -110,12 +110,12 @@ def right_branching(
     words: Sequence[str],
     label: str = "VP",  # of all constituents but the outermost, which is S
 ) -> Tree:
-    "Every constituent reaches to the end of the sentence; a last full stop, question or exclamation mark stands beside it."
+    "Every constituent reaches to the end and leaves out one word more; a last full stop, question or exclamation mark stands beside it."
     leaves = [Tree(WORD, [word]) for word in words]
     mark = [leaves.pop()] if len(words) > 1 and words[-1] in ".?!" else []
-    inner = [leaves.pop()]
-    while leaves:
-        inner = [leaves.pop(), Tree(label, inner)]
+    inner = leaves[-2:]
+    for leaf in reversed(leaves[:-2]):
+        inner = [leaf, Tree(label, inner)]
     return Tree(TOP, [Tree("S", inner + mark)])
 
 

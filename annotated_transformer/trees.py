@@ -214,7 +214,7 @@ def draw_tree(
     tree: Tree,
     tags: bool = True,
 ) -> None:
-    "The words in a row, each constituent above the middle of its children."
+    "The words in a row, each constituent above the middle of its children; no line crosses another."
     words = 0
 
     def place(part: Tree) -> tuple[float, int]:  # middle, and height above the words
@@ -225,9 +225,9 @@ def draw_tree(
             y = 0
         else:
             middles = [place(child) for child in part]
-            x, y = sum(x for x, _ in middles) / len(middles), 1 + max(y for _, y in middles)
-            for child_x, child_y in middles:
-                axis.plot([x, child_x], [y, child_y], color="0.7", zorder=0)
+            x, y = (middles[0][0] + middles[-1][0]) / 2, 1 + max(y for _, y in middles)
+            for child_x, child_y in middles:  # along, and then down: below a constituent there is nothing but its own
+                axis.plot([x, x, child_x, child_x], [y, y - 0.5, y - 0.5, child_y], color="0.7", zorder=0)
         label = part.label() if tags or not is_word(part) else WORD
         axis.text(x, y, label, ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"))
         return x, y
