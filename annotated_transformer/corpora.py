@@ -426,9 +426,10 @@ class TreeFiles:
         "The trees themselves, cleaned."
         from annotated_transformer.trees import read_trees  # here and not above: NLTK takes a while to load
 
+        chain = itertools.chain.from_iterable
         for path in self.files:
             in_archive = isinstance(path, zipfile.Path)
-            lines = path.read_text("utf-8").split("\n") if in_archive else itertools.chain.from_iterable(line_batches(path))
+            lines = path.read_text(encoding="utf-8").split("\n") if in_archive else chain(line_batches(path))
             yield from read_trees(lines, str(path))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
