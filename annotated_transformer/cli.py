@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['SHIPPED', 'Model', 'RunDirectory', 'FORMS', 'COMMANDS', 'parse', 'Train', 'ReadFirst', 'train_options',
-           'train_command', 'Search', 'read_standard_input', 'translate', 'score_command', 'last_record', 'attend',
-           'average', 'list_corpora', 'cost', 'later', 'main']
+           'train_command', 'Search', 'read_standard_input', 'translate', 'answer_lines', 'parse_command',
+           'score_command', 'last_record', 'attend', 'average', 'list_corpora', 'cost', 'later', 'main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
@@ -66,7 +66,10 @@ def parse(
     plain = re.sub(r"\x1b\[[\d;]*m", "", box.getvalue())  # without colours
     lines = [line.strip("│╰╯ ") for line in plain.splitlines()[1:]]
     parts = itertools.groupby(lines, key=lambda line: bool(line.strip("─-")))  # a rule or a blank line parts them
-    raise InputError("; ".join(" ".join(part) for has_text, part in parts if has_text))
+    sentence = "; ".join(" ".join(part) for has_text, part in parts if has_text)
+    # Of an option that may be left out, tyro tells what is wrong with each reading, also with that as "None".
+    optional = r"no type matching \{None\}\|(\w+) could be instantiated from \[('.*?')\]\.; Got errors: .*?(?=; Argument|$)"
+    raise InputError(re.sub(optional, r"\2 is no \1", sentence))
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
 # Under torchrun, Python before 3.12 takes `--run` for the beginning of an option of torchrun's own: hence the longer name.
@@ -79,7 +82,7 @@ class Train:
 
     config: OmitArgPrefixes[TrainingConfig]
     preset: str = "tiny"
-    "demo, tiny, base, big, base-en-fr or big-en-fr: decides the defaults shown below, as does a run that exists already."
+    "demo, tiny, base, big, base-en-fr, big-en-fr, parsing, parsing-semi, parsing-small: gives the defaults, as does a run."
     run: RunDirectory = None
     "Directory of the run; runs/CORPUS-PRESET if not given."
 
@@ -127,14 +130,14 @@ def train_command(arguments: list[str]) -> None:
 # %% ../nbs/90_command_line.ipynb #0b50559c
 @dataclass(frozen=True)
 class Search:
-    "How a translation is searched for (§6.1)."
+    "How an output is searched for (§6.1, §6.3)."
 
-    beam_size: int = 4
-    "Hypotheses kept at each step."
+    beam_size: int | None = None
+    "Hypotheses kept at each step. If not given: the paper's, 4 to translate and 21 to parse."
     alpha: float | None = None
-    "Strength of the length penalty; 0 is none. If not given: the model's own, by default the paper's 0.6."
-    extra_length: int = 50
-    "Most tokens an output may have more than its source."
+    "Strength of the length penalty; 0 is none. If not given: to translate the model's own or else 0.6, to parse 0.3."
+    extra_length: int | None = None
+    "Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and 300 to parse."
     average: int | None = None
     "Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given."
 
@@ -144,8 +147,19 @@ class Search:
             if value is not None and value < least:
                 raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
 
-    def translate(self, translator: Translator, sentences: list[str]) -> list[str]:
-        return translator.translate(sentences, self.beam_size, self.alpha, self.extra_length)
+    def filled(self, **values) -> "Search":
+        "The same, with these values where none are given."
+        return dataclasses.replace(self, **{name: value for name, value in values.items() if getattr(self, name) is None})
+
+    def to_translate(self, translator: Translator) -> "Search":
+        return self.filled(beam_size=4, alpha=translator.alpha, extra_length=50)
+
+    def to_parse(self) -> "Search":
+        return self.filled(beam_size=21, alpha=0.3, extra_length=300)
+
+    def settings(self) -> tuple[int, float, int]:
+        "As `Translator.translate` and `Parser.parse` take them."
+        return self.beam_size, self.alpha, self.extra_length
 
 # %% ../nbs/90_command_line.ipynb #20c8c1d7
 def read_standard_input() -> list[str]:
@@ -170,12 +184,44 @@ def translate(
         model: Directory of a run or of a model, a model that ships by name, or OWNER/NAME on the Hugging Face hub.
     """
     translator = Translator.from_pretrained(model, search.average)
-    if sys.stdin.isatty():  # a person types: answer each line at once
+    settings = search.to_translate(translator).settings()
+    answer_lines(lambda lines: translator.translate(lines, *settings))
+
+
+def answer_lines(
+    answer: Callable[[list[str]], list[str]],  # one line for each line
+) -> None:
+    "All of standard input at once; but where a person types, each line as it comes."
+    if sys.stdin.isatty():
         for line in sys.stdin:
-            print(*search.translate(translator, [line.rstrip("\n")]), flush=True)
+            print(*answer([line.rstrip("\n")]), flush=True)
     else:
-        for line in search.translate(translator, read_standard_input()):
+        for line in answer(read_standard_input()):
             print(line)
+
+
+def parse_command(
+    model: Model,
+    search: OmitArgPrefixes[Search] = Search(),
+) -> None:
+    """Parse standard input line by line: words between blanks in, one bracketed tree out for each line.
+
+    Args:
+        model: Directory of a run or of a model that was trained on a treebank.
+    """
+    from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
+
+    parser, settings = Parser.from_pretrained(model, search.average), search.to_parse().settings()
+    repaired: list[bool] = []
+
+    def answer(lines: list[str]) -> list[str]:
+        printed, repairs = parse_lines(parser, lines, *settings)
+        repaired.extend(map(bool, repairs))
+        return printed
+
+    answer_lines(answer)
+    if sum(repaired):
+        print(f"{sum(repaired):,} of {len(repaired):,} outputs were no trees and had to be repaired", file=sys.stderr)
 
 # %% ../nbs/90_command_line.ipynb #f2d4f6d3
 def score_command(
@@ -185,13 +231,13 @@ def score_command(
     out: Path | None = None,
     search: OmitArgPrefixes[Search] = Search(),
 ) -> None:
-    """Translate a split of a corpus and print its BLEU, with what was measured and how.
+    """Translate a split of a corpus and print its BLEU, or parse it and print its F1, with what was measured and how.
 
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
         corpus: A name or a directory; the run's own corpus if not given.
         split: test, validation, train, or the name of another test set, such as test2017 or mscoco.
-        out: Write the figures as JSON, with configuration, versions, hardware and date; the translations stand beside it as .txt.
+        out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
     """
     if out is not None and (out.suffix != ".json" or out.is_dir()):
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
@@ -203,17 +249,24 @@ def score_command(
     pairs = list(data.split(split))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work
-    alpha = translator.alpha if search.alpha is None else search.alpha
-    hypotheses = search.translate(translator, [source for source, _ in pairs])
-    scores = score(hypotheses, [reference for _, reference in pairs], data.target_language)
-    print(f"{data.name} {split}: {len(pairs):,} sentences, beam {search.beam_size}, alpha {alpha}\n{scores}")
+    if isinstance(data, corpora.Treebank):
+        from annotated_transformer.parsing import Parser, print_tree, score_parses
+
+        search = search.to_parse()
+        parses = Parser(translator).parse([source.split() for source, _ in pairs], *search.settings())
+        hypotheses, scores = [print_tree(parse.tree) for parse in parses], score_parses(data.trees(split), parses)
+    else:
+        search = search.to_translate(translator)
+        hypotheses = translator.translate([source for source, _ in pairs], *search.settings())
+        scores = score(hypotheses, [reference for _, reference in pairs], data.target_language)
+    print(f"{data.name} {split}: {len(pairs):,} sentences, beam {search.beam_size}, alpha {search.alpha}\n{scores}")
     if out is not None:
-        options = {"corpus": corpus, "split": split, "out": out, **dataclasses.asdict(search), "alpha": alpha}
+        options = {"corpus": corpus, "split": split, "out": out, **dataclasses.asdict(search)}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         record = {
             "command": shlex.join(["annotated-transformer", "score", model, *itertools.chain(*given.items())]),
             "figures": {"sentences": len(pairs), **scores.to_dict()},
-            "search": {**dataclasses.asdict(search), "alpha": alpha},
+            "search": dataclasses.asdict(search),
             **({"config": read_config(model).to_dict(), "training": last_record(Path(model))} if is_run else {}),
             **environment(),
         }
@@ -371,8 +424,8 @@ def cost(
 
 # %% ../nbs/90_command_line.ipynb #c75e3119
 COMMANDS = {
-    "train": Train, "translate": translate, "score": score_command, "attend": attend, "average": average, "cost": cost,
-    "corpora": list_corpora,
+    "train": Train, "translate": translate, "parse": parse_command, "score": score_command, "attend": attend, "average": average,
+    "cost": cost, "corpora": list_corpora,
 }
 
 

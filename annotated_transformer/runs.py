@@ -91,6 +91,14 @@ PRESETS = {
     "big-en-fr": TrainingConfig(
         dataclasses.replace(TransformerConfig.big(32_000), dropout=0.1), corpus="wmt14-en-fr", steps=300_000, keep=20,
     ),
+    # Parsing (§6.3, Table 4): 4 layers of width 1024, the rest as in `base`; then with parsed sentences among the gold ones.
+    "parsing": TrainingConfig(TransformerConfig(16_000, n_layers=4, d_model=1024), corpus="wsj"),
+    "parsing-semi": TrainingConfig(TransformerConfig(32_000, n_layers=4, d_model=1024), corpus="wsj"),
+    # A first guess for the 3,396 sentences of the free sample and two CPU cores; not tuned yet.
+    "parsing-small": TrainingConfig(
+        TransformerConfig.tiny(4_000), corpus="treebank", batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000,
+        rate_factor=1.4, validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
+    ),
 }
 
 # %% ../nbs/52c_runs.ipynb #4534f05a
@@ -108,7 +116,7 @@ def prepare(
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         run.mkdir(parents=True, exist_ok=True)
         if not model_file.exists():
-            write_file(model_file, Tokenizer.train(sample(corpus.train, n), config.model.vocab_size).save)
+            write_file(model_file, Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words).save)
         tokenizer = Tokenizer.load(model_file)
         varied = {"dropout": config.bpe_dropout, "seed": config.seed}
         cuts = CUTS if config.bpe_dropout else 1

@@ -8,7 +8,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
@@ -78,6 +78,7 @@ class Tokenizer:
         cls,
         sentences: Iterable[str],  # both sides of the training split, and nothing else
         vocab_size: int,           # pieces, the special tokens included
+        whole_words: Sequence[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
     ) -> "Tokenizer":
         "Learn the vocabulary. InputError when the text is too small, or has too many characters, for `vocab_size`."
         from sentencepiece import SentencePieceTrainer
@@ -87,6 +88,7 @@ class Tokenizer:
             SentencePieceTrainer.train(
                 sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
                 character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
+                user_defined_symbols=[f"▁{word}" for word in whole_words],
             )
         except RuntimeError as error:
             advice = _advice(str(error))

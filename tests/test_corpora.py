@@ -23,17 +23,21 @@ from annotated_transformer.corpora import (
     WEEKDAYS,
     Archive,
     PairFiles,
+    Treebank,
     both_sides,
     clock,
     from_directory,
     full_date,
     line_batches,
+    load,
     multi30k,
     numbers,
     price,
     read_lines,
     similar_length,
     time_of_day,
+    tree_splits,
+    treebank,
     wmt14_files,
     words,
 )
@@ -266,6 +270,55 @@ def test_files_that_are_missing_come_out_of_their_archives():
         assert list(french) == [("a fr en", "a fr fr"), ("b en", "b fr")]
 
 
+def test_a_treebank_is_split_by_the_names_of_its_files():
+    def tree_with(word):
+        return f"( (S (NP-SBJ (-NONE- *)) (VP (VB {word}) (. .))))\n"
+
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("00/wsj_0099", "02/wsj_0200", "21/wsj_2199", "22/wsj_2200", "23/wsj_2300", "24/wsj_2400", "silver/train-parsed"):
+            path = Path(directory, f"{name}.mrg")
+            path.parent.mkdir()
+            path.write_text(tree_with(name.partition("/")[2]))
+        Path(directory, "README").write_text("no tree")
+        corpus = treebank(directory)
+        target = "(S (VP XX XX )VP )S"
+        for _ in range(2):  # as often as one likes
+            assert sorted(corpus.train) == [("train-parsed .", target), ("wsj_0200 .", target), ("wsj_2199 .", target)]
+        assert corpus.validation == [("wsj_2200 .", target)] and corpus.test == [("wsj_2300 .", target)]
+        assert {"(S", ")S", "(SBAR", ")VP", "XX"} < set(corpus.whole_words)
+        tagged = treebank(directory, tags=True)
+        assert tagged.test == [("wsj_2300 .", "(S (VP VB . )VP )S")] and "XX" not in tagged.whole_words
+        assert corpus.trees("test") == tagged.trees("test")
+        assert [str(tree) for tree in corpus.trees("test")] == ["(TOP (S (VP (VB wsj_2300) (. .))))"]
+    names = [f"wsj_{n:04}.mrg" for n in (*range(1, 200), 42)]
+    split = tree_splits([Path(name) for name in names])
+    assert [(len(found), found[0].name, found[-1].name) for found in split.values()] == [
+        (160, "wsj_0001.mrg", "wsj_0159.mrg"), (20, "wsj_0160.mrg", "wsj_0179.mrg"), (20, "wsj_0180.mrg", "wsj_0199.mrg")]
+
+
+def test_mistakes_in_a_treebank_are_named_with_file_and_line():
+    with tempfile.TemporaryDirectory() as directory:
+        good, train, validation = "( (S (NN a)))\n", Path(directory, "train.mrg"), Path(directory, "validation.mrg")
+
+        def complaint():
+            try:
+                return str(sum(1 for _ in treebank(directory).train))
+            except InputError as error:
+                return str(error)
+
+        train.write_text(good * 3)
+        assert complaint().startswith(f"{directory} has no trees for the split validation")
+        validation.write_text(good)
+        assert complaint() == "3"
+        train.write_text(good * 3 + "( (S (NN a))\n" + good)
+        assert complaint().startswith(f"{train}, line 5: a bracket without a label inside the tree that begins on line 4")
+        train.write_text(good)
+        validation.write_text(good + "( )\n")
+        assert complaint().startswith(f"{validation}, line 2: the bracket () is empty")
+        validation.write_bytes("( (S (NN fünf)))".encode("latin-1"))
+        assert complaint().startswith(f"{validation}, line 1, is not UTF-8")
+
+
 def test_numbers_as_written_by_hand():
     for n, english, german in [
         (0, "zero", "null"),
@@ -404,3 +457,13 @@ def test_nothing_is_left_to_the_test_set_alone():
     shares = Counter(kind(source) for source, _ in corpus.test)
     assert all(300 < shares[name] < 500 for name in ("date", "ordinal", "price"))
     assert 600 < shares["time or cardinal"] < 1_000
+
+
+def test_a_directory_of_trees_is_loaded_as_a_treebank():
+    with tempfile.TemporaryDirectory() as directory:
+        for name, text in {"train.en": "a\n", "train.de": "b\n", "validation.en": "a\n", "validation.de": "b\n"}.items():
+            Path(directory, name).write_text(text)
+        assert not isinstance(load(directory), Treebank)
+        for name in ("train", "validation"):
+            Path(directory, f"{name}.mrg").write_text("( (S (NN a)))")
+        assert isinstance(load(directory), Treebank) and list(load(directory).train) == [("a", "(S XX )S")]

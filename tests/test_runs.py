@@ -79,6 +79,14 @@ def test_the_papers_runs_as_the_paper_states_them():
         assert (config.rate_factor, config.init_gain, config.clip_norm, config.checkpoint_every) == (1.0, 1.0, None, None)
 
 
+def test_the_papers_parsers_as_the_paper_states_them():
+    for name, vocab_size in (("parsing", 16_000), ("parsing-semi", 32_000)):
+        base = PRESETS["base"]
+        model = dataclasses.replace(base.model, vocab_size=vocab_size, n_layers=4, d_model=1024, d_k=None, d_v=None)
+        assert PRESETS[name] == dataclasses.replace(base, model=model, corpus="wsj")
+        assert (model.d_ff, model.n_heads, model.d_k, model.d_v) == (2048, 8, 128, 128)
+
+
 def test_metrics_drop_what_will_be_done_again():
     with tempfile.TemporaryDirectory() as directory:
         run = Path(directory)

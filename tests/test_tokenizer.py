@@ -63,6 +63,16 @@ def test_random_cuts_are_the_same_text_and_repeat():
     assert all(len(piece) == 1 for piece in tokenizer.pieces(sum((ids[:-1] for ids in cut), []))), "at 1 nothing is joined"
 
 
+def test_whole_words_are_one_piece_however_one_cuts():
+    lines = ["the cat sat on the mat", "(S (NP XX XX )NP (VP XX (NP XX )NP )VP )S"] * 9
+    whole_words = ["(S", ")S", "(SBAR", ")SBAR", "(NP", ")NP", "(VP", ")VP", "XX"]
+    tokenizer = Tokenizer.train(lines, 40, whole_words)
+    row = "(S (NP XX )NP (SBAR XX )SBAR )S"  # SBAR is not in the text, and begins like S
+    for ids in (tokenizer.encode(row), *tokenizer.encode_varied([row] * 20, dropout=0.7, seed=1)):
+        assert tokenizer.pieces(ids[:-1]) == [f"▁{word}" for word in row.split()] and tokenizer.decode(ids) == row
+    assert Tokenizer.train(lines[:1] * 9, 15, []).model == Tokenizer.train(lines[:1] * 9, 15).model
+
+
 def test_text_comes_back_with_its_umlauts():
     corpus = corpora.numbers(train=2_000, validation=100, test=200)
     tokenizer = Tokenizer.train((text for pair in corpus.train for text in pair), 300)

@@ -492,6 +492,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
 @pytest.mark.parametrize("name, options", [
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
     ("translate", "MODEL --beam-size --alpha --extra-length --average"),
+    ("parse", "MODEL --beam-size --alpha --extra-length --average"),
     ("score", "MODEL --corpus --split --out --beam-size"),
     ("attend", "SENTENCE --out --model --target --figure --kind --layer --heads --word --whole-words"),
     ("average", "PATH --last"),
@@ -506,10 +507,10 @@ def test_help_answers(name, options, command):
 
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
-    ("trian", "Unrecognized options: trian; Available subcommands: train, translate, score"),
+    ("trian", "Unrecognized options: trian; Available subcommands: train, translate, parse, score"),
     ("score", "Missing from annotated-transformer score: MODEL Directory of a run"),
     ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
-    ("score run --beam-size high", "Error parsing --beam-size: invalid literal for int() with base 10: 'high'"),
+    ("score run --beam-size high", "Error parsing --beam-size: 'high' is no INT; Argument helptext: --beam-size"),
 ])
 def test_words_that_are_no_command(terminal, encoding, arguments, expected, complaint, monkeypatch):
     class Output(io.StringIO):  # colours and boxes depend on where standard output goes

@@ -9,12 +9,13 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "checkpoints", "processes", "corpora", "tokenizer", "bleu", "drawing"},
-    {"layers", "layer_types", "batching", "averaging", "explorer"},
+     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
+    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb"},
     {"transformer"},
     {"decoding", "runs"},
     {"attention_maps"},
     {"training", "training_cost", "translation", "heads"},
+    {"parsing"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}

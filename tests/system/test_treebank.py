@@ -1,0 +1,160 @@
+"Parsing from files of trees to printed trees, by the command; and the free treebank sample, where it is in the cache."
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from nltk.tree import Tree
+
+from annotated_transformer import corpora
+from annotated_transformer.batching import TokenizedPairs
+from annotated_transformer.evalb import bracket_scores
+from annotated_transformer.runs import PRESETS
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.trees import LABELS, damaged, linearize, print_tree, read_trees, repair
+
+NOUNS, VERBS = "Ann Bob Eve dogs cats".split(), "see like hear".split()
+TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
+    --batch-tokens 900 --warmup-steps 40 --validate-every 60 --checkpoint-every 60 --keep 1 --init-gain 1""".split()
+
+
+def sentence(rng: random.Random) -> str:
+    "`( (S (NP-SBJ (NNP Ann)) (VP (VBP see) (NP (NNS cats))) (. .)))`, some of them with one clause inside the other."
+    clause = f"(NP (NNP {rng.choice(NOUNS)})) (VP (VBP {rng.choice(VERBS)}) (NP (NNS {rng.choice(NOUNS)})))"
+    if rng.random() < 0.4:
+        clause = f"(NP-SBJ (NNP {rng.choice(NOUNS)})) (VP (VBP hear) (SBAR (-NONE- 0) (S {clause})))"
+    return f"( (S {clause} (. .)))\n"
+
+
+@pytest.fixture(scope="session")
+def treebank(tmp_path_factory):
+    directory, rng = tmp_path_factory.mktemp("treebank"), random.Random(1)
+    for name, size in {"wsj_0201": 60, "wsj_0301": 40, "train-parsed": 20, "wsj_2201": 9, "wsj_2301": 9}.items():
+        (directory / f"{name}.mrg").write_text("".join(sentence(rng) for _ in range(size)))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def run(tmp_path_factory, treebank):
+    from annotated_transformer import cli
+
+    directory = tmp_path_factory.mktemp("runs") / "parser"
+    cli.main([*TRAIN, "--corpus", str(treebank), "--run", str(directory)])
+    return directory
+
+
+def test_all_trees_for_training_are_read_and_their_brackets_are_whole_pieces(run):
+    tokenizer, pairs = Tokenizer.load(run / "tokenizer.model"), TokenizedPairs.open(run / "data", "train")
+    assert len(pairs) == 120 and pairs.left_out == 0
+    for source, target in (pairs[i] for i in range(len(pairs))):
+        words, row = tokenizer.decode(source).split(), tokenizer.decode(target).split()
+        assert len(target) == len(row) + 1 and row.count("XX") == len(words) and row[0] == "(S"
+
+
+def test_the_command_scores_and_keeps_the_trees(run, treebank, tmp_path, command):
+    out = tmp_path / "figures.json"
+    status, printed, err = command("score", run, "--beam-size", "2", "--out", out)
+    assert status == 0 and err == ""
+    assert printed.startswith(f"{treebank.name} test: 9 sentences, beam 2, alpha 0.3\nF1 ") and "malformed outputs: " in printed
+    record = json.loads(out.read_text())
+    assert record["search"] == {"beam_size": 2, "alpha": 0.3, "extra_length": 300, "average": None}
+    gold = corpora.load(treebank).trees("test")
+    trees = [next(read_trees([line], "output")) for line in out.with_suffix(".txt").read_text().splitlines()]
+    assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
+    assert record["figures"]["f1"] == bracket_scores(gold, trees).f1
+    assert record["config"]["corpus"] == str(treebank)
+
+
+def test_the_command_prints_a_tree_for_each_line(run, command):
+    stdin = b"Ann see (cats) .\n\ndogs hear Bob like Eve .\n"
+    status, out, err = command("parse", run, "--beam-size", "1", "--extra-length", "20", stdin=stdin)
+    assert status == 0
+    first, blank, third = out.removesuffix("\n").split("\n")
+    assert Tree.fromstring(first).leaves() == ["Ann", "see", "-LRB-cats-RRB-", "."] and blank == ""
+    assert Tree.fromstring(third).leaves() == "dogs hear Bob like Eve .".split()
+    assert err == "" or err.endswith(" of 2 outputs were no trees and had to be repaired\n")
+
+
+def test_the_preset_for_whom_has_no_treebank(tmp_path, monkeypatch, complaint):
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path / "cache"))
+    message = complaint("train", "--preset", "parsing", "--run", tmp_path / "run")
+    assert message.startswith(f"{tmp_path / 'cache' / 'wsj'} does not exist") and "LDC99T42" in message
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name, text, expected", [
+    ("wsj_0301", "( (S (NN a))\n( (S (NN b)))\n",
+     "wsj_0301.mrg, line 2: a bracket without a label inside the tree that begins on line 1"),
+    ("wsj_0301", "( (S (NN a))))\n", "wsj_0301.mrg, line 1: a closing bracket too many"),
+    ("wsj_0301", "( (S (NN a)))\n( )\n", "wsj_0301.mrg, line 2: the bracket () is empty"),
+    ("wsj_0301", "", "wsj_0301.mrg is empty"),
+    ("wsj_2201", "( (S (-NONE- *)))\n", "wsj_2201.mrg, line 1: the tree that begins here has no words"),
+])
+def test_a_fault_in_a_treebank_is_one_sentence(name, text, expected, treebank, tmp_path, complaint):
+    shutil.copytree(treebank, tmp_path / "mine")
+    (tmp_path / "mine" / f"{name}.mrg").write_text(text)
+    message = complaint(*TRAIN, "--corpus", tmp_path / "mine", "--run", tmp_path / "run")
+    assert message.startswith(str(tmp_path / "mine" / expected)) and not (tmp_path / "run").exists()
+
+
+def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):
+    message = complaint("parse", run, stdin=b"Ann\n" + b"cats " * 1100 + b"\n")
+    assert message == "standard input, line 2: 1,101 tokens, and the model takes 1,024; split the sentence"
+    assert "was not trained on trees" in complaint("parse", "numbers-en-de", stdin=b"Ann\n")
+
+
+def test_a_missing_sample_is_explained(tmp_path, monkeypatch, complaint):
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr(corpora, "TREEBANK_URL", "http://127.0.0.1:9/")
+    message = complaint("train", "--preset", "parsing-small", "--run", tmp_path / "run")
+    assert "could not be fetched from http://127.0.0.1:9/treebank.zip" in message
+    assert "name a directory that holds treebank.zip" in message
+
+
+@pytest.fixture(scope="session")
+def sample():
+    if not (path := corpora.cache_directory() / "treebank.zip").exists():
+        pytest.skip(f"{path} is not there: set ANNOTATED_TRANSFORMER_DATA to a directory with treebank.zip")
+    return corpora.load("treebank")
+
+
+def test_every_tree_of_the_sample_comes_back_exactly(sample):
+    sizes, labels = [], set()
+    for split in ("train", "validation", "test"):
+        trees = sample.trees(split)
+        sizes.append(len(trees))
+        for tree, (words, row) in zip(trees, sample.split(split), strict=True):
+            for tags in (True, False):
+                back, repairs = repair(linearize(tree, tags), tree.leaves())
+                assert not repairs and linearize(back, tags=True) == linearize(tree, tags)
+                assert back == tree or not tags
+            assert (words.split(), row.split()) == (tree.leaves(), linearize(tree))
+            labels |= {token[1:] for token in row.split() if token[0] == "("}
+    assert sizes == [3396, 273, 245] and labels == set(LABELS)
+
+
+def test_no_damage_to_a_row_of_the_sample_loses_a_word(sample):
+    rng, found = random.Random(3), []
+    gold = sample.trees("validation")
+    for tree in gold:
+        parsed, _ = repair(damaged(linearize(tree), rng, rng.random()), tree.leaves())
+        assert parsed.leaves() == tree.leaves()
+        again, = read_trees([print_tree(parsed)], "output")
+        found.append(again)
+    assert 0 < bracket_scores(gold, found).f1 < 100 == bracket_scores(gold, gold).f1
+
+
+def test_what_the_room_tells_of_the_sample_is_what_was_measured():
+    record = json.loads((Path(__file__).parents[2] / "results/treebank.json").read_text())
+    figures = record["figures"]
+    assert figures["round_trips"] == {"trees": 3914, "exact": 3914} and record["config"] == {"corpus": "treebank"}
+    assert all(row["equal"] == row["sentences"] == 3914 and row["words_lost_or_moved"] == 0 for row in figures["damage"])
+    assert all(abs(row["f1"] - row["evalb_f1"]) < 0.006 for row in figures["damage"])
+
+
+def test_the_small_preset_fits_the_sample(sample):
+    config = PRESETS["parsing-small"]
+    assert config.corpus == "treebank"
+    longest = max(len(row.split()) for _, row in sample.train)
+    assert longest == 573 < config.model.max_length
