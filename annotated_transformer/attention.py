@@ -113,6 +113,22 @@ class MultiHeadAttention(nn.Module):
     def _heads(self, x: Tensor) -> Tensor:  # (B, T, h·d) -> (B, h, T, d)
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
+    def attend(
+        self,
+        query: Tensor,                  # (B, h, T, d_k)
+        key: Tensor,                    # (B, h, S, d_k)
+        value: Tensor,                  # (B, h, S, d_v)
+        allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
+        causal: bool = False,           # in place of `allowed`
+    ) -> Tensor:                        # (B, h, T, d_v)
+        "All heads at once, through PyTorch's fused attention."
+        dropout = self.dropout if self.training else 0.0
+        if query.dtype == torch.float32 or query.device.type != "cpu":
+            return F.scaled_dot_product_attention(query, key, value, allowed, dropout, is_causal=causal)
+        with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
+            inputs = query.float(), key.float(), value.float()
+            return F.scaled_dot_product_attention(*inputs, allowed, dropout, is_causal=causal)
+
     def output(
         self,
         heads: Tensor,  # (B, h, T, d_v)
@@ -127,10 +143,8 @@ class MultiHeadAttention(nn.Module):
         allowed: Tensor | None = None,  # bool, broadcastable to (B, h, T, S); False hides a key
         causal: bool = False,           # position t sees the keys 0..t; stands in place of `allowed`
     ) -> Tensor:                        # (B, T, d_model)
-        "All heads at once, through PyTorch's fused attention."
-        query, key, value = self.project(x, memory)
-        dropout = self.dropout if self.training else 0.0
-        return self.output(F.scaled_dot_product_attention(query, key, value, allowed, dropout, is_causal=causal))
+        "MultiHead(x, memory, memory) of §3.2.2."
+        return self.output(self.attend(*self.project(x, memory), allowed, causal))
 
     def weights(
         self,

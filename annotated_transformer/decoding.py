@@ -134,10 +134,10 @@ class StepwiseDecoder:
         ):
             own, cross = layer.self_attention, layer.memory_attention
             query, cache[:B, old : self.used] = own.sublayer.project_new(x)  # the beams are K queries of one sentence
-            heads = F.scaled_dot_product_attention(query, keys[:B, :, : self.used], values[:B, :, : self.used], own_path)
+            heads = own.sublayer.attend(query, keys[:B, :, : self.used], values[:B, :, : self.used], own_path)
             x = own.norm(x + own.sublayer.output(heads))
             query = cross.sublayer.project_query(x)
-            heads = F.scaled_dot_product_attention(query, memory_keys[:B], memory_values[:B], visible)
+            heads = cross.sublayer.attend(query, memory_keys[:B], memory_values[:B], visible)
             x = cross.norm(x + cross.sublayer.output(heads))
             x = layer.feed_forward(x)
         self.step_number += 1

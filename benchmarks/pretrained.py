@@ -20,6 +20,7 @@ from annotated_transformer import InputError, Translator, corpora, progress_bar
 from annotated_transformer.bleu import multi30k_bleu
 from annotated_transformer.checkpoints import read_sums, sha256, write_file, write_sums
 from annotated_transformer.cli import Search, last_record, score_command
+from annotated_transformer.processes import Execution
 from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
 from annotated_transformer.training import train
 from annotated_transformer.training_cost import run_cost
@@ -31,7 +32,7 @@ TINY = PRESETS["tiny"]
 RECIPES = {  # for Multi30k three times the preset's updates, on fewer pieces, and a mean over a longer stretch of them
     "multi30k-en-de": dataclasses.replace(
         TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), steps=12_000, validate_every=500, checkpoint_every=250,
-        keep=20,
+        keep=20, execution=Execution(precision="bfloat16"),
     ),
     "numbers-en-de": dataclasses.replace(PRESETS["demo"], steps=2_600),
 }

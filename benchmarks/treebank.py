@@ -4,7 +4,8 @@ python -m benchmarks.treebank                        (the sample is downloaded o
 python -m benchmarks.treebank --evalb DIRECTORY      with the program evalb, compiled, and its COLLINS.prm in the directory
 
 EVALB is public domain; its source lies, among other places, in the package allennlp 0.9.0. As it comes, it gives up on more
-than 200 words or brackets; compile it with MAX_WORD_IN_SENT, MAX_BRACKET_IN_SENT and the array match_j at 2000, MAX_SENT_LEN at 100000 and MAX_QUOTE_TERM at 500.
+than 200 words or brackets; compile it with MAX_WORD_IN_SENT, MAX_BRACKET_IN_SENT and the array match_j at 2000, MAX_SENT_LEN
+at 100000 and MAX_QUOTE_TERM at 500.
 """
 import argparse
 import random

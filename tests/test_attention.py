@@ -134,6 +134,19 @@ def test_attention_dropout_is_off_by_default_and_acts_in_training_only():
     torch.testing.assert_close(output, torch.where(dropped, 0, 4 * value))
 
 
+def test_under_autocast_a_cpu_attends_in_32_bits_to_what_was_projected_in_16():
+    torch.manual_seed(0)
+    attention, x, memory = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6), torch.randn(2, 3, 8), torch.randn(2, 5, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        projected = attention.project(x, memory)
+        heads = attention.attend(*projected)
+        gradient, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
+    assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == torch.float32
+    torch.testing.assert_close(heads, scaled_dot_product_attention(*(part.float() for part in projected))[0])
+    exact, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
+    assert 0 < (gradient - exact).norm() < 0.03 * exact.norm()
+
+
 def test_masks_say_what_may_be_seen():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     ids = torch.tensor([[5, 1, PAD], [7, 8, 1]])
