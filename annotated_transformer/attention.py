@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import PAD
+from . import PAD, InputError
 
 # %% ../nbs/32_attention.ipynb #844ff7f9
 def scaled_dot_product_attention(
@@ -53,11 +53,17 @@ class AdditiveAttention(nn.Module):
 
 # %% ../nbs/32_attention.ipynb #98a6a14e
 class MultiHeadAttention(nn.Module):
-    "Attention by `n_heads` heads side by side, each in its own projection of queries, keys and values (§3.2.2)."
+    """Attention by `n_heads` heads side by side, each in its own projection of queries, keys and values (§3.2.2).
 
-    def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int, dropout: float = 0.0):
+    `additive` puts the small network in place of the dot product: the paper's open question (§6.2), not its model.
+    """
+
+    def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int, dropout: float = 0.0, additive: bool = False):
         super().__init__()
+        if additive and dropout:
+            raise InputError("additive attention takes no dropout: leave one of the two out")
         self.n_heads, self.d_k, self.d_v, self.dropout = n_heads, d_k, d_v, dropout
+        self.additive = AdditiveAttention(d_k, d_k) if additive else None  # its hidden layer is the same for all heads
         # W^Q, W^K and W^V of all heads stand one below the other: self-attention needs one matrix product for the three.
         self.in_projection = nn.Parameter(torch.empty(n_heads * (2 * d_k + d_v), d_model))
         self.out_projection = nn.Linear(n_heads * d_v, d_model, bias=False)  # W^O
@@ -122,8 +128,14 @@ class MultiHeadAttention(nn.Module):
         causal: bool = False,           # in place of `allowed`
     ) -> Tensor:                        # (B, h, T, d_v)
         "All heads at once, through PyTorch's fused attention."
+        if self.additive is not None:
+            if causal:
+                allowed = causal_mask(query.size(2), query.device)
+            elif allowed is not None and allowed.dtype != torch.bool:
+                allowed = allowed == 0
+            return self.additive(query, key, value, allowed)[0]
         dropout = self.dropout if self.training else 0.0
-        if query.dtype == torch.float32 or query.device.type != "cpu":
+        if query.dtype.itemsize > 2 or query.device.type != "cpu":
             return F.scaled_dot_product_attention(query, key, value, allowed, dropout, is_causal=causal)
         with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
             inputs = query.float(), key.float(), value.float()
@@ -139,12 +151,12 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         x: Tensor,                      # (B, T, d_model), where the queries come from
-        memory: Tensor,                 # (B, S, d_model), where keys and values come from; `x` itself in self-attention
+        memory: Tensor | None = None,   # (B, S, d_model), where keys and values come from; `x` itself if not given
         allowed: Tensor | None = None,  # bool, broadcastable to (B, h, T, S); False hides a key
         causal: bool = False,           # position t sees the keys 0..t; stands in place of `allowed`
     ) -> Tensor:                        # (B, T, d_model)
         "MultiHead(x, memory, memory) of §3.2.2."
-        return self.output(self.attend(*self.project(x, memory), allowed, causal))
+        return self.output(self.attend(*self.project(x, x if memory is None else memory), allowed, causal))
 
     def weights(
         self,
@@ -153,7 +165,8 @@ class MultiHeadAttention(nn.Module):
         allowed: Tensor | None = None,  # bool, broadcastable to (B, h, T, S)
     ) -> Tensor:                        # (B, h, T, S); each row sums to one
         "The weights by which each head averages, in the readable form: what Figures 3-5 draw."
-        return scaled_dot_product_attention(*self.project(x, memory), allowed)[1]
+        attend = scaled_dot_product_attention if self.additive is None else self.additive
+        return attend(*self.project(x, memory), allowed)[1]
 
 # %% ../nbs/32_attention.ipynb #ab5e8459
 def causal_mask(

@@ -133,15 +133,15 @@ class StepwiseDecoder:
             self.model.decoder.layers, self.cache, self.kept, self.memory
         ):
             own, cross = layer.self_attention, layer.memory_attention
-            query, cache[:B, old : self.used] = own.sublayer.project_new(x)  # the beams are K queries of one sentence
+            query, cache[:B, old : self.used] = own.sublayer.project_new(own.enter(x))  # the beams are K queries of one sentence
             heads = own.sublayer.attend(query, keys[:B, :, : self.used], values[:B, :, : self.used], own_path)
-            x = own.norm(x + own.sublayer.output(heads))
-            query = cross.sublayer.project_query(x)
+            x = own.leave(x, own.sublayer.output(heads))
+            query = cross.sublayer.project_query(cross.enter(x))
             heads = cross.sublayer.attend(query, memory_keys[:B], memory_values[:B], visible)
-            x = cross.norm(x + cross.sublayer.output(heads))
+            x = cross.leave(x, cross.sublayer.output(heads))
             x = layer.feed_forward(x)
         self.step_number += 1
-        return x
+        return self.model.decoder.norm(x)
 
     def logits(
         self,

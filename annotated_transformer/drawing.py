@@ -68,7 +68,7 @@ def read_sublayer(
     call, kind, memory = found[order.index(inner)], type(inner).__name__, False
     label, detail, norm = kind, "", ""
     if kind == "MultiHeadAttention":
-        memory = call.args[0] is not call.args[1]
+        memory = len(call.args) > 1 and call.args[0] is not call.args[1]
         label = "Attention to memory" if memory else "Causal self-attention" if call.kwargs.get("causal") else "Self-attention"
         detail = f"{inner.n_heads} heads, $d_k$ = {inner.d_k}, $d_v$ = {inner.d_v}"
     elif kind == "FeedForward":
@@ -216,13 +216,16 @@ def draw_layers(
     return y, readers
 
 
-def draw_stack(sheet: Sheet, x: float, y: float, side: int, name: str, groups: list) -> tuple[float, list[float]]:
-    "All groups of like layers, one above the other."
+def draw_stack(sheet: Sheet, x: float, y: float, side: int, name: str, groups: list, norm: bool) -> tuple[float, list[float]]:
+    "All groups of like layers, one above the other, and what normalises the last sum where no layer does."
     readers = []
     for number, (count, sublayers) in enumerate(groups):
         title = f"{name}: {count} layer{'s' * (count > 1)}"
         y, found = draw_layers(sheet, x, y + 0.6 * (number > 0), side, title, sublayers)
         readers += found
+    if norm:
+        sheet.arrow((x, y), (x, y + 0.4))
+        y = sheet.box(x, y + 0.4, "Norm", "", LOOKS["Residual"])
     return y, readers
 
 
@@ -252,8 +255,9 @@ def draw_transformer(
     draw_foot(sheet, TARGET, "target, shifted right by one", "(B, T)", matrix)
     positions = "learned" if isinstance(model.positions.table, nn.Parameter) else "sinusoids"
     sheet.box(MIDDLE, y - 0.6 - 0.39, "Position", positions, LOOKS["PositionalEncoding"], width=1.9)
-    encoder, _ = draw_stack(sheet, SOURCE, y, -1, "Encoder", read_stack(model.encoder, found))
-    decoder, readers = draw_stack(sheet, TARGET, y, 1, "Decoder", read_stack(model.decoder, found))
+    encoder_norm, decoder_norm = (isinstance(stack.norm, nn.LayerNorm) for stack in (model.encoder, model.decoder))
+    encoder, _ = draw_stack(sheet, SOURCE, y, -1, "Encoder", read_stack(model.encoder, found), encoder_norm)
+    decoder, readers = draw_stack(sheet, TARGET, y, 1, "Decoder", read_stack(model.decoder, found), decoder_norm)
 
     for level in readers:
         above = encoder + 0.6

@@ -12,13 +12,17 @@ from .regularization import Dropout
 
 # %% ../nbs/31_layers.ipynb #ae8b9c31
 class Residual(nn.Module):
-    "A sub-layer with its residual connection: LayerNorm(x + Dropout(sublayer(x))), normalised after the sum (§3.1, §5.4)."
+    """A sub-layer with its residual connection: LayerNorm(x + Dropout(sublayer(x))), normalised after the sum (§3.1, §5.4).
 
-    def __init__(self, sublayer: nn.Module, d_model: int, dropout: float):
+    With `pre_norm` it is x + Dropout(sublayer(LayerNorm(x))), which is not the paper's.
+    """
+
+    def __init__(self, sublayer: nn.Module, d_model: int, dropout: float, pre_norm: bool = False):
         super().__init__()
         self.sublayer = sublayer
         self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
+        self.pre_norm = pre_norm
 
     def forward(
         self,
@@ -26,34 +30,58 @@ class Residual(nn.Module):
         *args,          # what else the sub-layer takes
         **kwargs,
     ) -> Tensor:        # (B, T, d_model)
-        return self.norm(x + self.dropout(self.sublayer(x, *args, **kwargs)))
+        return self.leave(x, self.sublayer(self.enter(x), *args, **kwargs))
+
+    def enter(
+        self,
+        x: Tensor,      # (B, T, d_model)
+    ) -> Tensor:        # (B, T, d_model)
+        "What the sub-layer sees."
+        return self.norm(x) if self.pre_norm else x
+
+    def leave(
+        self,
+        x: Tensor,      # (B, T, d_model)
+        found: Tensor,  # (B, T, d_model), what the sub-layer put out
+    ) -> Tensor:        # (B, T, d_model)
+        "The stream after the sub-layer."
+        x = x + self.dropout(found)
+        return x if self.pre_norm else self.norm(x)
 
 # %% ../nbs/31_layers.ipynb #59cf829f
 class EncoderLayer(nn.Module):
     "Self-attention, then feed-forward: the left block of Figure 1."
 
-    def __init__(self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float):
+    def __init__(
+        self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
+        additive: bool = False,
+    ):
         super().__init__()
-        self.self_attention = Residual(MultiHeadAttention(d_model, n_heads, d_k, d_v), d_model, dropout)
-        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout)
+        heads = d_model, n_heads, d_k, d_v, 0.0, additive
+        self.self_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
+        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout, pre_norm)
 
     def forward(
         self,
         x: Tensor,        # (B, S, d_model)
         allowed: Tensor,  # bool, broadcastable to (B, h, S, S); False at padding
     ) -> Tensor:          # (B, S, d_model)
-        x = self.self_attention(x, x, allowed)
+        x = self.self_attention(x, allowed=allowed)
         return self.feed_forward(x)
 
 # %% ../nbs/31_layers.ipynb #fc1e8174
 class DecoderLayer(nn.Module):
     "Causal self-attention, attention over the encoder's output, then feed-forward: the right block of Figure 1."
 
-    def __init__(self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float):
+    def __init__(
+        self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
+        additive: bool = False,
+    ):
         super().__init__()
-        self.self_attention = Residual(MultiHeadAttention(d_model, n_heads, d_k, d_v), d_model, dropout)
-        self.memory_attention = Residual(MultiHeadAttention(d_model, n_heads, d_k, d_v), d_model, dropout)
-        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout)
+        heads = d_model, n_heads, d_k, d_v, 0.0, additive
+        self.self_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
+        self.memory_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
+        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout, pre_norm)
 
     def forward(
         self,
@@ -61,7 +89,7 @@ class DecoderLayer(nn.Module):
         memory: Tensor,   # (B, S, d_model), the encoder's output
         allowed: Tensor,  # bool, broadcastable to (B, h, T, S); False at the source's padding
     ) -> Tensor:          # (B, T, d_model)
-        x = self.self_attention(x, x, causal=True)
+        x = self.self_attention(x, causal=True)
         x = self.memory_attention(x, memory, allowed)
         return self.feed_forward(x)
 
@@ -69,9 +97,14 @@ class DecoderLayer(nn.Module):
 class Encoder(nn.Module):
     "A stack of `n_layers` encoder layers, alike in form, each with weights of its own (§3.1)."
 
-    def __init__(self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float):
+    def __init__(
+        self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
+        additive: bool = False,
+    ):
         super().__init__()
-        self.layers = nn.ModuleList(EncoderLayer(d_model, d_ff, n_heads, d_k, d_v, dropout) for _ in range(n_layers))
+        sizes = d_model, d_ff, n_heads, d_k, d_v, dropout, pre_norm, additive
+        self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()  # a post-norm layer's output is normalised already
 
     def forward(
         self,
@@ -80,15 +113,20 @@ class Encoder(nn.Module):
     ) -> Tensor:          # (B, S, d_model)
         for layer in self.layers:
             x = layer(x, allowed)
-        return x
+        return self.norm(x)
 
 
 class Decoder(nn.Module):
     "A stack of `n_layers` decoder layers, each of which sees the encoder's last output (§3.1)."
 
-    def __init__(self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float):
+    def __init__(
+        self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
+        additive: bool = False,
+    ):
         super().__init__()
-        self.layers = nn.ModuleList(DecoderLayer(d_model, d_ff, n_heads, d_k, d_v, dropout) for _ in range(n_layers))
+        sizes = d_model, d_ff, n_heads, d_k, d_v, dropout, pre_norm, additive
+        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))
+        self.norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()  # a post-norm layer's output is normalised already
 
     def forward(
         self,
@@ -98,4 +136,4 @@ class Decoder(nn.Module):
     ) -> Tensor:          # (B, T, d_model)
         for layer in self.layers:
             x = layer(x, memory, allowed)
-        return x
+        return self.norm(x)

@@ -37,6 +37,8 @@ class TransformerConfig:
     d_v: int | None = None           # width of a head's values; d_model // n_heads if not given
     dropout: float = 0.1             # P_drop
     positions: str = "sinusoidal"    # or "learned" (row E)
+    compatibility: str = "dot-product"  # of a query and a key; or "additive", which the paper asks about (row B) and does not try
+    norm: str = "post"               # after each residual sum; or "pre", before each sub-layer, which is not the paper's
     max_length: int = 1024           # longest sequence in tokens, EOS included
 
     def __post_init__(self):
@@ -50,8 +52,10 @@ class TransformerConfig:
                 raise InputError(f"{name} must be at least 1, not {size}")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
-        if self.positions not in ("sinusoidal", "learned"):
-            raise InputError(f"positions must be 'sinusoidal' or 'learned', not {self.positions!r}")
+        kinds = {"positions": ("sinusoidal", "learned"), "compatibility": ("dot-product", "additive"), "norm": ("post", "pre")}
+        for name, (one, other) in kinds.items():
+            if getattr(self, name) not in (one, other):
+                raise InputError(f"{name} must be {one!r} or {other!r}, not {getattr(self, name)!r}")
 
     @classmethod
     def base(cls, vocab_size: int) -> "TransformerConfig":
@@ -85,11 +89,12 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_trans
         self.config = config
         c = config
         sizes = (c.n_layers, c.d_model, c.d_ff, c.n_heads, c.d_k, c.d_v, c.dropout)
+        kinds = {"pre_norm": c.norm == "pre", "additive": c.compatibility == "additive"}
         self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
         self.positions = PositionalEncoding(c.d_model, c.max_length, c.positions)
         self.dropout = Dropout(c.dropout)
-        self.encoder = Encoder(*sizes)
-        self.decoder = Decoder(*sizes)
+        self.encoder = Encoder(*sizes, **kinds)
+        self.decoder = Decoder(*sizes, **kinds)
 
     def embed(
         self,
@@ -137,13 +142,15 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_trans
             maps = AttentionWeights([], [], [])
             x = self.embed(source)
             for layer in self.encoder.layers:
-                maps.encoder.append(layer.self_attention.sublayer.weights(x, x, visible))
+                seen = layer.self_attention.enter(x)
+                maps.encoder.append(layer.self_attention.sublayer.weights(seen, seen, visible))
                 x = layer(x, visible)
-            memory, x = x, self.embed(target_input)
+            memory, x = self.encoder.norm(x), self.embed(target_input)
             for layer in self.decoder.layers:
-                maps.decoder.append(layer.self_attention.sublayer.weights(x, x, causal))
-                after_self = layer.self_attention(x, x, causal=True)
-                maps.encoder_decoder.append(layer.memory_attention.sublayer.weights(after_self, memory, visible))
+                seen = layer.self_attention.enter(x)
+                maps.decoder.append(layer.self_attention.sublayer.weights(seen, seen, causal))
+                seen = layer.memory_attention.enter(layer.self_attention(x, causal=True))
+                maps.encoder_decoder.append(layer.memory_attention.sublayer.weights(seen, memory, visible))
                 x = layer(x, memory, visible)
             return AttentionWeights(*map(torch.stack, maps))
         finally:

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from annotated_transformer import PAD
+from annotated_transformer import PAD, InputError
 from annotated_transformer.attention import (
     AdditiveAttention,
     MultiHeadAttention,
@@ -175,6 +175,33 @@ def test_three_uses_equal_pytorch_with_copied_weights():
         gradient = torch.autograd.grad(output.square().sum(), ours.in_projection)[0]
         their_gradient = torch.autograd.grad(their_output.square().sum(), theirs.in_proj_weight)[0]
         torch.testing.assert_close(gradient, their_gradient, msg=use)
+
+
+def test_additive_heads_are_additive_attention_in_each_projection():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6, additive=True)
+    x, memory, allowed = torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.tensor([3, 5])[:, None, None, None] > torch.arange(5)
+    query, key, value = attention.project(x, memory)
+    heads, weights = [], []
+    for i in range(2):
+        head, weight = attention.additive(query[:, i], key[:, i], value[:, i], allowed[:, 0])
+        heads.append(head)
+        weights.append(weight)
+    expected = torch.cat(heads, dim=-1) @ attention.out_projection.weight.T
+    torch.testing.assert_close(attention(x, memory, allowed), expected)
+    torch.testing.assert_close(attention.weights(x, memory, allowed), torch.stack(weights, dim=1))
+    summand = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
+    torch.testing.assert_close(attention(x, memory, summand), expected)
+    torch.testing.assert_close(attention(x, causal=True), attention(x, x, causal_mask(3)))
+    dot_product = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
+    dot_product.load_state_dict(attention.state_dict(), strict=False)
+    assert not torch.allclose(dot_product(x, memory, allowed), expected, atol=1e-3)
+    try:
+        MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6, dropout=0.1, additive=True)
+    except InputError as error:
+        assert "no dropout" in str(error)
+    else:
+        raise AssertionError("dropout would have been left out without a word")
 
 
 def test_no_look_ahead():

@@ -31,26 +31,27 @@ def test_the_length_penalty_by_hand():
 
 
 def test_cached_steps_equal_the_whole_model_again():
-    torch.manual_seed(1)
-    model = Transformer(TransformerConfig(11, n_layers=2, d_model=8, d_ff=16, n_heads=2, d_k=3, d_v=5)).eval()
-    source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [9, EOS, PAD, PAD, PAD]])
-    K, steps = 4, 6
-    with torch.inference_mode():
-        decoder = StepwiseDecoder(model, source, K, steps)
-        tokens, written = torch.full((3, 1), PAD), [[[]] for _ in range(3)]
-        for step in range(steps):
-            log_p = decoder.logits(decoder.step(tokens)).log_softmax(1).view(*tokens.shape, -1)
-            assert log_p.shape == (len(written), K if step else 1, 11)
-            for row, beams in zip(range(len(written)), written):
-                for k in range(len(beams)):
-                    expected = next_token_without_cache(model, source[row])(beams[k])
-                    torch.testing.assert_close(log_p[row, k], expected, atol=1e-5, rtol=1e-5)
-            stay = torch.tensor([2, 1] if step == 2 else range(len(written)))
-            order = torch.randint(tokens.size(1), (len(stay), K))
-            tokens = torch.randint(2, 11, (len(stay), K))
-            decoder.select(stay, order)
-            source = source[stay]
-            written = [[[*written[i][order[j, k]], int(tokens[j, k])] for k in range(K)] for j, i in enumerate(stay.tolist())]
+    for kind in ({}, {"positions": "learned", "norm": "pre", "compatibility": "additive"}):
+        torch.manual_seed(1)
+        model = Transformer(TransformerConfig(11, n_layers=2, d_model=8, d_ff=16, n_heads=2, d_k=3, d_v=5, **kind)).eval()
+        source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [9, EOS, PAD, PAD, PAD]])
+        K, steps = 4, 6
+        with torch.inference_mode():
+            decoder = StepwiseDecoder(model, source, K, steps)
+            tokens, written = torch.full((3, 1), PAD), [[[]] for _ in range(3)]
+            for step in range(steps):
+                log_p = decoder.logits(decoder.step(tokens)).log_softmax(1).view(*tokens.shape, -1)
+                assert log_p.shape == (len(written), K if step else 1, 11)
+                for row, beams in zip(range(len(written)), written):
+                    for k in range(len(beams)):
+                        expected = next_token_without_cache(model, source[row])(beams[k])
+                        torch.testing.assert_close(log_p[row, k], expected, atol=1e-5, rtol=1e-5)
+                stay = torch.tensor([2, 1] if step == 2 else range(len(written)))
+                order = torch.randint(tokens.size(1), (len(stay), K))
+                tokens = torch.randint(2, 11, (len(stay), K))
+                decoder.select(stay, order)
+                source = source[stay]
+                written = [[[*written[i][order[j, k]], int(tokens[j, k])] for k in range(K)] for j, i in enumerate(stay.tolist())]
 
 
 def test_the_likeliest_are_those_that_torch_sorts_out():

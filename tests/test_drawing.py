@@ -67,22 +67,25 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
     assert learned.training and not any(module._forward_pre_hooks for module in learned.modules())
 
 
-def test_a_norm_before_the_sublayer_is_drawn_before_it():
-    class PreNorm(Residual):
-        def forward(self, x, *args, **kwargs):
-            normalised = self.norm(x)
-            return x + self.sublayer(normalised, *args, **kwargs)
+def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
+    def norms(model):
+        figure = draw_transformer(model)
+        plt.close(figure)
+        texts = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
+        return {label: sorted(y for text, (x, y) in texts if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
 
 
     with torch.device("meta"):
-        model = Transformer(TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2))
-        model.encoder.layers[1].feed_forward = PreNorm(FeedForward(12, 10), 12, 0.0)
+        config = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2)
+        model, pre_norm = Transformer(config), Transformer(replace(config, norm="pre"))
+        model.encoder.layers[1].feed_forward = Residual(FeedForward(12, 10), 12, 0.0, pre_norm=True)
     first, second = read_stack(model.encoder, calls(model))
     assert first[0] == second[0] == 1 and [part.norm for part in first[1] + second[1]] == ["after", "after", "after", "before"]
-    figure = draw_transformer(model)
-    plt.close(figure)
-    heights = {text.get_text(): text.get_position()[1] for text in figure.axes[0].texts if text.get_text() in ("Norm", "Add")}
-    assert heights["Norm"] < heights["Add"]
+    drawn = norms(model)
+    assert len(drawn["Add & Norm"]) == 3 and drawn["Norm"] < drawn["Add"]
+    drawn = norms(pre_norm)
+    assert not drawn["Add & Norm"] and len(drawn["Add"]) == 2 and len(drawn["Norm"]) == 3
+    assert drawn["Norm"][1] < drawn["Add"][1] < drawn["Norm"][2]
 
 
 def test_each_tab_names_the_room_that_builds_the_class():

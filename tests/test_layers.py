@@ -113,3 +113,36 @@ def test_each_decoder_layer_sees_the_memory():
     x, memory, allowed = torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.ones(2, 1, 1, 5, dtype=torch.bool)
     first, second = decoder.layers
     torch.testing.assert_close(decoder(x, memory, allowed), second(first(x, memory, allowed), memory, allowed))
+
+
+def test_pre_norm_stacks_equal_torch():
+    torch.manual_seed(0)
+    sizes = {"n_layers": 2, "d_model": 12, "d_ff": 10, "n_heads": 2, "d_k": 6, "d_v": 6, "dropout": 0.0, "pre_norm": True}
+    ids = torch.tensor([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
+    x, memory = torch.randn(2, 3, 12), torch.randn(2, 5, 12)
+    for ours, layer, stack in (
+        (Encoder(**sizes), nn.TransformerEncoderLayer, nn.TransformerEncoder),
+        (Decoder(**sizes), nn.TransformerDecoderLayer, nn.TransformerDecoder),
+    ):
+        for parameter in ours.parameters():
+            nn.init.normal_(parameter, std=0.5)
+        last = nn.LayerNorm(12)
+        theirs = stack(layer(12, 2, dim_feedforward=10, dropout=0.0, batch_first=True, norm_first=True), 2, last)
+        last.load_state_dict(ours.norm.state_dict())
+        for own, other in zip(ours.layers, theirs.layers):
+            attentions = [(own.self_attention, other.self_attn)]
+            parts = [own.self_attention, own.feed_forward]
+            if isinstance(ours, Decoder):
+                attentions.append((own.memory_attention, other.multihead_attn))
+                parts.insert(1, own.memory_attention)
+            for residual, attention in attentions:
+                attention.in_proj_weight = residual.sublayer.in_projection
+                attention.out_proj.weight = residual.sublayer.out_projection.weight
+            other.linear1, other.linear2 = own.feed_forward.sublayer.inner, own.feed_forward.sublayer.outer
+            for number, residual in enumerate(parts, 1):
+                setattr(other, f"norm{number}", residual.norm)
+        if isinstance(ours, Encoder):
+            torch.testing.assert_close(ours(memory, padding_mask(ids)), theirs(memory, src_key_padding_mask=ids == 0))
+        else:
+            expected = theirs(x, memory, tgt_mask=~causal_mask(3), memory_key_padding_mask=ids == 0)
+            torch.testing.assert_close(ours(x, memory, padding_mask(ids)), expected)

@@ -24,7 +24,9 @@ def test_sizes_that_cannot_work_are_refused():
         ({"vocab_size": 0}, "vocab_size must be at least 1"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1"),
         ({"dropout": -0.1}, "dropout must be at least 0 and less than 1"),
-        ({"positions": "rotary"}, "'sinusoidal' or 'learned', not 'rotary'"),
+        ({"positions": "rotary"}, "positions must be 'sinusoidal' or 'learned', not 'rotary'"),
+        ({"compatibility": "cosine"}, "compatibility must be 'dot-product' or 'additive', not 'cosine'"),
+        ({"norm": "none"}, "norm must be 'post' or 'pre', not 'none'"),
     ]:
         try:
             TransformerConfig(**{"vocab_size": 11} | sizes)
@@ -237,25 +239,27 @@ def test_learns_two_sentences_by_heart():
 
 
 def test_attention_maps_are_what_the_model_used():
-    torch.manual_seed(0)
-    model = Transformer(TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=3, d_k=4, d_v=5)).eval()
-    source = torch.tensor([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
-    target_input = torch.tensor([[0, 3, 10], [0, 4, 3]])
     seen = []  # what each attention was given, in the order of the calls
-    for module in model.modules():
-        if isinstance(module, MultiHeadAttention):
-            module.register_forward_pre_hook(lambda *call: seen.append(call), with_kwargs=True)
-    model(source, target_input)
-    weights = []
-    for attention, (x, memory, *mask), options in seen:
-        allowed = causal_mask(3) if options.get("causal") else mask[0]
-        weights.append(scaled_dot_product_attention(*attention.project(x, memory), allowed)[1])
-    seen.clear()
-    maps = model.attention_maps(source, target_input)
-    assert maps.encoder.shape == (2, 2, 3, 5, 5) and maps.encoder_decoder.shape == (2, 2, 3, 3, 5)
-    torch.testing.assert_close(maps.encoder, torch.stack(weights[:2]))
-    torch.testing.assert_close(maps.decoder, torch.stack(weights[2::2]))
-    torch.testing.assert_close(maps.encoder_decoder, torch.stack(weights[3::2]))
+    for norm in ("post", "pre"):
+        seen.clear()
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=3, d_k=4, d_v=5, norm=norm)).eval()
+        source = torch.tensor([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]])
+        target_input = torch.tensor([[0, 3, 10], [0, 4, 3]])
+        for module in model.modules():
+            if isinstance(module, MultiHeadAttention):
+                module.register_forward_pre_hook(lambda *call: seen.append(call), with_kwargs=True)
+        model(source, target_input)
+        weights = []
+        for attention, (x, *memory), options in seen:
+            memory, *mask = memory or [x]
+            allowed = causal_mask(3) if options.get("causal") else [*mask, options.get("allowed")][0]
+            weights.append(scaled_dot_product_attention(*attention.project(x, memory), allowed)[1])
+        maps = model.attention_maps(source, target_input)
+        assert maps.encoder.shape == (2, 2, 3, 5, 5) and maps.encoder_decoder.shape == (2, 2, 3, 3, 5)
+        torch.testing.assert_close(maps.encoder, torch.stack(weights[:2]))
+        torch.testing.assert_close(maps.decoder, torch.stack(weights[2::2]))
+        torch.testing.assert_close(maps.encoder_decoder, torch.stack(weights[3::2]))
 
 
 def test_attention_maps_hide_what_is_hidden():
