@@ -84,6 +84,12 @@ PRESETS = {
         batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
         validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
     ),
+    # The base of our Table 3: the same for fewer updates, of which that table takes some thirty times as many.
+    "miniature": TrainingConfig(
+        TransformerConfig.tiny(4_000), corpus="multi30k-en-de",
+        batch_tokens=2_048, steps=2_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
+        validate_every=500, checkpoint_every=500, checkpoint_minutes=None, keep=1,
+    ),
     # The paper's two models (Table 3) on its two corpora, with its batch, schedule and checkpoints.
     "base": TrainingConfig(TransformerConfig.base(37_000), corpus="wmt14-en-de", keep=5),
     "big": TrainingConfig(TransformerConfig.big(37_000), corpus="wmt14-en-de", steps=300_000, keep=20),

@@ -235,7 +235,8 @@ def test_what_the_command_leaves_alone_stays_the_papers(preset, runs):
     sizes = {"vocab_size": 120, "n_layers": 1, "d_model": 64, "d_ff": 80, "n_heads": 2, "d_k": 32, "d_v": 32}
     expected = {**THE_SAME_IN_ALL, **training, **given, "log_every": 10}
     assert {name: saved[name] for name in saved.keys() - {"model", "execution"}} == expected
-    assert saved["model"] == {**model, **sizes, "positions": "sinusoidal", "max_length": 1024}
+    kinds = {"positions": "sinusoidal", "compatibility": "dot-product", "norm": "post"}
+    assert saved["model"] == {**model, **sizes, **kinds, "max_length": 1024}
     processes = {"base": 2}.get(preset, 1)
     assert [(start["processes"], start["parts"]) for start in record["starts"]] == [(processes, processes)]
     steps = range(STEPS - 200 if training["keep"] == 5 else 50, STEPS + 1, 50)
