@@ -86,7 +86,8 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
     assert {f"annotated_transformer/pretrained/{name}/{file}" for name in NAMES for file in FILES} <= held
     [metadata] = [name for name in held if name.endswith(".dist-info/METADATA")]
     relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
-    assert relative_link.search((ROOT / "README.md").read_bytes()) and not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
+    assert relative_link.search((ROOT / "README.md").read_bytes())
+    assert not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
     subprocess.run([*pip, "install", "--no-deps", "--target", str(tmp_path / "installed"), str(wheel)], check=True)
     source, expected = shipped_run("multi30k-en-de")["examples"][0]
     done = subprocess.run(
