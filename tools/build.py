@@ -1,6 +1,6 @@
 """Keep notebooks, package and tests in step.
 
-python tools/build.py         clean the notebooks, export the package from them, write the tests from their cells
+python tools/build.py         prepare the notebooks for Colab, clean them, export the package, write the tests from their cells
 python tools/build.py check   the same in a copy, then one sentence for each file that would change; nothing is written
 """
 import ast
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from colab import prepare_for_colab
 from export_tests import export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
@@ -25,6 +26,7 @@ PRODUCTS = ["nbs/*.ipynb", "annotated_transformer/*.py", "tests/test_*.py"]
 
 def build() -> None:
     "Bring what is made from the notebooks up to date."
+    prepare_for_colab()
     nbdev_clean.__wrapped__()  # the undecorated functions: nbdev's own read this script's command line as theirs
     nbdev_export.__wrapped__()
     export_tests()

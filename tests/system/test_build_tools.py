@@ -1,4 +1,5 @@
-"tools/export_tests.py turns cells into tests that hold what the cells held; tools/build.py tells when anything is out of step."
+"""tools/export_tests.py turns cells into tests that hold what the cells held; tools/colab.py puts in what Colab needs;
+tools/build.py tells when anything is out of step."""
 import json
 import shutil
 import subprocess
@@ -6,15 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
+from colab import prepared  # noqa: E402
 from export_tests import convert, export_tests  # noqa: E402
 
 
 def notebook(path: Path, *sources: str) -> Path:
-    "A notebook that exports the module `toy` and has these code cells."
-    cells = [dict(cell_type="code", id=f"cell-{n}", metadata={}, execution_count=None, outputs=[], source=source)
+    "A notebook that exports the module `toy` and has these code cells below its title."
+    cells = [dict(cell_type="markdown", id="title", metadata={}, source="# A toy\n\nIt halves.")]
+    cells += [dict(cell_type="code", id=f"cell-{n}", metadata={}, execution_count=None, outputs=[], source=source)
              for n, source in enumerate(["#| default_exp toy", *sources])]
     path.write_text(json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)), encoding="utf-8")
     return path
@@ -134,6 +138,63 @@ def test_a_module_without_a_notebook_is_named(project):
 def test_what_a_reader_should_not_find_in_a_notebook_is_named(project, change, said):
     path = project / "nbs" / "00_toy.ipynb"
     content = json.loads(path.read_text())
-    content["cells"][2].update(change)
+    next(cell for cell in content["cells"] if cell["id"] == "cell-2").update(change)
     path.write_text(json.dumps(content, sort_keys=True, indent=1) + "\n")
     assert any(said in line for line in complaints(project))
+
+
+ABOUT = dict(user="someone", repo="halves", branch="trunk")
+
+
+def test_colab_gets_a_link_below_the_title_and_a_cell_before_all_code(project):
+    cells = json.loads((project / "nbs" / "00_toy.ipynb").read_text())["cells"]
+    assert [cell["id"] for cell in cells] == ["title", "colab", "cell-0", "cell-1", "cell-2"]
+    address = "https://colab.research.google.com/github/annotated-transformer/annotated_transformer/blob/main/nbs/00_toy.ipynb"
+    assert "".join(cells[0]["source"]) == f"# A toy\n\n[Open in Colab]({address})\n\nIt halves."
+    assert "colab" not in (project / "annotated_transformer" / "toy.py").read_text()
+    assert "colab" not in (project / "tests" / "test_toy.py").read_text()
+
+
+@pytest.mark.parametrize("text", ["# A toy", "# A toy\n\nIt halves.\n", "# A toy\nIt halves."])
+def test_link_and_cell_are_put_in_once_and_follow_the_settings(tmp_path, text):
+    content = json.loads(notebook(tmp_path / "00_toy.ipynb", EXPORTED).read_text())
+    content["cells"][0]["source"] = text
+    before = json.dumps(content)
+    first = prepared(content, "00_toy.ipynb", dict(user="else", repo="old", branch="main"))
+    moved = prepared(first, "00_toy.ipynb", ABOUT)
+    assert json.dumps(content) == before
+    assert moved == prepared(moved, "00_toy.ipynb", ABOUT) == prepared(content, "00_toy.ipynb", ABOUT) != first
+    title, set_up, *others = moved["cells"]
+    source = "".join(title["source"])
+    address = "https://colab.research.google.com/github/someone/halves/blob/trunk/nbs/00_toy.ipynb"
+    assert source.count("Colab") == source.count(f"\n\n[Open in Colab]({address})") == 1
+    assert "It halves." in source or text == "# A toy"
+    assert "-b trunk https://github.com/someone/halves /content/book" in "".join(set_up["source"])
+    assert others == content["cells"][1:]
+
+
+@pytest.mark.parametrize("shell, acts", [("<google.colab._shell.Shell object>", True), ("<ZMQInteractiveShell object>", False)])
+def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
+    content = dict(cells=[dict(cell_type="markdown", id="title", source="# A toy")])
+    source = "".join(prepared(content, "00_toy.ipynb", ABOUT)["cells"][1]["source"])
+    done = []
+
+    class Shell:
+        def __str__(self):
+            return shell
+
+        def system(self, command):
+            done.append(command)
+
+        def run_line_magic(self, name, line):
+            done.append(f"%{name} {line}")
+
+    exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
+    fetch = "git clone -q --depth 1 -b trunk https://github.com/someone/halves /content/book"
+    assert done == ([fetch, "%cd -q /content/book/nbs", "%pip install -q .."] if acts else [])
+
+
+def test_a_notebook_without_a_title_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        prepared(dict(cells=[dict(cell_type="code", id="cell-0", source="1")]), "00_toy.ipynb", ABOUT)
+    assert "nbs/00_toy.ipynb must begin with a markdown cell" in capsys.readouterr().err
