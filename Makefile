@@ -7,10 +7,10 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 RUN := runs/demo
 
-.PHONY: help demo test lab build run
+.PHONY: help demo test lab build run site test-browser
 
 help:  ## list what make can do
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let it translate (a few minutes on two cores)
 	$(BIN)/annotated-transformer train --corpus numbers-en-de --preset demo --run $(RUN)
@@ -24,7 +24,7 @@ demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let 
 test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks
 	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(BIN)/pytest -m 'not slow'
+	$(BIN)/pytest -m 'not slow' --ignore tests/browser
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
@@ -37,6 +37,14 @@ run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/52_traini
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
 	$(BIN)/python tools/build.py
 
+site: $(INSTALLED)-site  ## build the site of all notebooks and the reference, in _site/
+	$(BIN)/python tools/build_site.py
+
+# Without NB every notebook is run, as in `make run`, which takes a while.
+test-browser: $(INSTALLED)-browser $(if $(NB),,site)  ## run the notebooks in JupyterLab by Chromium, look at the site (NB=... for these notebooks alone)
+	@which chromium chromium-browser google-chrome | grep -q . || { echo 'Chromium is missing: apt-get install chromium'; exit 2; }
+	NB="$(NB)" $(BIN)/pytest $(if $(NB),tests/browser/test_notebooks.py,tests/browser)
+
 # Installed anew only when what is to be installed has changed.
 $(INSTALLED): settings.ini setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("annotated_transformer needs Python 3.10 or newer, and \
@@ -44,4 +52,9 @@ $(INSTALLED): settings.ini setup.py constraints.txt
 	[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
 		--constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+# What only some targets need, beside the rest.
+$(INSTALLED)-%: $(INSTALLED)
+	$(BIN)/python -m pip install --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
 	@touch $@

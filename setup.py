@@ -31,6 +31,6 @@ setup(
     packages=[about["lib_path"]],
     package_data={about["lib_path"]: ["py.typed", "pretrained/**"]},
     install_requires=about["requirements"].split(),
-    extras_require={"dev": about["dev_requirements"].split(), "exchange": about["exchange_requirements"].split()},
+    extras_require={extra: about[f"{extra}_requirements"].split() for extra in ("dev", "exchange", "site", "browser")},
     entry_points={"console_scripts": [about["console_scripts"]]},
 )

@@ -1,0 +1,99 @@
+"Sphinx's settings for `make site`; tools/build_site.py prepares what it reads."
+import re
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+
+from docutils import nodes
+from fastcore.docments import docments
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
+settings = ConfigParser(delimiters=["="], interpolation=None)
+settings.read(ROOT / "settings.ini", encoding="utf-8")
+about = settings["DEFAULT"]
+home = f"https://github.com/{about['user']}/{about['repo']}"
+
+project = html_title = about["lib_name"]
+author, copyright, version = about["author"], about["copyright"], about["version"]
+language = "en"
+smartquotes_action = "q"  # quotation marks alone: three dots of a shape stay three
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
+
+# The notebooks are shown as they are committed. A link to a heading is Jupyter's: its text, with dashes for blanks.
+nb_execution_mode = "off"
+nb_merge_streams = True
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 4
+myst_heading_slug_func = "build_site.anchor"
+suppress_warnings = ["mystnb.unknown_mime_type"]
+
+# MathJax from this site; without its menu, which would load more.
+mathjax_path = "mathjax.js"
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}, "tex": {"tagIndent": "0em"}}
+
+html_theme = "furo"
+html_favicon = "icon.svg"
+html_static_path = [str(ROOT / "build/site/static")]
+html_css_files = ["style.css"]
+html_copy_source = False
+html_show_sphinx = False
+html_theme_options = {
+    "navigation_with_keys": True,
+    "top_of_page_buttons": [],
+    "footer_icons": [{"name": "Repository", "url": home, "html": "Repository", "class": ""}],
+}
+
+# The reference: the names in the order of the source, one parameter to a line, with the comments that stand beside them.
+default_role = "literal"
+autodoc_member_order = "bysource"
+autodoc_class_signature = "mixed"
+autodoc_inherit_docstrings = False
+maximum_signature_line_length = 60
+add_module_names = False
+
+
+def plain(text: str) -> str:
+    "A docstring's text, in which only backticks mean something, as reStructuredText."
+    parts = re.split(r"(`[^`]*`)", text)
+    return "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
+
+
+def with_shapes(app, what, name, subject, options, lines):
+    "Add to a docstring what the comments beside the parameters say."
+    lines[:] = [plain(line) for line in lines]
+    if what not in ("function", "method", "class"):
+        return
+    try:
+        comments = docments(subject)
+    except (OSError, TypeError, ValueError):  # nothing to read it from
+        return
+    said = {parameter: " ".join(comment.split()) for parameter, comment in comments.items() if comment}
+    returned = said.pop("return", None)
+    if said or returned:
+        lines.append("")
+    lines += [f":param {parameter}: {plain(comment)}" for parameter, comment in said.items() if parameter != "self"]
+    if returned:
+        lines.append(f":returns: {plain(returned)}")
+    lines.append("")
+
+
+def as_written(app, doctree):
+    "Equations as Jupyter gives them to MathJax: Sphinx would put several lines into a `split`, in which `\\tag` is an error."
+    for equation in doctree.findall(nodes.math_block):
+        if not (equation.get("no-wrap") or equation.get("nowrap")):
+            text = rf"\begin{{equation*}}{equation.astext()}\end{{equation*}}"
+            equation.replace_self(nodes.math_block(text, text, **equation.attributes | {"no-wrap": True, "nowrap": True}))
+
+
+def with_charts(app, page, template, context, doctree):
+    "Vega's scripts go only where a chart is: they are large."
+    if 'class="live-chart"' in context.get("body", ""):
+        app.add_js_file("vega.js", priority=900)
+        app.add_js_file("charts.js", priority=901)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", with_shapes)
+    app.connect("doctree-read", as_written)
+    app.connect("html-page-context", with_charts)

@@ -1,0 +1,208 @@
+"""Make the site of all notebooks and the reference, in _site/. Nothing on its pages comes from another host.
+
+python tools/build_site.py
+
+Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of the table in
+nbs/index.ipynb, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
+"""
+import functools
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from configparser import ConfigParser
+from pathlib import Path
+
+import vl_convert
+from colab import CELL as COLAB
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS, PREPARED, SITE = Path("nbs"), Path("build/site"), Path("_site")
+PACKAGE = "annotated_transformer"
+MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
+CHAPTERS = {  # how a row of the index begins, and the heading of its group in the navigation
+    "§1": "Why attention", "§3": "§3 The model", "§4": "§4 Why self-attention", "§5": "§5 Training", "§6": "§6 Results",
+    "Appendix": "What the heads look at", "": "In use",
+}
+VEGA_LITE = "5.20"  # the explorer's
+CHART = "application/vnd.vegalite.v5+json"
+
+
+def refuse(why: str):
+    "End with one sentence."
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
+@functools.cache
+def repository() -> str:
+    "Where files that are no page of the site are shown."
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read("settings.ini", encoding="utf-8")
+    about = settings["DEFAULT"]
+    return f"https://github.com/{about['user']}/{about['repo']}/blob/{about['branch']}"
+
+
+def rooms(index: dict) -> list[tuple[str, list[str]]]:
+    "The chapters and their notebooks, in the order of the table in the index."
+    text = "\n".join("".join(cell["source"]) for cell in index["cells"] if cell["cell_type"] == "markdown")
+    rows = re.findall(r"^\| ([^|]*?) ?\| \[[^]]+\]\((\w+)\.ipynb\) \| [^|]*\| [^|]* \|$", text, re.MULTILINE)
+    chapters = {heading: [] for heading in CHAPTERS.values()}
+    for section, name in rows:
+        start = next(start for start in CHAPTERS if section.startswith(start))  # "" comes last and fits all
+        if (NOTEBOOKS / f"{name}.ipynb").exists() and not any(name in names for names in chapters.values()):
+            chapters[CHAPTERS[start]].append(name)
+    listed = {name for names in chapters.values() for name in names}
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
+        if path.stem not in listed | {"index"}:
+            refuse(f"{path} has no row in the table of rooms in nbs/index.ipynb, which is the site's navigation: write one.")
+    return [(heading, names) for heading, names in chapters.items() if names]
+
+
+def anchor(heading: str) -> str:
+    "How Jupyter, and so a link in a notebook, names a heading."
+    return heading.strip().replace(" ", "-")
+
+
+def with_links_of_the_site(markdown: str) -> str:
+    "A module's file becomes its page in the reference; other files of the repository are shown where it is published."
+    def moved(match: re.Match) -> str:
+        path = match[1]
+        module = re.fullmatch(rf"{PACKAGE}/([a-z]\w*)\.py", path)
+        return f"](api/{module[1]}.rst)" if module else f"]({repository()}/{path})"
+
+    return re.sub(r"\]\(\.\./([^)\s]+)\)", moved, markdown)
+
+
+def live_chart(specification: dict, place: str) -> str:
+    "HTML that draws a Vega-Lite chart with the scripts of the site."
+    text = json.dumps(specification).replace("<", r"\u003c")
+    return f'<div class="live-chart" id="{place}"></div>\n<script type="application/json" data-chart="{place}">{text}</script>'
+
+
+def prepare_notebook(notebook: dict) -> dict:
+    "Links that lead to pages, charts that live, and without cells that only set up."
+    cells = []
+    for cell in notebook["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            cell["source"] = with_links_of_the_site(source)
+        elif cell["id"] == COLAB or re.fullmatch(r"#\| default_exp \w+\s*", source):
+            continue
+        for number, output in enumerate(cell.get("outputs", [])):
+            data = output.get("data", {})
+            if CHART in data:
+                output["data"] = {"text/html": live_chart(data[CHART], f"chart-{cell['id']}-{number}")}
+            elif "text/markdown" in data:
+                data["text/markdown"] = with_links_of_the_site("".join(data["text/markdown"]))
+        cells.append(cell)
+    return notebook | {"cells": cells}
+
+
+def navigation(chapters: list[tuple[str, list[str]]]) -> dict:
+    "A cell for the end of the index, which the reader does not see: the pages in their order."
+    trees = [
+        "\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"])
+        for heading, names in [*chapters, ("Reference", ["api/index"])]
+    ]
+    return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
+
+
+def reference(rooms_of: dict[str, str]) -> dict[str, str]:
+    "The pages of the reference: the package, and each module with its notebook."
+    def titled(title: str, text: str) -> str:
+        return f"{title}\n{'=' * len(title)}\n\n{text}\n"
+
+    pages, table = {}, []
+    for module, room in rooms_of.items():
+        name = f"{PACKAGE}.{module}"
+        pages[f"api/{module}.rst"] = titled(
+            module, f"Explained, tested and drawn in :doc:`../{room}`.\n\n.. automodule:: {name}\n   :members:\n")
+        table.append(f"   * - :doc:`{module} <{module}>`\n     - :doc:`../{room}`")
+    about = (
+        f"What ``import {PACKAGE}`` brings, module by module. The notebooks say why; here stands what to call. "
+        f"``from {PACKAGE} import Transformer, TransformerConfig, Translator`` are the three names to begin with.\n\n"
+        "Sizes: ``B`` sentences, ``S`` source length, ``T`` target length, ``V`` vocabulary, ``K`` beams, ``L`` layers, "
+        "``h`` heads. A boolean mask says what is *allowed*: True may be seen.\n\n"
+    )
+    listed = ".. list-table::\n   :header-rows: 1\n\n   * - module\n     - notebook\n" + "\n".join(table)
+    tree = ".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {module}" for module in rooms_of)
+    return pages | {"api/index.rst": titled("Python reference", f"{about}{listed}\n\n{tree}\n")}
+
+
+def write(path: Path, text: str) -> None:
+    "Only what has changed, so that Sphinx reads only that again."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def fetch_mathjax(static: Path) -> None:
+    "One file that typesets without a network and without fonts of its own; its checksum is fixed."
+    package, member, sha256 = MATHJAX
+    path = static / "mathjax.js"
+    if not path.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            refuse("The site needs MathJax, which comes by npm, and there is no npm: install Node.js, then `make site` again.")
+        packed = subprocess.run([npm, "pack", "--silent", package], cwd=static, stdout=subprocess.PIPE, text=True)
+        if packed.returncode:
+            refuse(f"npm could not fetch {package}: its message stands above.")
+        archive = static / packed.stdout.split()[-1]
+        with tarfile.open(archive) as content:
+            script = content.extractfile(f"package/{member}").read()
+        archive.unlink()
+        if hashlib.sha256(script).hexdigest() != sha256:
+            refuse(f"{member} of {package} is not the file that it was: nothing was built.")
+        path.write_bytes(script)
+
+
+def prepare() -> None:
+    "Write what Sphinx reads."
+    source, static = PREPARED / "source", PREPARED / "static"
+    static.mkdir(parents=True, exist_ok=True)
+    fetch_mathjax(static)
+
+    scripts = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
+    write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
+    for name in ("style.css", "charts.js"):
+        write(static / name, Path("docs", name).read_text(encoding="utf-8"))
+    notebooks = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    chapters = rooms(notebooks["index"])
+    rooms_of = {}
+    for name in [name for _, names in chapters for name in names]:
+        text = "\n".join("".join(cell["source"]) for cell in notebooks[name]["cells"])
+        if module := re.search(r"^#\| default_exp (\w+)", text, re.MULTILINE):
+            rooms_of[module[1]] = name
+    pages = reference(rooms_of)
+    for name, notebook in notebooks.items():
+        notebook = prepare_notebook(notebook)
+        if name == "index":
+            notebook["cells"].append(navigation(chapters))
+        pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
+    for name, text in pages.items():
+        write(source / name, text)
+    for path in source.rglob("*.*"):  # of notebooks that are gone
+        if path.suffix in (".ipynb", ".rst") and str(path.relative_to(source)) not in pages:
+            path.unlink()
+    shutil.copytree(NOTEBOOKS / "figures", source / "figures", dirs_exist_ok=True)
+
+
+def main() -> int:
+    os.chdir(ROOT)
+    prepare()
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going",
+               "-c", "docs", "-d", str(PREPARED / "doctrees"), str(PREPARED / "source"), str(SITE)]
+    status = subprocess.run(command).returncode
+    shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
+    if status == 0:
+        print(f"{SITE}/index.html is the first page.")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
