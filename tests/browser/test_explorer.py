@@ -1,46 +1,16 @@
 """The explorer in a browser: the saved page, opened from its file, and JupyterLab's own rendering. Neither may ask a network.
 
-    pip install playwright, with Chromium or Chrome on the PATH; then: pytest tests/browser
-
-Skipped when one of them is missing.
+Skipped without playwright or Chromium; `make test-browser` sees to both.
 """
-import os
-import socket
-import subprocess
-import sys
-import time
-
 import nbformat
-import pytest
 import torch
 import vl_convert
 
-from annotated_transformer import InputError
 from annotated_transformer.attention_maps import AttentionMaps
 from annotated_transformer.explorer import VEGA_LITE, explore
-from benchmarks.explorer import NEXT_FRAME, chromium
+from benchmarks.explorer import NEXT_FRAME
 
 AMBER, SHADE = (245, 194, 66), (106, 165, 227)  # behind the token that is pointed at, and behind those that it looks at
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        with chromium() as browser:
-            yield browser
-    except InputError as missing:
-        pytest.skip(str(missing))
-
-
-@pytest.fixture
-def page(browser):
-    "A page, and in `page.asked` every address that it asks for."
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.asked, page.faults = [], []
-    page.on("request", lambda request: page.asked.append(request.url))
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
-    yield page
-    page.close()
 
 
 def planted_maps() -> AttentionMaps:
@@ -119,31 +89,16 @@ def test_the_saved_page_answers_and_asks_for_nothing(page, tmp_path):
     assert page.asked == [(tmp_path / "heads.html").as_uri()] and not page.faults
 
 
-def test_jupyterlab_draws_it_without_a_network(page, tmp_path):
+def test_jupyterlab_draws_it_without_a_network(page, lab):
     explorer = explore(planted_maps())
     kernel = {"name": "python3", "display_name": "python3", "language": "python"}
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel})  # without one JupyterLab asks for it, over everything
     cell = nbformat.v4.new_code_cell("explorer")
     cell.outputs = [nbformat.v4.new_output("execute_result", explorer._repr_mimebundle_(), execution_count=1)]
     notebook.cells = [cell]
-    nbformat.write(notebook, tmp_path / "heads.ipynb")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    own = ("JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTERLAB_SETTINGS_DIR", "JUPYTERLAB_WORKSPACES_DIR")
-    settings = {name: str(tmp_path / name) for name in own}
-    options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--notebook-dir={tmp_path}"]
-    command = [sys.executable, "-m", "jupyter", "lab", *options]
-    server = subprocess.Popen(command, env=os.environ | settings, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(150):
-            with socket.socket() as attempt:
-                if attempt.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.2)
-        page.goto(f"http://127.0.0.1:{port}/lab/tree/heads.ipynb")
-        walk_through(Picture(page, explorer.specification))
-        assert all(address.startswith((f"http://127.0.0.1:{port}/", "data:", "blob:")) for address in page.asked)
-    finally:
-        server.terminate()
-        server.wait()
+    nbformat.write(notebook, lab.directory / "heads.ipynb")
+    page.goto(f"{lab.address}/lab/workspaces/heads/tree/heads.ipynb")
+    walk_through(Picture(page, explorer.specification))
+    own = (lab.address, lab.address.replace("http", "ws"), "data:", "blob:")
+    assert [address for address in page.asked if not address.startswith(own)] == []
+    assert lab.asked() == []

@@ -1,0 +1,115 @@
+"""Every notebook as people use it: opened in JupyterLab, all cells run, its figures looked at; none may ask another host.
+
+    make test-browser                                # all notebooks, the explorer, the site
+    make test-browser NB="nbs/33_feed_forward.ipynb nbs/34_embedding.ipynb"
+
+A picture of each notebook is left in screenshots/. Skipped without playwright or Chromium.
+"""
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from benchmarks.explorer import NEXT_FRAME
+
+ROOT = Path(__file__).resolve().parents[2]
+SCREENSHOTS = ROOT / "screenshots" / "notebooks"
+NOTEBOOKS = [ROOT / name for name in os.environ.get("NB", "").split()] or sorted((ROOT / "nbs").glob("*.ipynb"))
+MOST_SECONDS = int(os.environ.get("NB_SECONDS", 600))  # for all cells of a notebook; a busy machine may need more
+
+# How many colours a figure has. One that shows nothing has one.
+COLOURS = """async figure => {
+    if (figure.tagName == "IMG") await figure.decode();
+    const [width, height] = figure.tagName == "IMG" ? [figure.naturalWidth, figure.naturalHeight] : [figure.width, figure.height];
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [width, height];
+    const context = canvas.getContext("2d");
+    context.drawImage(figure, 0, 0);
+    const found = new Set(new Uint32Array(context.getImageData(0, 0, width, height).data.buffer));
+    return found.size;
+}"""
+
+
+# Every cell with code has a number, or one shows an error, after which none is run.
+FINISHED = """() => {
+    const numbers = [...document.querySelectorAll(".jp-Notebook .jp-CodeCell .jp-InputPrompt")];
+    const error = document.querySelector(".jp-Notebook [data-mime-type='application/vnd.jupyter.error']");
+    return error || numbers.every(one => /\\[\\d+\\]/.test(one.textContent));
+}"""
+
+SHUT_DOWN = """async () => {
+    const headers = {"X-XSRFToken": document.cookie.match(/_xsrf=([^;]*)/)?.[1]};
+    for (const session of await (await fetch("/api/sessions")).json())
+        await fetch(`/api/sessions/${session.id}`, {method: "DELETE", headers});
+}"""
+
+
+def figures(notebook: dict) -> list[str]:
+    "For each figure in the outputs, the cell that shows it."
+    pictures = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
+    outputs = [(cell["id"], output) for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    return [cell for cell, output in outputs if pictures & output.get("data", {}).keys()]
+
+
+def run_all(page, lab, path: Path) -> dict:
+    "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
+    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/nbs/{path.name}")
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=120_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
+    page.keyboard.press("Control+s")
+    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')", timeout=60_000)
+    return json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8"))
+
+
+def complaints(page, lab, path: Path) -> Iterator[str]:
+    "Run the copy of a notebook, and say what a reader should not see."
+    asked_before = len(lab.asked())
+    committed = figures(json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8")))
+    saved = run_all(page, lab, path)
+    for cell in saved["cells"]:
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                yield f"cell {cell['id']} ends in {output['ename']}: {output['evalue']}"
+    if figures(saved) != committed:
+        yield f"figures now come from the cells {figures(saved)}; committed are those of {committed}"
+
+    page.wait_for_load_state("networkidle")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    drawn = page.locator(".jp-OutputArea-output img, .jp-OutputArea-output canvas")
+    if drawn.count() < len(figures(saved)):
+        yield f"{drawn.count()} figures are drawn of {len(figures(saved))}"
+    for i in range(drawn.count()):
+        drawn.nth(i).scroll_into_view_if_needed()
+        page.evaluate(NEXT_FRAME)
+        drawn.nth(i).screenshot(path=SCREENSHOTS / f"{path.stem}-{i + 1}.png")
+        if drawn.nth(i).evaluate(COLOURS) < 2:
+            yield f"figure {i + 1} is blank"
+
+    own = (lab.address, lab.address.replace("http", "ws"), "data:", "blob:")
+    yield from (f"the page asked for {address}" for address in page.asked if not address.startswith(own))
+    yield from (f"the server or the kernel asked {host}" for host in lab.asked()[asked_before:])
+    page.evaluate(SHUT_DOWN)  # its kernel, or all of them would stay in memory to the end
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_in_jupyterlab_shows_its_figures_and_asks_no_other_host(page, lab, path):
+    assert list(complaints(page, lab, path)) == []
+
+
+@pytest.mark.parametrize("source, complaint", [
+    ("1 / 0", "cell 0 ends in ZeroDivisionError: division by zero"),
+    ("import matplotlib.pyplot as plt\n_ = plt.figure()", "figure 1 is blank"),
+    ("import socket\ntry:\n    socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError:\n    pass", "asked 192.0.2.1"),
+    ("from IPython.display import HTML\nHTML('<img src=http://192.0.2.1/a.png>')", "the page asked for http://192.0.2.1/a.png"),
+])
+def test_what_a_reader_should_not_see_is_noticed(page, lab, source, complaint):
+    kernel = {"name": "python3", "display_name": "python3", "language": "python"}
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": kernel}, cells=[nbformat.v4.new_code_cell(source, id="0")])
+    nbformat.write(notebook, lab.directory / "nbs" / "bad.ipynb")
+    assert any(complaint in line for line in complaints(page, lab, Path("bad.ipynb")))

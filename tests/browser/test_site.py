@@ -1,0 +1,125 @@
+"""The site that `make site` builds, in a browser: every page on wide and narrow screens, search, mathematics, charts, links.
+
+Skipped without _site/, playwright or Chromium; `make test-browser` sees to all three.
+"""
+import functools
+import http.server
+import re
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from benchmarks.explorer import NEXT_FRAME
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "_site"
+SCREENSHOTS = ROOT / "screenshots" / "site"
+PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html") if path.relative_to(SITE).parts[0] != "_modules")
+NOTEBOOKS = {f"{path.stem}.html" for path in (ROOT / "nbs").glob("*.ipynb")}
+
+pytestmark = pytest.mark.skipif(not PAGES, reason="there is no _site/: run `make site`")
+
+BROKEN_IMAGES = "[...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
+
+
+class Links(HTMLParser):
+    "What a page links to and asks for, and the places in it that a link can name."
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links, self.resources, self.places = [], [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.places.add(attributes.get("id"))
+        if tag == "a" and attributes.get("href"):
+            self.links.append(attributes["href"])
+        if tag in ("script", "img", "iframe") and attributes.get("src"):
+            self.resources.append(attributes["src"])
+        if tag == "link" and attributes.get("rel") not in ("index", "search", "next", "prev", "canonical"):
+            self.resources.append(attributes["href"])
+
+
+@functools.cache
+def parsed(page: str) -> Links:
+    return Links((SITE / page).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def address():
+    "The site, served on this machine."
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+def test_every_notebook_and_module_has_a_page_and_its_place_in_the_navigation():
+    modules = {f"api/{path.stem}.html" for path in (ROOT / "annotated_transformer").glob("[a-z]*.py")}
+    assert NOTEBOOKS | modules <= set(PAGES)
+    index = (ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8")
+    in_order = re.findall(r"\| \[[^]]+\]\((\w+)\.ipynb\) \| [^|]*\| [^|]* \|", index)
+    tree = (SITE / "index.html").read_text(encoding="utf-8").partition("sidebar-tree")[2].partition("</aside>")[0]
+    shown = re.findall(r'class="reference internal" href="(\w+)\.html"', tree)
+    assert shown == list(dict.fromkeys(in_order)) and {f"{name}.html" for name in shown} == NOTEBOOKS - {"index.html"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere_and_nothing_is_asked_of_another_host(name):
+    here = parsed(name)
+    assert [address for address in here.resources if urlsplit(address).netloc] == []
+    broken = []
+    for link in here.links:
+        parts = urlsplit(link)
+        if parts.scheme:
+            continue
+        path = (SITE / name).parent.joinpath(unquote(parts.path)).resolve() if parts.path else SITE / name
+        path = path / "index.html" if path.is_dir() else path
+        if not path.is_file() or parts.fragment and unquote(parts.fragment) not in parsed(str(path.relative_to(SITE))).places:
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_whole_on_wide_and_narrow_screens(page, address, name):
+    page.goto(f"{address}/{name}", wait_until="networkidle")
+    if page.locator(".math").count():
+        page.wait_for_function("[...document.querySelectorAll('.math')].every(one => one.querySelector('mjx-container svg'))")
+        assert page.locator("[data-mml-node=merror]").all_text_contents() == []
+    for chart in page.locator(".live-chart").all():
+        chart.locator("canvas").wait_for()
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    for width, height in ((1280, 900), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(NEXT_FRAME)
+        page.screenshot(path=SCREENSHOTS / f"{name.replace('/', '-').removesuffix('.html')}-{width}.png")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page as a whole must not scroll sideways"
+    assert page.evaluate(BROKEN_IMAGES) == []
+    assert [asked for asked in page.asked if not asked.startswith((address, "data:", "blob:"))] == []
+    assert page.faults == []
+
+
+def test_a_search_finds_beam_search(page, address):
+    page.goto(f"{address}/search.html?q=beam+search")
+    found = page.locator("#search-results li a")
+    found.first.wait_for()
+    page.wait_for_load_state("networkidle")
+    assert {"61a_decoding.html", "api/decoding.html"} <= {urlsplit(a.get_attribute("href")).path for a in found.all()}
+    assert all(asked.startswith(address) for asked in page.asked) and page.faults == []
+
+
+def test_the_explorer_lives_on_its_page(page, address):
+    page.goto(f"{address}/70a_explorer.html", wait_until="networkidle")
+    chart = page.locator(".live-chart").first
+    before = chart.locator("canvas").screenshot()
+    chart.locator(".vega-bind", has_text="head").get_by_label("2", exact=True).check()
+    page.evaluate(NEXT_FRAME)
+    assert chart.locator("canvas").screenshot() != before
