@@ -57,13 +57,13 @@ def figures(notebook: dict) -> list[str]:
 def run_all(page, lab, path: Path) -> dict:
     "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
     page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/nbs/{path.name}")
-    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=120_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for(timeout=120_000)
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
     page.keyboard.press("Control+s")
-    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')", timeout=60_000)
+    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
     return json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8"))
 
 
