@@ -1,4 +1,5 @@
 "Sphinx's settings for `make site`; tools/build_site.py prepares what it reads."
+import inspect
 import re
 import sys
 from configparser import ConfigParser
@@ -6,6 +7,7 @@ from pathlib import Path
 
 from docutils import nodes
 from fastcore.docments import docments
+from sphinx.util.inspect import stringify_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
@@ -17,7 +19,7 @@ home = f"https://github.com/{about['user']}/{about['repo']}"
 project = html_title = about["lib_name"]
 author, copyright, version = about["author"], about["copyright"], about["version"]
 language = "en"
-smartquotes_action = "q"  # quotation marks alone: three dots of a shape stay three
+smartquotes_action = "qD"  # quotation marks and dashes; three dots of a shape stay three
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
 
 # The notebooks are shown as they are committed. A link to a heading is Jupyter's: its text, with dashes for blanks.
@@ -65,7 +67,10 @@ def with_shapes(app, what, name, subject, options, lines):
     if what not in ("function", "method", "class"):
         return
     try:
-        comments = docments(subject)
+        if hasattr(subject, "_fields"):  # a named tuple
+            comments = dict(re.findall(r"^ +(\w+): [^#\n]*# *(.+)$", inspect.getsource(subject), re.MULTILINE))
+        else:
+            comments = docments(subject)
     except (OSError, TypeError, ValueError):  # nothing to read it from
         return
     said = {parameter: " ".join(comment.split()) for parameter, comment in comments.items() if comment}
@@ -76,6 +81,18 @@ def with_shapes(app, what, name, subject, options, lines):
     if returned:
         lines.append(f":returns: {plain(returned)}")
     lines.append("")
+
+
+def own_signature(app, what, name, subject, options, signature, returned):
+    "What a class takes, where a base class that takes anything hides it."
+    if what == "class" and signature == "(*args, **kwargs)":
+        first, *parameters = inspect.signature(subject.__init__).parameters.values()
+        return stringify_signature(inspect.Signature(parameters)), returned
+
+
+def repeats_a_field(app, what, name, subject, skip, options):
+    "A named tuple's fields stand in its signature already."
+    return True if (getattr(subject, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
 def as_written(app, doctree):
@@ -95,5 +112,7 @@ def with_charts(app, page, template, context, doctree):
 
 def setup(app):
     app.connect("autodoc-process-docstring", with_shapes)
+    app.connect("autodoc-process-signature", own_signature)
+    app.connect("autodoc-skip-member", repeats_a_field)
     app.connect("doctree-read", as_written)
     app.connect("html-page-context", with_charts)

@@ -54,7 +54,7 @@ def browser():
 def page(browser):
     "A page; in `page.asked` every address that it asks for, in `page.faults` what its scripts complain of."
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    page.set_default_timeout(120_000)  # milliseconds; a busy machine is no fault
+    page.set_default_timeout(300_000)  # milliseconds; a busy machine is no fault
     page.asked, page.faults = [], []
     page.on("request", lambda request: page.asked.append(request.url))
     page.on("websocket", lambda socket: page.asked.append(socket.url))
