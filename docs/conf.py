@@ -87,7 +87,7 @@ def own_signature(app, what, name, subject, options, signature, returned):
     "What a class takes, where a base class that takes anything hides it."
     if what == "class" and signature == "(*args, **kwargs)":
         first, *parameters = inspect.signature(subject.__init__).parameters.values()
-        return stringify_signature(inspect.Signature(parameters)), returned
+        return stringify_signature(inspect.Signature(parameters), unqualified_typehints=True), returned
 
 
 def repeats_a_field(app, what, name, subject, skip, options):
