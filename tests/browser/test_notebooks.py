@@ -62,9 +62,14 @@ def run_all(page, lab, path: Path) -> dict:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
+    file = lab.directory / "nbs" / path.name
+    opened = file.stat().st_mtime_ns
     page.keyboard.press("Control+s")
-    page.wait_for_function("() => !document.querySelector('.jp-mod-dirty')")
-    return json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8"))
+    for _ in range(600):
+        if file.stat().st_mtime_ns != opened:
+            return json.loads(file.read_text(encoding="utf-8"))
+        page.wait_for_timeout(200)
+    raise AssertionError(f"{path.name} was run but not saved")
 
 
 def complaints(page, lab, path: Path) -> Iterator[str]:
