@@ -14,25 +14,8 @@ from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.trees import LABELS, damaged, linearize, print_tree, read_trees, repair
 
-NOUNS, VERBS = "Ann Bob Eve dogs cats".split(), "see like hear".split()
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
     --batch-tokens 900 --warmup-steps 40 --validate-every 60 --checkpoint-every 60 --keep 1 --init-gain 1""".split()
-
-
-def sentence(rng: random.Random) -> str:
-    "`( (S (NP-SBJ (NNP Ann)) (VP (VBP see) (NP (NNS cats))) (. .)))`, some of them with one clause inside the other."
-    clause = f"(NP (NNP {rng.choice(NOUNS)})) (VP (VBP {rng.choice(VERBS)}) (NP (NNS {rng.choice(NOUNS)})))"
-    if rng.random() < 0.4:
-        clause = f"(NP-SBJ (NNP {rng.choice(NOUNS)})) (VP (VBP hear) (SBAR (-NONE- 0) (S {clause})))"
-    return f"( (S {clause} (. .)))\n"
-
-
-@pytest.fixture(scope="session")
-def treebank(tmp_path_factory):
-    directory, rng = tmp_path_factory.mktemp("treebank"), random.Random(1)
-    for name, size in {"wsj_0201": 60, "wsj_0301": 40, "train-parsed": 20, "wsj_2201": 9, "wsj_2301": 9}.items():
-        (directory / f"{name}.mrg").write_text("".join(sentence(rng) for _ in range(size)))
-    return directory
 
 
 @pytest.fixture(scope="session")
