@@ -31,7 +31,7 @@ MEMORIES = ((0, 0), (1, 0), (1, 1), (2, 1))  # neighbours and parents that a lab
 def looks(word: str) -> str:
     "The class of a rare word: capital, digit, hyphen, last two letters."
     marks = "A" * word[0].isupper() + "1" * any(map(str.isdigit, word)) + "-" * ("-" in word)
-    return f"{RARE}{marks}{word[-2:].lower() if word[-1].isalpha() else ''}"
+    return f"{RARE}{marks}{word[-2:].lower() if word[-2:].isalpha() else ''}"
 
 
 class Grammar:

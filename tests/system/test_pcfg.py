@@ -38,7 +38,7 @@ def test_the_likeliest_tree_has_the_probability_that_nltk_finds(memory):
     theirs = nltk_parser(grammar)  # which also checks that the shares of each left side add up to 1
     found = 0
     for sentence in ("the dog saw a cat .", "Ann saw Bob .", "Ann saw a cat in the garden .", "no",
-                     "the garden saw a cat in the dog in Ann .", "ran up .", "Eve saw the cat ."):
+                     "the garden saw a cat in the dog in Ann .", "ran up .", "Job saw the cat ."):
         words = sentence.split()
         tree, log_p = grammar.parse(words)
         expected = list(theirs.parse([word if word in grammar.known else looks(word) for word in words]))
@@ -62,11 +62,11 @@ def test_trees_come_back_as_they_were():
 def test_rare_words_stand_for_those_never_seen():
     grammar = Grammar(TREES)
     assert grammar.known == {"the", "saw", "a", "cat", ".", "Ann", "in", "garden"}
-    assert [looks(word) for word in ("Bob", "x-ray", "1990s", "14.2", "%")] == ["?Aob", "?-ay", "?1s", "?1", "?"]
+    assert [looks(word) for word in ("Bob", "x-ray", "1990s", "14.2", "%")] == ["?Aob", "?-ay", "?1", "?1", "?"]
     assert grammar.entries("Job") == grammar.entries("Bob") and len(grammar.entries("Job")) == 1  # Job looks like Bob, a name
     labels = {grammar.labels[label] for label, _ in grammar.entries("zzz")}                  # and zzz like nothing: any rare word
     assert labels == {"NN", "NP+NNP", "VBD", "ADVP|PRT+RP", "FRAG+UH"}
-    gold = Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBD saw) (NP (NNP Job))) (. .)))")
+    gold = Tree.fromstring(str(TREES[2]).replace("Bob", "Job"))
     assert grammar.parse(gold.leaves())[0] == gold
 
 
