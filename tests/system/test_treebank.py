@@ -81,6 +81,43 @@ def test_a_fault_in_a_treebank_is_one_sentence(name, text, expected, treebank, t
     assert message.startswith(str(tmp_path / "mine" / expected)) and not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("text, expected", [
+    ("(TOP (S (XX a)))\n(TOP (S (XX b))\n(TOP (S (XX c)))\n",
+     "line 3: (TOP opens inside the tree that begins on line 2: is a closing bracket missing before it?"),
+    ("(TOP (S (XX a)))\n\n(TOP (S ))\n", "line 3: the bracket (S) is empty"),
+    ("\n", "is empty"),
+])
+def test_a_fault_in_parsed_trees_is_one_sentence(text, expected, treebank, tmp_path, complaint):
+    (tmp_path / "parsed.mrg").write_text(text)
+    message = complaint(*TRAIN, "--corpus", f"{treebank}+{tmp_path}/parsed.mrg", "--run", tmp_path / "run")
+    assert message.startswith(f"{tmp_path}/parsed.mrg") and expected in message and not (tmp_path / "run").exists()
+
+
+def test_the_parses_that_the_model_is_sure_of_become_training_trees(run, treebank, tmp_path, command, complaint):
+    lines = [" ".join(tree.leaves()) for tree in corpora.load(treebank).trees("train")[:12]]
+    stdin = "".join(f"{line}\n" for line in lines).encode()
+    search = ("--beam-size", "1", "--extra-length", "20")
+    _, every, _ = command("parse", run, *search, stdin=stdin)
+    status, some, _ = command("parse", run, *search, "--least-confidence", "0.01", stdin=stdin)
+    assert status == 0 and len(some.splitlines()) == 12
+    assert all(line in ("", whole) for line, whole in zip(some.splitlines(), every.splitlines(), strict=True))
+    _, none, _ = command("parse", run, *search, "--least-confidence", "1", stdin=stdin)
+    assert none == "\n" * 12
+    (tmp_path / "parsed.mrg").write_text(some + every)
+    mixed = corpora.load(f"{treebank}+{tmp_path}/parsed.mrg")
+    more = [tree.leaves() for tree in mixed.trees("train")[120:]]
+    assert more[-12:] == [line.split() for line in lines] and len(more) == 12 + sum(map(bool, some.splitlines()))
+    assert "--least-confidence must be at least 0" in complaint("parse", run, "--least-confidence", "2", stdin=stdin)
+
+
+def test_a_tree_too_long_for_the_model_is_named_with_file_and_line(run, treebank, tmp_path, complaint):
+    shutil.copytree(treebank, tmp_path / "mine")
+    file = tmp_path / "mine" / "wsj_2301.mrg"
+    file.write_text("( (S (NN a)))\n\n( (S\n  (NN b)))\n( (S " + "(NN cats) " * 1100 + "))\n")
+    message = complaint("score", run, "--corpus", tmp_path / "mine")
+    assert message == f"{file}, line 5: 1,101 tokens, and the model takes 1,024; split the sentence"
+
+
 def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):
     message = complaint("parse", run, stdin=b"Ann\n" + b"cats " * 1100 + b"\n")
     assert message == "standard input, line 2: 1,101 tokens, and the model takes 1,024; split the sentence"
