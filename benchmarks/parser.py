@@ -156,7 +156,10 @@ def example(parser: Parser, chosen: dict) -> dict:
     "A sentence of ours, its parse, and what every head looked at while it was written."
     parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"])
     maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree)))
-    weights = {kind: getattr(maps, kind).mul(1000).round().int().tolist() for kind in ("encoder", "decoder", "encoder_decoder")}
+    weights = {
+        kind: [[[" ".join(map(str, row)) for row in head] for head in layer] for layer in thousandths.tolist()]
+        for kind in ("encoder", "decoder", "encoder_decoder") for thousandths in [getattr(maps, kind).mul(1000).round().int()]
+    }
     labels = {"source": maps.source, "target_input": maps.target_input, "target": maps.target}
     return {"tree": print_tree(parse.tree), "repairs": dict(parse.repairs), "maps": labels, "thousandths": weights}
 

@@ -54,8 +54,10 @@ def test_the_parser_is_chosen_on_the_development_split_and_measured_once(laborat
     assert figures["summary"]["test"]["f1"]["deviation"] == pytest.approx(abs(test[0] - test[1]) / 2**0.5)
     assert figures["right_branching"]["label"] == "VP" and 30 < figures["right_branching"]["scores"]["test"]["f1"] < 100
     assert Tree.fromstring(example["tree"]).leaves() == benchmark.EXAMPLE.split()
-    weights = {kind: torch.tensor(values) / 1000 for kind, values in example["thousandths"].items()}
-    maps = AttentionMaps(**example["maps"], **weights)
+    maps = AttentionMaps(**example["maps"], **{
+        kind: torch.tensor([[[[int(n) for n in row.split()] for row in head] for head in layer] for layer in layers]) / 1000
+        for kind, layers in example["thousandths"].items()
+    })
     assert (maps.encoder_decoder.sum(-1) - 1).abs().max() < 0.03 and len(maps.words().source) == 10
 
     monkeypatch.setattr(benchmark, "measure", lambda *_: pytest.fail("what was measured is measured again"))
