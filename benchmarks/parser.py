@@ -38,12 +38,13 @@ from annotated_transformer.parsing import (
     score_parses,
     sure,
 )
+from annotated_transformer.processes import Execution
 from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from benchmarks.side_by_side import save, take_turns
 
-RECIPE = PRESETS["parsing-small"]  # dataclasses.replace(...) is the place for other settings
+RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="bfloat16"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
 PAPER_ALPHA = 0.3
 SHARES = (25, 50)       # per cent of the training sentences, beside 100
