@@ -9,6 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import torch
 
@@ -80,6 +81,21 @@ class Translator:
         (directory / SEARCH).write_text(json.dumps({"alpha": self.alpha}) + "\n", encoding="utf-8")
         write_sums(directory, ("config.json", "model.safetensors", SEARCH, "tokenizer.model"))
 
+    def push_to_hub(
+        self,
+        repo_id: str,                      # OWNER/NAME, which is made if it is not there
+        private: bool = False,
+        commit_message: str = "Push model and tokenizer",
+    ) -> str:                              # address of the commit
+        "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
+        from huggingface_hub import HfApi
+
+        api = HfApi()
+        with TemporaryDirectory() as directory:
+            self.save_pretrained(directory)
+            api.create_repo(repo_id, private=private, exist_ok=True)
+            return str(api.upload_folder(repo_id=repo_id, folder_path=directory, commit_message=commit_message))
+
     def translate(
         self,
         sentences: list[str],
@@ -124,8 +140,9 @@ class Translator:
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."
-        weight = self.model.embedding.weight
-        if self._rough is None and sentences <= RoughVocabulary.MOST_ROWS and RoughVocabulary.pays(weight):
+        weight, bias = self.model.embedding.weight, self.model.embedding.bias
+        helps = sentences <= RoughVocabulary.MOST_ROWS and bias is None  # its proof knows of no bias
+        if self._rough is None and helps and RoughVocabulary.pays(weight):
             self._rough = RoughVocabulary(weight)
         return self._rough
 
