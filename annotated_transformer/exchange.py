@@ -4,13 +4,14 @@
 __all__ = ['SELF_ATTENTION', 'MEMORY_ATTENTION', 'FEED_FORWARD', 'LAYERS', 'extra', 'sines_first', 'attention_names',
            'marian_names', 'ordered', 'require_widths', 'require_fit', 'to_marian', 'marian_tokenizer',
            'BiasedAttention', 'two_biases', 'SwishFeedForward', 'MarianTransformer', 'MarianPieces', 'marian_order',
-           'require_known', 'from_marian', 'our_tokenizer', 'load_marian', 'save_marian', 'token_names',
+           'require_known', 'from_marian', 'our_tokenizer', 'load_marian', 'save_marian', 'without_bars', 'token_names',
            'to_ctranslate2', 'torch_names', 'to_torch', 'from_torch']
 
 # %% ../nbs/80_exchange.ipynb #2efcb37c
 import json
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
@@ -296,7 +297,7 @@ def require_known(marian) -> None:  # transformers.MarianMTModel
         reasons.append("its embeddings are not multiplied by √d_model (§3.4)")
     if c.activation_function not in ("relu", "swish", "silu"):
         reasons.append(f"its activation is {c.activation_function}, and only relu and swish are known here")
-    if c.decoder_start_token_id != c.pad_token_id or marian.model.shared.weight[c.pad_token_id].any():
+    if c.decoder_start_token_id != c.pad_token_id or marian.get_input_embeddings().weight[c.pad_token_id].any():
         reasons.append("its decoder does not start with a PAD of zeros")
     for what in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
         if getattr(c, what, False):
@@ -368,8 +369,9 @@ def load_marian(
     "A published Marian model, such as those of OPUS-MT; InputError when it cannot be read or has no form here."
     transformers = extra("transformers")
     try:
-        tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
-        marian = transformers.MarianMTModel.from_pretrained(path_or_name)
+        with without_bars(transformers):
+            tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
+            marian = transformers.MarianMTModel.from_pretrained(path_or_name)
     except (OSError, ValueError, TypeError, KeyError, AssertionError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
@@ -381,8 +383,21 @@ def save_marian(translator: Translator, directory: str | Path) -> None:
     "Write a translator as the files of a published Marian model, which Hugging Face's library and CTranslate2's converter read."
     marian, tokenizer = to_marian(translator.model, translator.tokenizer)
     marian.generation_config.length_penalty = translator.alpha
-    for part in (marian, tokenizer):
-        part.save_pretrained(directory)
+    with without_bars(extra("transformers")):
+        for part in (marian, tokenizer):
+            part.save_pretrained(directory)
+
+
+@contextmanager
+def without_bars(transformers) -> Iterator[None]:
+    "Without the library's progress bars: they show on any output, and the work takes moments."
+    shown = transformers.logging.is_progress_bar_enabled()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers.logging.enable_progress_bar()
 
 # %% ../nbs/80_exchange.ipynb #542172e2
 def token_names(vocab_size: int) -> list[str]:

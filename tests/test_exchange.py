@@ -102,7 +102,8 @@ def test_marians_beam_search_finds_what_ours_finds():
     found = marian.generate(**batch, length_penalty=0.0, return_dict_in_generate=True, output_scores=True)  # beam 4 is its default
     assert tokenizer.batch_decode(found.sequences, skip_special_tokens=True) == translator.translate(lines, alpha=0.0)
     ours = beam_search(translator.model, pad(translator.tokenizer.encode_all(lines)), alpha=0.0)
-    torch.testing.assert_close(found.sequences_scores, torch.tensor([best.log_probability for best, *_ in ours]), atol=1e-4, rtol=1e-4)
+    scores = torch.tensor([best.log_probability for best, *_ in ours])
+    torch.testing.assert_close(found.sequences_scores, scores, atol=1e-4, rtol=1e-4)
 
 
 def test_two_biases_do_what_four_do():
