@@ -1,4 +1,5 @@
 "Hand the metadata in settings.ini on to setuptools."
+import re
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -8,17 +9,21 @@ root = Path(__file__).parent
 config = ConfigParser(delimiters=["="], interpolation=None)
 config.read(root / "settings.ini", encoding="utf-8")
 about = config["DEFAULT"]
-readme = root / "README.md"
+readme, url = root / "README.md", f"https://github.com/{about['user']}/{about['repo']}"
+description = readme.read_text(encoding="utf-8") if readme.exists() else about["description"]
+# Elsewhere than in the repository, pictures and links need the whole address.
+description = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{url}/raw/{about['branch']}/", description)
+description = re.sub(r"(?<!!)(\[[^\]]*\]\()(?!https?:)", rf"\1{url}/blob/{about['branch']}/", description)
 
 setup(
     name=about["lib_name"],
     version=about["version"],
     description=about["description"],
-    long_description=readme.read_text(encoding="utf-8") if readme.exists() else about["description"],
+    long_description=description,
     long_description_content_type="text/markdown",
     author=about["author"],
     author_email=about["author_email"],
-    url=f"https://github.com/{about['user']}/{about['repo']}",
+    url=url,
     license=about["license"],
     license_files=["LICENSE"],
     keywords=about["keywords"].split(),

@@ -185,6 +185,7 @@ class Page:
         self.axes.axis("off")
 
     def text(self, x: float, y: float, string: str, size: float = TEXT, **how):
+        "A word at a place in inches from the upper left corner, as it is written and not as mathematics."
         return self.axes.text(x, y, string, fontsize=size, parse_math=False, **how)
 
     def width(self, strings: Iterable[str], size: float = TEXT, **how) -> float:
@@ -203,6 +204,7 @@ class Page:
         return self.width([title], weight="bold")
 
     def finish(self, width: float, height: float):
+        "The figure, cut to this size in inches."
         self.figure.set_size_inches(width, height)
         self.axes.set(xlim=(0, width), ylim=(height, 0), aspect="auto")
         return self.figure

@@ -145,6 +145,7 @@ def train_options(
 
 
 def train_command(arguments: list[str]) -> None:
+    "`train`: what torchrun starts several times speaks once."
     leads = os.environ.get("RANK", "0") == "0"  # torchrun numbers the processes that it starts
     try:
         config, run = train_options(arguments)
@@ -158,6 +159,7 @@ def train_command(arguments: list[str]) -> None:
 
 
 def variations_command(arguments: list[str]) -> None:
+    "`variations`: the table is written after every run."
     from annotated_transformer.variations import plot_variations, run_variations, variations_table, write_variations
 
     options = read_options(Variations, arguments)
@@ -201,9 +203,11 @@ class Search:
         return dataclasses.replace(self, **{name: value for name, value in values.items() if getattr(self, name) is None})
 
     def to_translate(self, translator: Translator) -> "Search":
+        "With the defaults of translation, and the model's own alpha."
         return self.filled(beam_size=4, alpha=translator.alpha, extra_length=50)
 
     def to_parse(self) -> "Search":
+        "With the defaults of parsing (§6.3)."
         return self.filled(beam_size=21, alpha=0.3, extra_length=300)
 
     def settings(self) -> tuple[int, float, int]:

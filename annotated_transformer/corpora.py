@@ -269,6 +269,7 @@ class Archive(NamedTuple):
         return self.url.rpartition("/")[2]
 
     def members(self, other: str) -> list[str]:
+        "Names of the two files in the archive, English first."
         return [self.member.format(other=other, side=side) for side in ("en", other)]
 
 

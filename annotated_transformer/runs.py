@@ -64,6 +64,7 @@ class TrainingConfig:
             raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
 
     def to_dict(self) -> dict:
+        "As config.json holds it."
         return dataclasses.asdict(self)
 
     @classmethod

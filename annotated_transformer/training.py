@@ -358,6 +358,7 @@ def all_finite(
 
 
 def refuse_to_go_on(run: Path, step: int) -> None:
+    "InputError: numbers have left the range, and from which checkpoint one can start again."
     found = newest_checkpoint(run)
     raise InputError(
         f"{run}: by update {step} the loss or a weight has become infinite or no number; nothing of it was written, "

@@ -198,6 +198,7 @@ class Scores:
         return "\n".join([*(f"{name:<16} {value}" for name, value in rows.items()), f"exactly right    {self.exact:.2%}"])
 
     def to_dict(self) -> dict:
+        "As results are written."
         return dataclasses.asdict(self)
 
 

@@ -77,6 +77,7 @@ def plain_label(label: str) -> str:
 
 
 def without_empty(tree: Tree) -> Tree | None:
+    "Without the branches that carry no word; None if none is left."
     if is_word(tree):
         return None if tree.label() == EMPTY else Tree(tree.label(), list(tree))
     children = [child for child in map(without_empty, tree) if child is not None]

@@ -64,8 +64,8 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 
 - **Data:** {data}
 - **Recipe:** {steps:,} updates of {batch_tokens:,} positions a side, dropout {dropout}, label smoothing {smoothing},
-  BPE-dropout {bpe_dropout}, {warmup:,} updates of warm-up, peak rate {rate_factor} times the paper's formula; mean of the last
-  {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
+  {warmup:,} updates of warm-up, peak rate {rate_factor} times the paper's formula, matrix products in {precision}; mean of the
+  last {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
 - **Search:** beam {beams}, length penalty {alpha}, chosen on the validation split (`search.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/{name}.json` of the repository.
@@ -155,13 +155,14 @@ def ship(run: Path, found: dict, name: str, hardware: dict, command: str, direct
         f"sacreBLEU, {figures['exact']:.1%} exactly right" for test, figures in found["tests"].items()
     )
     model = config.model
+    cores = f"{hardware['threads']} of {hardware['cores']} cores of {hardware['processor']}"
     card = CARD.format(
         name=name, parameters=found["parameters"], layers=model.n_layers, d_model=model.d_model, heads=model.n_heads,
         vocab=translator.tokenizer.vocab_size, steps=found["updates"], batch_tokens=config.batch_tokens,
-        dropout=model.dropout, smoothing=config.smoothing, bpe_dropout=config.bpe_dropout, warmup=config.warmup_steps,
-        rate_factor=config.rate_factor, average=found["average"], seed=found["seed"], minutes=found["minutes_of_updates"],
-        hardware=f"{hardware['cores']} cores of {hardware['processor']}", beams=BEAMS, alpha=found["alpha"], scores=scores,
-        command=command, **ABOUT[name],
+        dropout=model.dropout, smoothing=config.smoothing, warmup=config.warmup_steps, rate_factor=config.rate_factor,
+        precision=config.execution.precision or "float32", average=found["average"], seed=found["seed"],
+        minutes=found["minutes_of_updates"], hardware=cores, beams=BEAMS, alpha=found["alpha"], scores=scores, command=command,
+        **ABOUT[name],
     )
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent) as beside:

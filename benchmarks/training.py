@@ -7,8 +7,9 @@ All contenders get the same ids in the same shapes and take turns. Arithmetic is
 `torch.nn.Transformer` also drops attention weights and numbers inside the feed-forward network, which the paper does not:
 a second peer has that taken out, so that what it costs can be told apart.
 
-Five parts: the time of a step; the peak memory of a step of the base model; the time to import; how the time of a step grows
-with the length of the sentences, the size of the batch and the vocabulary; and where the time of a step goes.
+Six parts: the time of a step; the peak memory of a step of the base model; the time to import; how the time of a step grows
+with the length of the sentences, the size of the batch and the vocabulary; where the time of a step goes; and the time of a step
+with matrix products of 16 bits, which newer processors have instructions for.
 """
 import argparse
 import json
@@ -37,7 +38,7 @@ from annotated_transformer import PAD
 from annotated_transformer.batching import Batch, collate
 from annotated_transformer.optimizer import adam
 from annotated_transformer.position import sinusoids
-from annotated_transformer.processes import memory_kept
+from annotated_transformer.processes import autocast, memory_kept
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.training_cost import forward_flops, training_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -47,7 +48,7 @@ from benchmarks.training_chart import chart
 
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
 MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick
-PARTS = ("steps", "memory", "imports", "growth", "profile")
+PARTS = ("steps", "memory", "imports", "growth", "profile", "precision")
 IMPORTS = (
     "pass", "import torch", "import annotated_transformer", "from annotated_transformer import Transformer",
     "from annotated_transformer import Translator",
@@ -148,15 +149,17 @@ def with_the_papers_dropout(peer: Peer) -> Peer:
     return peer
 
 
-def our_step(work: Work) -> Callable[[], float]:
+def our_step(work: Work, precision: str = "float32") -> Callable[[], float]:
     "A training step as the training loop makes it."
     torch.manual_seed(SEED)
     model, batch, tokens = Transformer(work.config), work.batch(), int(work.lengths()[:, 1].sum())
-    learner, optimizer = WithLoss(model, SMOOTHING), adam(model.parameters())
+    learner, optimizer = WithLoss(model, SMOOTHING, precision), adam(model.parameters())
     return lambda: float(train_step(learner, optimizer, [(SEED, batch)], tokens, RATE))
 
 
-def peer_step(work: Work, change: Callable[[Peer], Peer] = lambda peer: peer) -> Callable[[], float]:
+def peer_step(
+    work: Work, change: Callable[[Peer], Peer] = lambda peer: peer, precision: str = "float32",
+) -> Callable[[], float]:
     "The same with PyTorch's own parts."
     torch.manual_seed(SEED)
     model, batch = change(Peer(work.config)), work.batch()
@@ -164,8 +167,9 @@ def peer_step(work: Work, change: Callable[[Peer], Peer] = lambda peer: peer) ->
 
     def step() -> float:
         optimizer.zero_grad()
-        logits = model(batch.source, batch.target_input)
-        loss = F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING)
+        with autocast("cpu", precision):
+            logits = model(batch.source, batch.target_input)
+            loss = F.cross_entropy(logits.flatten(0, 1), batch.target.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING)
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -179,7 +183,14 @@ CONTENDERS = {
     "peer with the paper's dropout": lambda work: peer_step(work, with_the_papers_dropout),
     "peer, memory kept": peer_step,
 }
-KEEPING = ("ours", "peer, memory kept")  # freed memory is kept, as our training loop does and the peer's user could
+IN_16_BITS = {
+    "ours": our_step,
+    "ours, bfloat16": lambda work: our_step(work, "bfloat16"),
+    "peer": peer_step,
+    "peer, bfloat16": lambda work: peer_step(work, precision="bfloat16"),
+}
+# Freed memory is kept, as our training loop does and the peer's user could.
+KEEPING = ("ours", "ours, bfloat16", "peer, memory kept")
 FOR_GOOD = ExitStack()                   # what stays as it is to the end of a process
 step_of_this_process: Callable[[], float] | None = None
 
@@ -193,7 +204,7 @@ def keep_memory(name: str) -> None:
 def set_up(name: str, work: Work) -> None:
     global step_of_this_process
     step_of_this_process = None  # what the last one held is free before the next is made
-    step_of_this_process = CONTENDERS[name](work)
+    step_of_this_process = (CONTENDERS | IN_16_BITS)[name](work)
 
 
 def take_step() -> float:
@@ -236,6 +247,12 @@ def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "")
         "padding_share": round(1 - sum(tokens) / (batch.source.numel() + batch.target.numel()), 4),
         "matrix_products_flops_per_second": rates,
     }
+
+
+def time_precisions(work: Work, rounds: int, desc: str = "") -> dict:
+    "Seconds of a step with matrix products of 32 and of 16 bits, ours and the peer's."
+    with processes(list(IN_16_BITS)) as pools:
+        return summary(take_turns(steps_of(work, pools), rounds, warmup=2, desc=desc))
 
 
 def peak_of_steps(name: str, size: str, steps: int = 3) -> dict:
@@ -385,6 +402,8 @@ def measure(works: dict[str, Work], size: str, parts: Sequence[str], rounds: int
         }
     if "profile" in parts:
         figures["profile"] = {name: profiles_of(work) for name, work in works.items()}
+    if "precision" in parts:
+        figures["precision"] = {name: time_precisions(work, rounds, f"{name}, 16 bits") for name, work in works.items()}
     return figures
 
 
@@ -413,6 +432,10 @@ def report(figures: dict) -> Iterator[str]:
             for point in points:
                 ours, peer = point["median_seconds"].values()
                 yield f"  {point['size']:>12,} {ours:12.4f} s {peer:10.4f} s {point['attention_share_of_flops']:10.1%}"
+    for work, found in figures.get("precision", {}).items():
+        yield f"\n{work}, matrix products of 32 and 16 bits"
+        for name, part in found.items():
+            yield f"  {name:<30} {part['median_seconds']:9.4f} s  {part.get('times_ours', 1):.2f} times ours"
     for work, found in figures.get("profile", {}).items():
         yield f"\nwhere the time of a step of {work} goes: " + ", ".join(found)
         for kind in KINDS:

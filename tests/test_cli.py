@@ -7,10 +7,29 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.cli import train_options
+from annotated_transformer.cli import Variations, read_options, train_options, variations_command
 from annotated_transformer.processes import Execution
 from annotated_transformer.runs import PRESETS, TrainingConfig, open_run
 from annotated_transformer.transformer import TransformerConfig
+
+
+def test_variations_read_their_options_like_train_and_refuse_wrong_ones_first():
+    options = read_options(Variations, "--n-heads 2 --steps 70 --rows A1 pre-norm --seeds 4 5".split())
+    assert (options.rows, options.seeds) == (("A1", "pre-norm"), (4, 5))
+    assert options.run == Path("runs/multi30k-en-de-miniature-variations")
+    model = dataclasses.replace(PRESETS["miniature"].model, n_heads=2, d_k=64, d_v=64)
+    assert options.config == dataclasses.replace(PRESETS["miniature"], model=model, steps=70)
+    with tempfile.TemporaryDirectory() as directory:
+        (run := Path(directory, "runs")).mkdir()
+        mistakes = {"--rows A1 F7": "no row F7", "--out table.csv": ".json", "--preset miniture": "miniture", "--seeds x": "x"}
+        for wrong, said in mistakes.items():
+            try:
+                variations_command(["--run", str(run), *wrong.split()])
+            except InputError as error:
+                assert said in str(error), error
+            else:
+                raise AssertionError(wrong)
+        assert not any(run.iterdir())
 
 
 def test_preset_decides_the_defaults_and_options_change_them():

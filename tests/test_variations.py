@@ -11,7 +11,6 @@ from annotated_transformer.variations import (
     PRINTED,
     change,
     difference,
-    implied_vocabulary,
     noise,
     parameters,
     printed_difference,
@@ -73,18 +72,6 @@ def test_parameter_counts_are_exact():
         m, count = row.model, parameters(row.model)
         more = {"E": 1024 * 512, "additive": 18 * (2 * 64**2 + 2 * 64), "pre-norm": 2 * 2 * 512}.get(name, 0)
         assert count == expected[name] == by_hand(m.vocab_size, m.n_layers, m.d_model, m.d_ff, m.n_heads, m.d_k, m.d_v) + more, name
-
-
-def test_the_printed_counts_agree_with_one_vocabulary_but_for_big():
-    rows = table_3(PRESETS["base"], PRESETS["big"])
-    intervals = {name: implied_vocabulary(rows[name].model, row.millions) for name, row in PRINTED.items() if row.millions}
-    low = max(interval[0] for name, interval in intervals.items() if name != "big")
-    high = min(interval[1] for name, interval in intervals.items() if name != "big")
-    assert 41_000 < low < high < 41_300
-    assert intervals["big"][1] < 37_000 < low
-    count = parameters(replace(rows["C1"].model, vocab_size=41_000))  # there and back
-    smallest, largest = implied_vocabulary(rows["C1"].model, count / 1e6)
-    assert (smallest + largest) / 2 == 41_000 and largest - smallest == 1e6 / 512
 
 
 def test_differences_by_hand():

@@ -1,6 +1,7 @@
 "The weights that ship: whole, by name, the same as those that were measured, and in the wheel."
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,6 +84,10 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
     [wheel] = tmp_path.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     assert {f"annotated_transformer/pretrained/{name}/{file}" for name in NAMES for file in FILES} <= held
+    [metadata] = [name for name in held if name.endswith(".dist-info/METADATA")]
+    relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
+    assert relative_link.search((ROOT / "README.md").read_bytes())
+    assert not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
     subprocess.run([*pip, "install", "--no-deps", "--target", str(tmp_path / "installed"), str(wheel)], check=True)
     source, expected = shipped_run("multi30k-en-de")["examples"][0]
     done = subprocess.run(

@@ -192,6 +192,9 @@ def test_the_record_holds_every_part_and_the_chart_draws_it(tmp_path, capsys, mo
     }
     assert growth["length"][0]["attention_share_of_flops"] < growth["length"][1]["attention_share_of_flops"] < 1
     assert [point["rows"] * point["length"] for point in growth["length"]] == [64, 64]
+    for found in figures["precision"].values():
+        assert list(found) == list(training.IN_16_BITS)
+        assert [len(part["seconds"]) for part in found.values()] == [2] * 4
     assert list(figures["profile"]) == ["tiny", "base"] and list(figures["profile"]["tiny"]) == ["ours", "peer"]
 
     figure = training_chart.chart(record)
@@ -199,6 +202,15 @@ def test_the_record_holds_every_part_and_the_chart_draws_it(tmp_path, capsys, mo
     titles = [axes.get_title() for part in figure.subfigs for axes in part.axes]
     assert len(titles) == 6 and all(titles)
     plt.close(figure)
+
+
+def test_in_16_bits_both_compute_nearly_what_they_compute_in_32():
+    steps = {name: make(WORK) for name, make in training.IN_16_BITS.items()}
+    losses = {name: [step() for _ in range(3)] for name, step in steps.items()}
+    for name in ("ours", "peer"):
+        short, long = losses[f"{name}, bfloat16"], losses[name]
+        assert short != long
+        assert short == pytest.approx(long, rel=0.02)
 
 
 def test_memory_is_measured_in_a_new_process():

@@ -1,0 +1,30 @@
+"Whoever asks for help on a public name gets it."
+import importlib
+import inspect
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
+MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_"))
+
+
+def own_doc(thing: object) -> str:
+    "What its author wrote; dataclasses and named tuples without a docstring are given their signature by Python."
+    doc = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    return "" if not doc or doc.startswith(f"{thing.__name__}(") else doc
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_function_class_and_method_says_what_it_does(module):
+    found = importlib.import_module(f"annotated_transformer.{module}")
+    names = [name for name in found.__all__ if inspect.isclass(getattr(found, name)) or inspect.isfunction(getattr(found, name))]
+    assert names or module == "__main__"
+    silent = [name for name in names if not own_doc(getattr(found, name))]
+    for name in names:
+        thing = getattr(found, name)
+        if inspect.isclass(thing) and thing.__module__ == found.__name__:
+            methods = {key: value for key, value in vars(thing).items() if inspect.isfunction(value) and not key.startswith("_")}
+            # what a module computes stands in its class's docstring and in the comments of its arguments
+            silent += [f"{name}.{key}" for key, method in methods.items() if key != "forward" and not own_doc(method)]
+    assert not silent
