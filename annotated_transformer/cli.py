@@ -4,7 +4,7 @@
 __all__ = ['SHIPPED', 'Model', 'RunDirectory', 'FORMS', 'SOFTWARE', 'COMMANDS', 'WITH_PRESETS', 'parse', 'Train', 'Variations',
            'ReadFirst', 'read_options', 'train_options', 'train_command', 'variations_command', 'Search',
            'read_standard_input', 'translate', 'answer_lines', 'parse_command', 'score_command', 'last_record',
-           'attend', 'average', 'list_corpora', 'export', 'cost', 'later', 'main']
+           'attend', 'average', 'list_corpora', 'open_translator', 'export', 'cost', 'later', 'main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
@@ -234,9 +234,10 @@ def translate(
     """Translate standard input line by line: one line out for each line in.
 
     Args:
-        model: Directory of a run or of a model, a model that ships by name, or OWNER/NAME on the Hugging Face hub.
+        model: Directory of a run or of a model, a model that ships by name, OWNER/NAME on the Hugging Face
+            hub, or a directory of a Marian model as Hugging Face's library saves it.
     """
-    translator = Translator.from_pretrained(model, search.average)
+    translator = open_translator(model, search.average)
     settings = search.to_translate(translator).settings()
     answer_lines(lambda lines: translator.translate(lines, *settings))
 
@@ -294,7 +295,7 @@ def score_command(
     """
     if out is not None and (out.suffix != ".json" or out.is_dir()):
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
-    translator = Translator.from_pretrained(model, search.average)
+    translator = open_translator(model, search.average)
     is_run = Path(model, "checkpoints").is_dir()
     if corpus is None and not is_run:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
@@ -371,7 +372,7 @@ def attend(
         raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
     if word is not None and figure not in ("3", "4"):
         raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {figure}")
-    translator = Translator.from_pretrained(model)
+    translator = open_translator(model)
     config, tokenizer = translator.model.config, translator.tokenizer
     drawn = choose_heads(config.n_layers, config.n_heads, layer, heads)
     sides = {"source": sentence} if target is None else {"source": sentence, "target": target}
@@ -443,6 +444,13 @@ def list_corpora(
             print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
 
 # %% ../nbs/90_command_line.ipynb #6d9d02c1
+def open_translator(model: str, average: int | None = None) -> Translator:
+    "A model of ours; or one of Marian's, where the directory holds its files."
+    if Path(model, "source.spm").exists():
+        return load_marian(model)
+    return Translator.from_pretrained(model, average)
+
+
 SOFTWARE = {"marian": save_marian, "ctranslate2": to_ctranslate2}
 
 

@@ -176,12 +176,14 @@ class BiasedAttention(MultiHeadAttention):
         self,
         x: Tensor,     # (B, T, d_model)
     ) -> Tensor:       # (B, h, T, d_k)
+        "The queries of all heads, with their bias."
         return super().project_query(x) + self.query_bias.view(self.n_heads, 1, self.d_k)
 
     def project_new(
         self,
         x: Tensor,                   # (B, T, d_model)
     ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
+        "All three, with the bias of the queries."
         query, both = super().project_new(x)
         return query + self.query_bias.view(self.n_heads, 1, self.d_k), both
 
@@ -224,11 +226,13 @@ class MarianTransformer(Transformer):
         self.embedding.bias = nn.Parameter(torch.zeros(c.vocab_size))
 
     def train(self, mode: bool = True) -> "MarianTransformer":
+        "Refuse to be trained."
         if mode:
             raise InputError("a model that came from Marian is not trained here: our loss knows no biases; train the Marian")
         return super().train(mode)
 
     def save_pretrained(self, *_, **__) -> None:
+        "Refuse to be saved in our form."
         raise InputError("a model that came from Marian is kept in Marian's form: call save_pretrained of the model it came from")
 
     push_to_hub = save_pretrained
