@@ -308,7 +308,7 @@ def require_known(marian) -> None:  # transformers.MarianMTModel
             reasons.append(f"its configuration says {what}, and the paper normalises after each residual sum and nowhere else")
     expected = sinusoids(c.max_position_embeddings, c.d_model)[:, sines_first(c.d_model)]
     for side in (marian.model.encoder, marian.model.decoder):
-        if not torch.allclose(side.embed_positions.weight.float().cpu(), expected, atol=1e-4, rtol=0):
+        if not torch.allclose(side.embed_positions.weight.float().cpu(), expected, atol=5e-3, rtol=0):  # also in 16 bits
             reasons.append("its positions are not the sinusoids of §3.5")
             break
     if reasons:

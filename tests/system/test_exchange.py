@@ -100,6 +100,17 @@ def test_weights_that_went_and_came_back_are_the_same_bits():
     assert all(weight.equal(back.state_dict()[name]) for name, weight in model.state_dict().items())
 
 
+def test_weights_of_16_bits_as_published_ones_are_are_taken_as_32(tmp_path):
+    random_marian().half().save_pretrained(tmp_path)
+    as_saved = transformers.MarianMTModel.from_pretrained(tmp_path, dtype="auto")
+    assert as_saved.dtype == torch.float16
+    model, _ = from_marian(as_saved)
+    as_32 = transformers.MarianMTModel.from_pretrained(tmp_path, dtype=torch.float32)
+    expected = logits(as_32, SOURCE, TARGET_INPUT, marian_order(as_32))
+    with torch.inference_mode():
+        torch.testing.assert_close(model(SOURCE, TARGET_INPUT)[..., PAD + 1 :], expected, atol=1e-5, rtol=1e-5)
+
+
 REFUSED = {
     "attention_heads=4 and its decoder attention_heads=3": {"decoder_attention_heads": 3},
     "layers=2 and its decoder layers=1": {"decoder_layers": 1},
