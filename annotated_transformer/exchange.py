@@ -276,6 +276,10 @@ class MarianPieces:
         "The written form of each token; '▁' begins a word."
         return self.tokenizer.convert_ids_to_tokens([self.theirs[int(token)] for token in ids])
 
+    def save(self, path: str | Path) -> None:
+        "Refuse to be saved in our form."
+        raise InputError("a tokenizer that came from Marian is two models and a list: it is kept in Marian's own files")
+
 
 def marian_order(
     marian,            # transformers.MarianMTModel
@@ -462,11 +466,11 @@ def to_ctranslate2(
     spec.decoder.projection.bias[PAD] = float("-inf")  # never written
 
     directory.mkdir(parents=True, exist_ok=True)
+    if tokenizer is not None:
+        tokenizer.save(directory / "tokenizer.model")
     spec.validate()
     spec.optimize()  # the three tables of the embedding become one
     spec.save(str(directory))
-    if tokenizer is not None:
-        tokenizer.save(directory / "tokenizer.model")
 
 # %% ../nbs/80_exchange.ipynb #279d892d
 def torch_names(decoder: bool) -> dict[str, str]:

@@ -136,7 +136,8 @@ def test_ctranslate2_gives_our_translations_and_their_probabilities():
         fast = ctranslate2.Translator(str(Path(directory, "new", "model")), compute_type="float32", intra_threads=1)
         source = [sp.encode(line, out_type=str) for line in lines]
         for beam_size in (1, 4):
-            found = fast.translate_batch(source, beam_size=beam_size, length_penalty=0, return_scores=True)
+            equal = {"beam_size": beam_size, "length_penalty": 0, "min_decoding_length": 0}
+            found = fast.translate_batch(source, **equal, return_scores=True)
             assert [sp.decode(best.hypotheses[0]) for best in found] == translator.translate(lines, beam_size, alpha=0.0)
         ours = beam_search(translator.model, pad(translator.tokenizer.encode_all(lines)), alpha=0.0)
         scores = [best.log_probability for best, *_ in ours]

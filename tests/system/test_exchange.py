@@ -1,5 +1,6 @@
 "Models in the form that others publish, random and of odd sizes, carried over or refused; unusual ones of ours in CTranslate2."
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -220,6 +221,18 @@ def test_a_model_from_marian_is_neither_trained_on_nor_saved_nor_handed_on(opus,
         with pytest.raises(InputError, match="came (from Marian|out of other software)"):
             forbidden()
     assert list(tmp_path.iterdir()) == [] and not translator.model.training
+
+
+def test_a_plain_model_with_two_languages_of_pieces_is_not_saved_in_our_form(opus, tmp_path):
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    marian = random_marian(biases=False, activation_function="relu", vocab_size=len(tokenizer.get_vocab()))
+    translator = Translator(*from_marian(marian, tokenizer))
+    assert type(translator.model) is Transformer and isinstance(translator.tokenizer, MarianPieces)
+    ways = translator.save_pretrained, partial(save_marian, translator), partial(to_ctranslate2, translator)
+    for number, save in enumerate(ways):
+        with pytest.raises(InputError, match="came from Marian"):
+            save(tmp_path / str(number))
+        assert not (tmp_path / str(number) / "model.bin").exists()
 
 
 def test_what_is_no_marian_is_one_sentence(opus, tmp_path):
