@@ -256,21 +256,25 @@ def answer_lines(
 
 def parse_command(
     model: Model,
+    least_confidence: float = 0.0,
     search: OmitArgPrefixes[Search] = Search(),
 ) -> None:
     """Parse standard input line by line: words between blanks in, one bracketed tree out for each line.
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank.
+        least_confidence: More than 0: a blank line for each parse that took a repair or has a lower probability per token.
     """
     from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
 
     parser, settings = Parser.from_pretrained(model, search.average), search.to_parse().settings()
     repaired: list[bool] = []
+    if not 0 <= least_confidence <= 1:
+        raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
 
     def answer(lines: list[str]) -> list[str]:
-        printed, repairs = parse_lines(parser, lines, *settings)
-        repaired.extend(map(bool, repairs))
+        printed, parses = parse_lines(parser, lines, *settings, least_confidence=least_confidence)
+        repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 
     answer_lines(answer)
@@ -306,8 +310,9 @@ def score_command(
     if isinstance(data, corpora.Treebank):
         from annotated_transformer.parsing import Parser, print_tree, score_parses
 
-        search = search.to_parse()
-        parses = Parser(translator).parse([source.split() for source, _ in pairs], *search.settings())
+        search, parser, sentences = search.to_parse(), Parser(translator), [source.split() for source, _ in pairs]
+        parser.require_room(sentences, data.files[split].place)
+        parses = parser.parse(sentences, *search.settings())
         hypotheses, scores = [print_tree(parse.tree) for parse in parses], score_parses(data.trees(split), parses)
     else:
         search = search.to_translate(translator)

@@ -14,7 +14,7 @@ FLOORS = [
     {"transformer"},
     {"decoding", "runs"},
     {"attention_maps"},
-    {"training", "training_cost", "translation", "heads"},
+    {"training", "training_cost", "translation", "heads", "parse_maps"},
     {"parsing", "variations", "exchange"},
     {"cli"},
 ]
