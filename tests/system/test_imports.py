@@ -15,7 +15,7 @@ FLOORS = [
     {"decoding", "runs"},
     {"attention_maps"},
     {"training", "training_cost", "translation", "heads", "parse_maps"},
-    {"parsing", "variations"},
+    {"parsing", "variations", "exchange"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}
