@@ -548,7 +548,7 @@ def test_help_answers(name, options, command):
 
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
-    ("trian", "Unrecognized options: trian; Available subcommands: train, translate, parse, score"),
+    ("trian", "Unrecognized options: trian; Available subcommands: train, variations, translate, parse, score"),
     ("score", "Missing from annotated-transformer score: MODEL Directory of a run"),
     ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
     ("score run --beam-size high", "Error parsing --beam-size: 'high' is no INT; Argument helptext: --beam-size"),
