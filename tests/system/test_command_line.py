@@ -147,7 +147,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
 
 
 @pytest.mark.parametrize("options, expected", [
-    ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, base, big"),
+    ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, miniature, base, big"),
     ("--preset", "--preset"),
     ("--corpus multi30k-en-ed", "did you mean multi30k-en-de?"),
     ("--stpes 5", "Unrecognized options: --stpes"),
