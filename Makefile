@@ -51,7 +51,7 @@ $(INSTALLED): settings.ini setup.py constraints.txt
 	$(PYTHON) is %d.%d: name another with `make PYTHON=...`." % sys.version_info[:2])'
 	[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
-		--constraint constraints.txt --editable '.[dev]'
+		--constraint constraints.txt --editable '.[dev,exchange]'
 	@touch $@
 
 # What only some targets need, beside the rest.

@@ -119,7 +119,7 @@ def record(
 
 def sentence_ids(model: Transformer, tokenizer: Tokenizer, text: str, side: str) -> list[int]:
     "Token ids, EOS last; InputError for a sentence without words and for one that is too long."
-    ids, most = tokenizer.encode(text), model.config.max_length
+    ids, most = (tokenizer.encode_target if side == "target" else tokenizer.encode)(text), model.config.max_length
     if len(ids) < 2:
         raise InputError(f"the {side} holds no words: give it a sentence")
     if len(ids) > most:

@@ -5,12 +5,13 @@ __all__ = ['Pairs', 'MULTI30K_URL', 'MULTI30K_SHA256', 'WMT14', 'TREEBANK_URL', 
            'spell', 'MONTHS', 'WEEKDAYS', 'KINDS', 'SHARES', 'CORPORA', 'Corpus', 'one_sentence_about', 'line_batches',
            'read_lines', 'both_sides', 'PairFiles', 'read_pairs', 'from_directory', 'cache_directory', 'fetch',
            'multi30k', 'similar_length', 'Archive', 'check_room', 'extract', 'wmt14_files', 'newstest', 'wmt14',
-           'TreeFiles', 'Treebank', 'tree_splits', 'treebank', 'wsj', 'words', 'before_noun', 'random_number',
-           'cardinal', 'ordinal', 'counted', 'price', 'day_and_month', 'full_date', 'clock', 'time_of_day', 'split_of',
-           'numbers', 'load']
+           'TreeFiles', 'Treebank', 'tree_splits', 'treebank', 'wsj', 'with_parsed', 'words', 'before_noun',
+           'random_number', 'cardinal', 'ordinal', 'counted', 'price', 'day_and_month', 'full_date', 'clock',
+           'time_of_day', 'split_of', 'numbers', 'load']
 
 # %% ../nbs/51a_corpora.ipynb #04fcdfaa
 import codecs
+import dataclasses
 import difflib
 import gzip
 import hashlib
@@ -423,15 +424,29 @@ class TreeFiles:
     files: Sequence[Path | zipfile.Path]
     tags: bool = False  # the target names each word's part of speech
 
+    def texts(self) -> Iterator[tuple[Iterable[str], str]]:
+        "The lines of each file, and its name."
+        for path in self.files:
+            in_archive = isinstance(path, zipfile.Path)
+            batches = [path.read_text(encoding="utf-8").split("\n")] if in_archive else line_batches(path)
+            yield itertools.chain.from_iterable(batches), str(path)
+
     def trees(self) -> Iterator:  # of nltk.Tree
         "The trees themselves, cleaned."
         from annotated_transformer.trees import read_trees  # here and not above: NLTK takes a while to load
 
-        chain = itertools.chain.from_iterable
-        for path in self.files:
-            in_archive = isinstance(path, zipfile.Path)
-            lines = path.read_text(encoding="utf-8").split("\n") if in_archive else chain(line_batches(path))
-            yield from read_trees(lines, str(path))
+        for lines, name in self.texts():
+            yield from read_trees(lines, name)
+
+    def place(
+        self,
+        number: int,  # of a tree, from 1
+    ) -> str:
+        "File and line on which a tree begins, for complaints."
+        from annotated_transformer.trees import bracketed
+
+        places = (f"{name}, line {line}" for lines, name in self.texts() for line, _ in bracketed(lines, name))
+        return next(itertools.islice(places, number - 1, None))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         from annotated_transformer.trees import linearize
@@ -497,6 +512,22 @@ def wsj(tags: bool = False) -> Treebank:
             "Journal part there, or give your directory of them as the corpus; the corpus treebank is a free sample"
         )
     return treebank(directory, tags)
+
+
+def with_parsed(
+    corpus: Corpus,
+    files: Iterable[str | Path],  # of bracketed trees
+) -> Treebank:
+    "A treebank with more training trees, such as a parser has made (§6.3, semi-supervised)."
+    if not isinstance(corpus, Treebank):
+        raise InputError(f"{corpus.name} is no treebank, so no files of trees can stand behind it: leave out the plus sign")
+    paths = [Path(file) for file in files]
+    for path in paths:  # what is not there is missed now, and not behind the last gold tree
+        with one_sentence_about(path), open(path, "rb"):
+            pass
+    train = dataclasses.replace(corpus.files["train"], files=[*corpus.files["train"].files, *paths])
+    name = "+".join([corpus.name, *(path.name for path in paths)])
+    return dataclasses.replace(corpus, name=name, train=train, files={**corpus.files, "train": train})
 
 # %% ../nbs/51a_corpora.ipynb #f2916203
 spell = lru_cache(maxsize=None)(num2words)  # asked only for numbers below 1000 and for years, so it stays small
@@ -651,8 +682,11 @@ def load(
     source_language: str | None = None,  # for a directory: the ending of the source files
     target_language: str | None = None,  # and of the target files, where the names leave it open
 ) -> Corpus:
-    "A corpus by its name (see `CORPORA`), or from a directory of text files or of trees."
+    "A corpus by its name (see `CORPORA`), or from a directory of text files or of trees; TREEBANK+FILE has more training trees."
     name = str(name_or_directory)
+    if "+" in name and not Path(name).is_dir():
+        treebank_name, *files = name.split("+")
+        return with_parsed(load(treebank_name, source_language, target_language), files)
     if name in CORPORA:
         if source_language or target_language:
             raise InputError(f"{name} fixes its own languages: leave out source and target language, or give a directory")

@@ -150,6 +150,8 @@ class StepwiseDecoder:
         "The output projection, into the same memory at every step."
         hidden = hidden.flatten(0, 1)
         logits = torch.mm(hidden, self.model.embedding.weight.T, out=self.space[: len(hidden)])
+        if self.model.embedding.bias is not None:
+            logits += self.model.embedding.bias
         logits[:, PAD] = float("-inf")
         return logits
 

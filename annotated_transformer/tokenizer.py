@@ -128,6 +128,10 @@ class Tokenizer:
         "Token ids, EOS last."
         return self._processor.encode(text, add_eos=True)
 
+    def encode_target(self, text: str) -> list[int]:
+        "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two (room 80)."
+        return self.encode(text)
+
     def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
         "Token ids of each text, EOS last; many texts at once, on all cores unless told how many."
         return self._processor.encode(texts, add_eos=True, num_threads=threads or -1)

@@ -17,6 +17,8 @@ from . import InputError
 
 # %% ../nbs/63a_trees.ipynb #57942e13
 DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample has 30
+TOP, EMPTY = "TOP", "-NONE-"
+ROOTS = ("", TOP, "ROOT", "S1")  # what various treebanks call the outermost bracket
 
 
 def bracketed(
@@ -41,6 +43,9 @@ def bracketed(
             elif token != ")":
                 if not open_trees:
                     raise InputError(f"{here}: {token!r} stands outside of all brackets")
+                if label_due and token in ROOTS and len(open_trees) > 1:
+                    raise InputError(f"{here}: ({token} opens inside the tree that begins on line {first}: "
+                                     "is a closing bracket missing before it?")
                 if label_due:
                     open_trees[-1].set_label(token)
                 else:
@@ -62,10 +67,6 @@ def bracketed(
         raise InputError(f"{name}, line {first}: the tree that begins here is never closed")
 
 # %% ../nbs/63a_trees.ipynb #e8816301
-TOP, EMPTY = "TOP", "-NONE-"
-ROOTS = ("", TOP, "ROOT", "S1")  # what various treebanks call the outermost bracket
-
-
 def is_word(tree: Tree) -> bool:
     "Whether a bracket is that of one word with its tag."
     return isinstance(tree[0], str)

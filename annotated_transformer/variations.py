@@ -5,7 +5,7 @@ __all__ = ['PRINTED', 'SYMBOLS', 'BEAM_SIZE', 'ALPHA', 'Printed', 'table_3', 'si
            'measured', 'share_data', 'run_variations', 'collect', 'write_variations', 'Difference',
            'printed_difference', 'mean', 'difference', 'noise', 'variations_table', 'plot_variations']
 
-# %% ../nbs/62_variations.ipynb #453ac00d
+# %% ../nbs/62_variations.ipynb #90b9e79c
 import json
 import shutil
 import statistics
@@ -25,7 +25,7 @@ from .training import train
 from .transformer import Transformer, TransformerConfig, count_parameters
 from .translation import Translator
 
-# %% ../nbs/62_variations.ipynb #5cb13cc9
+# %% ../nbs/62_variations.ipynb #7d81bb6c
 class Printed(NamedTuple):
     "What Table 3 prints of a row."
 
@@ -46,7 +46,7 @@ PRINTED = {
     "big": Printed(4.33, 26.4, 213),
 }
 
-# %% ../nbs/62_variations.ipynb #3ff30c46
+# %% ../nbs/62_variations.ipynb #92478855
 def table_3(
     base: TrainingConfig,
     big: TrainingConfig | None = None,  # the last of the paper's rows; the base at twice its width if not given
@@ -84,7 +84,7 @@ def table_3(
         "pre-norm": model(norm="pre"),
     }
 
-# %% ../nbs/62_variations.ipynb #cf5c84a3
+# %% ../nbs/62_variations.ipynb #d6d5c9e4
 SYMBOLS = {
     "n_layers": "N", "d_model": "d_model", "d_ff": "d_ff", "n_heads": "h", "d_k": "d_k", "d_v": "d_v", "dropout": "P_drop",
     "smoothing": "ε_ls", "positions": "positions", "compatibility": "attention", "norm": "norm", "steps": "updates",
@@ -109,7 +109,7 @@ def change(
         for symbol, value in sizes(row).items() if value != before[symbol]
     )
 
-# %% ../nbs/62_variations.ipynb #2b14e3b9
+# %% ../nbs/62_variations.ipynb #95fbbb3f
 def parameters(
     config: TransformerConfig,
 ) -> int:
@@ -117,7 +117,7 @@ def parameters(
     with torch.device("meta"):  # shapes without numbers
         return count_parameters(Transformer(config))
 
-# %% ../nbs/62_variations.ipynb #e5e57f09
+# %% ../nbs/62_variations.ipynb #5127ed27
 BEAM_SIZE, ALPHA = 4, 0.6  # §6.1; no averaging (§6.2)
 
 
@@ -219,7 +219,7 @@ def collect(
         }
     return found
 
-# %% ../nbs/62_variations.ipynb #f9ac1444
+# %% ../nbs/62_variations.ipynb #763851d3
 def write_variations(
     path: Path,       # .json
     table: dict,      # as `collect` gives it
@@ -232,7 +232,7 @@ def write_variations(
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
 
-# %% ../nbs/62_variations.ipynb #e32d329c
+# %% ../nbs/62_variations.ipynb #b38b79d6
 class Difference(NamedTuple):
     "What a row has more than its base."
 
@@ -283,7 +283,7 @@ def noise(
     deviation = {what: statistics.stdev(value[what] for value in values) for what in ("perplexity", "bleu")}
     return Difference(100 * share * deviation["perplexity"] / mean(table["base"], "perplexity"), share * deviation["bleu"])
 
-# %% ../nbs/62_variations.ipynb #56c141b1
+# %% ../nbs/62_variations.ipynb #cbf4cbd6
 def variations_table(
     table: dict,
 ) -> str:  # Markdown
@@ -311,13 +311,12 @@ def plot_variations(
     table: dict,
 ) -> Figure:
     "How much each row differs from its base: here, and in the paper."
-    from matplotlib import pyplot as plt
-
     names, places = [name for name in table if name != "base"], {}
     for before, name in zip([None, *names], names):  # a gap between two groups
         places[name] = places[before] + (1 if before[0] == name[0] else 1.6) if before else 0
     lowest = places[names[-1]]
-    figure, axes = plt.subplots(1, 2, figsize=(11, 0.33 * lowest + 1.6), layout="constrained", sharey=True)
+    figure = Figure(figsize=(11, 0.33 * lowest + 1.6), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
     band = noise(table)
     for what, ax in enumerate(axes):
         if band:
@@ -330,7 +329,8 @@ def plot_variations(
             if ours:
                 ax.barh(place, ours[what], height=0.55, color="C0")
             elif not what:
-                ax.annotate("not run", (0, place), (6, 0), textcoords="offset points", va="center", fontsize=8, color="0.4")
+                left = ax.get_yaxis_transform()  # x in shares of the panel
+                ax.text(0.01, place, "not run", transform=left, va="center", fontsize=8, color="0.4")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
     axes[0].set_yticks(list(places.values()), [f"{table[name]['change']}   {name}" for name in places])

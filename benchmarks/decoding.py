@@ -35,11 +35,11 @@ from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
 from annotated_transformer.decoding import RoughVocabulary, beam_search, greedy_search
+from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding_chart import chart
-from benchmarks.peers import to_ctranslate2, to_marian, token_names
 from benchmarks.side_by_side import matrix_products, save, save_picture, summary, take_turns
 
 SIZES = {
@@ -116,16 +116,16 @@ def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Se
 
 
 def marian_search(marian, sentences: list[list[int]], work: Work) -> Search:
-    "`generate` with its own settings, apart from those that say what is searched."
-    source = pad(sentences)
-    options = {"num_beams": work.beams, "max_new_tokens": work.longest, "do_sample": False}
+    "`generate` with its own settings, apart from those that say what is searched. Marian's ids are ours less one, PAD the last."
+    source, V = pad(sentences), marian.config.vocab_size
+    options = {"num_beams": work.beams, "max_length": work.longest + 1, "do_sample": False}  # with the PAD that starts each
     if work.beams > 1:
         options["length_penalty"] = ALPHA
 
     def search() -> list[list[int]]:
         with torch.inference_mode():
-            found = marian.generate(source, attention_mask=(source != PAD).long(), **options)
-        rows = found[:, 1:].tolist()  # without the PAD that starts each
+            found = marian.generate((source - 1) % V, attention_mask=(source != PAD).long(), **options)
+        rows = ((found[:, 1:] + 1) % V).tolist()
         return [row[: row.index(EOS)] if EOS in row else row for row in rows]
 
     return search
@@ -163,7 +163,7 @@ def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolE
 def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: list[list[int]], work: Work) -> Search:
     "`translate_batch`, all sentences in one batch."
     ids = {name: token for token, name in enumerate(names)}
-    source = [[names[token] for token in sentence] for sentence in sentences]
+    source = [[names[token] for token in sentence[:-1]] for sentence in sentences]  # EOS is put there
     options = {
         "beam_size": work.beams, "length_penalty": ALPHA,
         "max_decoding_length": work.longest, "min_decoding_length": 0,  # by default the first token cannot be EOS
@@ -232,7 +232,7 @@ def reading(n_bytes: int, times: int) -> Callable[[], object]:
 
 def measure(model: Transformer, marian, pools: dict[str, ProcessPoolExecutor], work: Work, rounds: int) -> dict:
     "Compare what they write, then time them, with the machine's own rates taking their turns."
-    sentences, names = sources(model, work), token_names(model.config)
+    sentences, names = sources(model, work), token_names(model.config.vocab_size)
     searches = {
         "ours": our_search(model, sentences, work),
         "hugging_face": marian_search(marian, sentences, work),
@@ -281,7 +281,7 @@ def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int) ->
     found: dict[Work, dict] = {}
     for ends in sorted({work.ends for work in chosen}):
         model = random_model(config, ends)
-        marian = to_marian(model)
+        marian, _ = to_marian(model)
         with translating_processes(model) as pools:
             for work in dict.fromkeys(chosen):  # each once
                 if work.ends == ends:

@@ -290,6 +290,10 @@ def test_a_treebank_is_split_by_the_names_of_its_files():
         assert tagged.test == [("wsj_2300 .", "(S (VP VB . )VP )S")] and "XX" not in tagged.whole_words
         assert corpus.trees("test") == tagged.trees("test")
         assert [str(tree) for tree in corpus.trees("test")] == ["(TOP (S (VP (VB wsj_2300) (. .))))"]
+        Path(directory, "02", "wsj_0200.mrg").write_text("( (S (NN one)))\n\n( (S\n  (NN two)))\n( (S (NN three)))\n")
+        gold = corpus.files["train"]
+        assert [gold.place(n).rpartition("/")[2] for n in (1, 2, 3, 4)] == [
+            "train-parsed.mrg, line 1", "wsj_0200.mrg, line 1", "wsj_0200.mrg, line 3", "wsj_0200.mrg, line 5"]
     names = [f"wsj_{n:04}.mrg" for n in (*range(1, 200), 42)]
     split = tree_splits([Path(name) for name in names])
     assert [(len(found), found[0].name, found[-1].name) for found in split.values()] == [
@@ -467,3 +471,27 @@ def test_a_directory_of_trees_is_loaded_as_a_treebank():
         for name in ("train", "validation"):
             Path(directory, f"{name}.mrg").write_text("( (S (NN a)))")
         assert isinstance(load(directory), Treebank) and list(load(directory).train) == [("a", "(S XX )S")]
+
+
+def test_trees_behind_a_plus_sign_join_the_training_trees_alone():
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("train", "validation", "test"):
+            Path(directory, f"{name}.mrg").write_text(f"( (S (NN {name})))")
+        for name in ("one", "two"):
+            Path(directory, f"{name}.parsed").write_text(f"(TOP (S (XX {name})))\n\n(TOP (NP (XX {name})))")
+        mixed = load(f"{directory}+{directory}/one.parsed+{directory}/two.parsed")
+        assert [source for source, _ in mixed.train] == ["train", "one", "one", "two", "two"]
+        assert len(mixed.trees("train")) == 5 and dict(mixed.train)["one"] == "(NP XX )NP"
+        assert mixed.validation == load(directory).validation and mixed.test == load(directory).test
+        assert mixed.name == f"{Path(directory).name}+one.parsed+two.parsed"
+        for name, expected in ((f"{directory}+{directory}/three", f"{directory}/three does not exist"),
+                               ("numbers-en-de+one.parsed", "numbers-en-de is no treebank")):
+            try:
+                raise AssertionError(f"{load(name).name} was loaded")
+            except InputError as error:
+                assert str(error).startswith(expected)
+        plus = Path(directory, "a+b")
+        plus.mkdir()
+        for name in ("train", "validation"):
+            (plus / f"{name}.mrg").write_text("( (S (NN a)))")
+        assert load(plus).name == "a+b"  # a directory may be called so

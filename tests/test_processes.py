@@ -68,7 +68,7 @@ from annotated_transformer.processes import memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    for _ in range(10):
+    for _ in range(40):
         torch.zeros(2**24).add_(1)  # 64 MiB
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
@@ -78,7 +78,7 @@ def resident():
 torch.zeros(2**24)
 usual, before = faults(), resident()
 with memory_kept():
-    torch.zeros(2**24)
+    faults()  # threads that start now may take a little of the first block, so that a second one is needed
     kept, meanwhile = faults(), resident()
 print(usual, kept, meanwhile - before, resident() - before)
 """

@@ -80,10 +80,10 @@ def test_the_papers_runs_as_the_paper_states_them():
 
 
 def test_the_papers_parsers_as_the_paper_states_them():
-    for name, vocab_size in (("parsing", 16_000), ("parsing-semi", 32_000)):
+    for name, vocab_size, corpus in (("parsing", 16_000, "wsj"), ("parsing-semi", 32_000, "wsj+parsed.mrg")):
         base = PRESETS["base"]
         model = dataclasses.replace(base.model, vocab_size=vocab_size, n_layers=4, d_model=1024, d_k=None, d_v=None)
-        assert PRESETS[name] == dataclasses.replace(base, model=model, corpus="wsj")
+        assert PRESETS[name] == dataclasses.replace(base, model=model, corpus=corpus)
         assert (model.d_ff, model.n_heads, model.d_k, model.d_v) == (2048, 8, 128, 128)
 
 

@@ -3,6 +3,7 @@ import dataclasses
 import json
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
@@ -64,6 +65,47 @@ def test_saved_model_translates_alike():
         again = Translator.from_pretrained(directory)
         assert again.translate(texts) == translator.translate(texts)
         assert again.model.config == config and not again.model.training
+
+
+def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate():
+    torch.manual_seed(0)
+    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
+    tokenizer = Tokenizer.train(texts * 3, 20)
+    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
+    translator = Translator(Transformer(config), tokenizer, alpha=1.25)
+    hub, calls = Path(tempfile.mkdtemp()), []
+
+
+    class StandIn:
+        "Keeps what the real one would send."
+
+        def create_repo(self, repo_id, **options):
+            calls.append((repo_id, options))
+
+        def file_exists(self, repo_id, name):
+            return (hub / repo_id / name).exists()
+
+        def upload_folder(self, repo_id, folder_path, commit_message, ignore_patterns=None):
+            (hub / repo_id).mkdir(parents=True, exist_ok=True)
+            for path in Path(folder_path).iterdir():
+                if path.name not in (ignore_patterns or ()):
+                    (hub / repo_id / path.name).write_bytes(path.read_bytes())
+            return f"commit to {repo_id}: {commit_message}"
+
+
+    with patch("huggingface_hub.HfApi", StandIn), patch("huggingface_hub.snapshot_download", lambda name, **_: hub / name):
+        assert translator.push_to_hub("ann/model", private=True) == "commit to ann/model: Push model and tokenizer"
+        assert calls == [("ann/model", {"private": True, "exist_ok": True})]
+        card = hub / "ann" / "model" / "README.md"
+        assert 'from_pretrained("ann/model")' in card.read_text() and "d_model=12" in card.read_text()
+        loaded = Translator.from_pretrained("ann/model")
+        assert loaded.alpha == 1.25 and loaded.translate(texts) == translator.translate(texts)
+        card.write_text("filled in")
+        translator.alpha = 0.5
+        translator.push_to_hub("ann/model")
+        assert card.read_text() == "filled in" and Translator.from_pretrained("ann/model").alpha == 0.5
+    names = {path.name for path in (hub / "ann" / "model").iterdir()}
+    assert names == {"README.md", "SHA256SUMS", "config.json", "model.safetensors", "search.json", "tokenizer.model"}
 
 
 def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise():

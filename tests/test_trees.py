@@ -35,6 +35,7 @@ def test_bad_brackets_are_named_with_their_line():
     for text, complaint in {
         good + "( (S (NN c))": "x.mrg, line 3: the tree that begins here is never closed",
         good + "( (S (NN c)\n" + good: "x.mrg, line 4: a bracket without a label inside the tree that begins on line 3",
+        good + "(TOP (S (NN c))\n(TOP (S (NN d)))": "x.mrg, line 4: (TOP opens inside the tree that begins on line 3",
         good + "(S (NN c))\n)": "x.mrg, line 4: a closing bracket too many",
         good + "\n( )": "x.mrg, line 4: the bracket () is empty",
         "(S\n(NP ) (NN a))": "x.mrg, line 2: the bracket (NP) is empty",

@@ -19,7 +19,7 @@ from safetensors.torch import load_file
 from annotated_transformer import Translator, cli, corpora
 from annotated_transformer.checkpoints import checkpoint_directories
 from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer.transformer import Transformer, TransformerConfig
 
 ENGLISH = "zero one two three four five six seven eight nine".split()
 GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
@@ -147,7 +147,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
 
 
 @pytest.mark.parametrize("options, expected", [
-    ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, base, big"),
+    ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, miniature, base, big"),
     ("--preset", "--preset"),
     ("--corpus multi30k-en-ed", "did you mean multi30k-en-de?"),
     ("--stpes 5", "Unrecognized options: --stpes"),
@@ -476,6 +476,46 @@ def test_a_mean_that_cannot_be(options, expected, run, tmp_path, complaint):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("software, package", [("marian", "transformers"), ("ctranslate2", "ctranslate2")])
+def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_path, monkeypatch, command, complaint):
+    pytest.importorskip(package, reason="the extra `exchange` is not installed")
+    out = tmp_path / software
+    assert command("export", run, "--to", software, "--out", out) == (0, f"{out}: {run} for {software}\n", "")
+    assert "is there already" in complaint("export", run, "--to", software, "--out", out)
+    lines = ["one two", "four nine", "seven"]
+    expected = Translator.from_pretrained(run).translate(lines, beam_size=1, extra_length=9)
+    if software == "marian":  # is read back, too
+        stdin = "".join(f"{line}\n" for line in lines).encode()
+        found = command("translate", out, "--beam-size", "1", "--extra-length", "9", stdin=stdin)
+        assert found == (0, "".join(f"{line}\n" for line in expected), "")
+        picture = tmp_path / "marian" / "heads.svg"
+        assert command("attend", "one two", "--model", out, "--out", picture)[0] == 0 and picture.exists()
+    else:
+        import ctranslate2
+        from sentencepiece import SentencePieceProcessor
+
+        pieces, other = SentencePieceProcessor(str(out / "tokenizer.model")), ctranslate2.Translator(str(out))
+        for line, translation in zip(lines, expected):
+            source = pieces.encode(line, out_type=str)
+            best, = other.translate_batch([source], beam_size=1, max_decoding_length=len(source) + 10, min_decoding_length=0)
+            assert pieces.decode(best.hypotheses[0]) == translation
+    monkeypatch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device", "new")))
+    assert "No space left on device" in complaint("export", run, "--to", software, "--out", tmp_path / "new")
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_model_that_cannot_be_exported(run, tmp_path, complaint):
+    assert "there is no such directory" in complaint("export", "nothing", "--to", "marian", "--out", tmp_path / "new")
+    assert "marian" in complaint("export", run, "--to", "onnx", "--out", tmp_path / "new")
+    wide = Translator.from_pretrained(run)
+    config = dataclasses.replace(wide.model.config, d_k=5)
+    Translator(Transformer(config), wide.tokenizer).save_pretrained(tmp_path / "wide")
+    for software in ("marian", "ctranslate2"):
+        pytest.importorskip({"marian": "transformers"}.get(software, software), reason="the extra `exchange` is not installed")
+        assert "heads of d_k=5" in complaint("export", tmp_path / "wide", "--to", software, "--out", tmp_path / "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["wide"]
+
+
 def test_corpora_are_listed_and_shown(corpus, command, complaint):
     status, out, _ = command("corpora")
     assert status == 0 and [line.split()[0] for line in out.splitlines()] == list(corpora.CORPORA)
@@ -496,6 +536,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("score", "MODEL --corpus --split --out --beam-size"),
     ("attend", "SENTENCE --out --model --target --figure --kind --layer --heads --word --whole-words"),
     ("average", "PATH --last"),
+    ("export", "MODEL --to --out"),
     ("corpora", "--examples"),
 ])
 def test_help_answers(name, options, command):
@@ -507,7 +548,7 @@ def test_help_answers(name, options, command):
 
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
-    ("trian", "Unrecognized options: trian; Available subcommands: train, translate, parse, score"),
+    ("trian", "Unrecognized options: trian; Available subcommands: train, variations, translate, parse, score"),
     ("score", "Missing from annotated-transformer score: MODEL Directory of a run"),
     ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
     ("score run --beam-size high", "Error parsing --beam-size: 'high' is no INT; Argument helptext: --beam-size"),

@@ -1,4 +1,4 @@
-"The benchmark of decoding, tried on tiny sizes: our weights in other programs, what is compared, counted and recorded."
+"The benchmark of decoding, tried on tiny sizes: what is compared, counted and recorded."
 import importlib.util
 import json
 
@@ -6,70 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from annotated_transformer import EOS, PAD, InputError
+from annotated_transformer import InputError
 from annotated_transformer.transformer import Transformer, TransformerConfig, count_parameters
 from benchmarks import decoding
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
 from benchmarks.decoding_chart import chart
-from benchmarks.peers import to_ctranslate2, to_marian, token_names
 
 missing = [package for package in decoding.PACKAGES if importlib.util.find_spec(package) is None]
 needs_others = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
-
-
-def random_weights(positions: str) -> Transformer:
-    "No weight is zero or one as it is at first: a norm or bias that is left behind shows."
-    torch.manual_seed(1)
-    model = Transformer(TransformerConfig(50, n_layers=3, d_model=12, d_ff=20, n_heads=3, max_length=15, positions=positions))
-    for parameter in model.parameters():
-        if parameter.dim() == 1:
-            torch.nn.init.normal_(parameter)
-    return model.eval()
-
-
-SOURCE = torch.tensor([[3, 4, 5, 6, 7, EOS], [8, 9, EOS, PAD, PAD, PAD], [10, 11, 12, 2, EOS, PAD]])
-TARGET = torch.tensor([[13, 14, 15, 16], [17, 18, 19, 20], [21, 2, 22, 23]])
-
-
-@needs_others
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_marian_computes_our_logits(positions):
-    model = random_weights(positions)
-    target_input = torch.cat([torch.full((3, 1), PAD), TARGET], 1)
-    with torch.inference_mode():
-        ours = model(SOURCE, target_input)
-        marian = to_marian(model)
-        theirs = marian(input_ids=SOURCE, attention_mask=(SOURCE != PAD).long(), decoder_input_ids=target_input).logits
-    torch.testing.assert_close(theirs[..., PAD + 1 :], ours[..., PAD + 1 :], atol=1e-5, rtol=1e-5)
-    assert (theirs[..., PAD] == float("-inf")).all()
-    assert len({marian.lm_head.weight.data_ptr(), marian.model.shared.weight.data_ptr()}) == 1, "one matrix, as in ours"
-
-
-@needs_others
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_ctranslate2_gives_each_token_our_probability(positions, tmp_path):
-    import ctranslate2
-
-    model, names = random_weights(positions), token_names(TransformerConfig(50))
-    to_ctranslate2(model, tmp_path / "new" / "model")
-    translator = ctranslate2.Translator(str(tmp_path / "new" / "model"), compute_type="float32", intra_threads=1)
-    texts = [[[names[token] for token in row if token != PAD] for row in rows.tolist()] for rows in (SOURCE, TARGET)]
-    theirs = torch.tensor([found.log_probs for found in translator.score_batch(*texts)])  # of the target and its EOS
-    with torch.no_grad():
-        logits = model(SOURCE, torch.cat([torch.full((3, 1), PAD), TARGET], 1))
-    logits[..., PAD] = float("-inf")
-    expected = torch.cat([TARGET, torch.full((3, 1), EOS)], 1)
-    ours = logits.log_softmax(-1).gather(-1, expected[..., None]).squeeze(-1)
-    torch.testing.assert_close(theirs, ours, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("hand_over", [to_marian, lambda model: to_ctranslate2(model, "never written")])
-@pytest.mark.parametrize("widths", [{"d_k": 3}, {"d_v": 5}])
-@needs_others
-def test_heads_that_do_not_add_up_are_refused(hand_over, widths):
-    model = Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2, **widths))
-    with pytest.raises(InputError, match=f"2 heads of {next(iter(widths))}=.*add up to d_model=8"):
-        hand_over(model)
 
 
 @needs_others

@@ -14,8 +14,8 @@ FLOORS = [
     {"transformer"},
     {"decoding", "runs"},
     {"attention_maps"},
-    {"training", "training_cost", "translation", "heads"},
-    {"parsing", "variations"},
+    {"training", "training_cost", "translation", "heads", "parse_maps"},
+    {"parsing", "variations", "exchange"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}

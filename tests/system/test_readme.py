@@ -51,6 +51,18 @@ def test_the_table_of_speed_is_what_was_measured():
     assert f"takes {ratio:.2f} times as long as `import torch`" in text
 
 
+def test_what_is_said_of_16_bits_is_what_was_measured():
+    figures = json.loads((ROOT / "results/precision.json").read_text(encoding="utf-8"))["figures"]["precision"]
+    seconds = {work: {name: part["median_seconds"] for name, part in found.items()} for work, found in figures.items()}
+    ours, theirs = (
+        {work: f"{found[f'{name}, bfloat16'] / found[beside]:.2f}" for work, found in seconds.items()}
+        for name, beside in (("ours", "ours"), ("peer", "ours, bfloat16"))
+    )
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"the step of base to {ours['base']} of its time, that of tiny to {ours['tiny']}" in text
+    assert f"in bfloat16 too, takes {theirs['base']} and {theirs['tiny']} times as long" in text
+
+
 def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])

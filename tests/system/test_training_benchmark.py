@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from annotated_transformer import PAD
+from annotated_transformer.exchange import to_torch
 from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.training import WithLoss
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -54,24 +55,12 @@ def test_the_peers_step_reports_the_loss_of_its_logits():
 
 
 def copy_weights(model: Transformer, peer: Peer) -> None:
-    "Ours into the peer; its biases in attention, which we do not have, are zero."
+    "Ours into the peer, which then has no second final LayerNorm."
     peer.embedding.weight.copy_(model.embedding.weight)
-
-    def copy_attention(ours, theirs):
-        theirs.in_proj_weight.copy_(ours.in_projection)
-        theirs.out_proj.weight.copy_(ours.out_projection.weight)
-        for bias in (theirs.in_proj_bias, theirs.out_proj.bias):
-            bias.zero_()
-
     for stack, theirs in ((model.encoder, peer.transformer.encoder), (model.decoder, peer.transformer.decoder)):
-        theirs.norm = None  # the second final LayerNorm
+        theirs.norm = None
         for layer, other in zip(stack.layers, theirs.layers):
-            copy_attention(layer.self_attention.sublayer, other.self_attn)
-            if hasattr(layer, "memory_attention"):
-                copy_attention(layer.memory_attention.sublayer, other.multihead_attn)
-            linears = [module for module in layer.feed_forward.modules() if isinstance(module, nn.Linear)]
-            for ours, linear in zip(linears, (other.linear1, other.linear2)):
-                linear.load_state_dict(ours.state_dict())
+            other.load_state_dict(to_torch(layer).state_dict())
 
 
 def test_but_for_the_second_final_layer_norm_the_peer_computes_what_our_model_computes():

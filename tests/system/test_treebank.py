@@ -14,25 +14,8 @@ from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.trees import LABELS, damaged, linearize, print_tree, read_trees, repair
 
-NOUNS, VERBS = "Ann Bob Eve dogs cats".split(), "see like hear".split()
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
     --batch-tokens 900 --warmup-steps 40 --validate-every 60 --checkpoint-every 60 --keep 1 --init-gain 1""".split()
-
-
-def sentence(rng: random.Random) -> str:
-    "`( (S (NP-SBJ (NNP Ann)) (VP (VBP see) (NP (NNS cats))) (. .)))`, some of them with one clause inside the other."
-    clause = f"(NP (NNP {rng.choice(NOUNS)})) (VP (VBP {rng.choice(VERBS)}) (NP (NNS {rng.choice(NOUNS)})))"
-    if rng.random() < 0.4:
-        clause = f"(NP-SBJ (NNP {rng.choice(NOUNS)})) (VP (VBP hear) (SBAR (-NONE- 0) (S {clause})))"
-    return f"( (S {clause} (. .)))\n"
-
-
-@pytest.fixture(scope="session")
-def treebank(tmp_path_factory):
-    directory, rng = tmp_path_factory.mktemp("treebank"), random.Random(1)
-    for name, size in {"wsj_0201": 60, "wsj_0301": 40, "train-parsed": 20, "wsj_2201": 9, "wsj_2301": 9}.items():
-        (directory / f"{name}.mrg").write_text("".join(sentence(rng) for _ in range(size)))
-    return directory
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +79,43 @@ def test_a_fault_in_a_treebank_is_one_sentence(name, text, expected, treebank, t
     (tmp_path / "mine" / f"{name}.mrg").write_text(text)
     message = complaint(*TRAIN, "--corpus", tmp_path / "mine", "--run", tmp_path / "run")
     assert message.startswith(str(tmp_path / "mine" / expected)) and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("(TOP (S (XX a)))\n(TOP (S (XX b))\n(TOP (S (XX c)))\n",
+     "line 3: (TOP opens inside the tree that begins on line 2: is a closing bracket missing before it?"),
+    ("(TOP (S (XX a)))\n\n(TOP (S ))\n", "line 3: the bracket (S) is empty"),
+    ("\n", "is empty"),
+])
+def test_a_fault_in_parsed_trees_is_one_sentence(text, expected, treebank, tmp_path, complaint):
+    (tmp_path / "parsed.mrg").write_text(text)
+    message = complaint(*TRAIN, "--corpus", f"{treebank}+{tmp_path}/parsed.mrg", "--run", tmp_path / "run")
+    assert message.startswith(f"{tmp_path}/parsed.mrg") and expected in message and not (tmp_path / "run").exists()
+
+
+def test_the_parses_that_the_model_is_sure_of_become_training_trees(run, treebank, tmp_path, command, complaint):
+    lines = [" ".join(tree.leaves()) for tree in corpora.load(treebank).trees("train")[:12]]
+    stdin = "".join(f"{line}\n" for line in lines).encode()
+    search = ("--beam-size", "1", "--extra-length", "20")
+    _, every, _ = command("parse", run, *search, stdin=stdin)
+    status, some, _ = command("parse", run, *search, "--least-confidence", "0.01", stdin=stdin)
+    assert status == 0 and len(some.splitlines()) == 12
+    assert all(line in ("", whole) for line, whole in zip(some.splitlines(), every.splitlines(), strict=True))
+    _, none, _ = command("parse", run, *search, "--least-confidence", "1", stdin=stdin)
+    assert none == "\n" * 12
+    (tmp_path / "parsed.mrg").write_text(some + every)
+    mixed = corpora.load(f"{treebank}+{tmp_path}/parsed.mrg")
+    more = [tree.leaves() for tree in mixed.trees("train")[120:]]
+    assert more[-12:] == [line.split() for line in lines] and len(more) == 12 + sum(map(bool, some.splitlines()))
+    assert "--least-confidence must be at least 0" in complaint("parse", run, "--least-confidence", "2", stdin=stdin)
+
+
+def test_a_tree_too_long_for_the_model_is_named_with_file_and_line(run, treebank, tmp_path, complaint):
+    shutil.copytree(treebank, tmp_path / "mine")
+    file = tmp_path / "mine" / "wsj_2301.mrg"
+    file.write_text("( (S (NN a)))\n\n( (S\n  (NN b)))\n( (S " + "(NN cats) " * 1100 + "))\n")
+    message = complaint("score", run, "--corpus", tmp_path / "mine")
+    assert message == f"{file}, line 5: 1,101 tokens, and the model takes 1,024; split the sentence"
 
 
 def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):

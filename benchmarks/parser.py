@@ -1,0 +1,302 @@
+"""The small parser (§6.3): trained on the free treebank sample, chosen on its development split, scored.
+
+    python -m benchmarks.parser [--seeds 1 2 3]     the parser, and right-branching beside it: results/parser.json
+    python -m benchmarks.parser --curve             on 25 and 50% of the training sentences: results/parser.curve.json
+    python -m benchmarks.parser --self-training     on its own parses as well: results/parser.self-training.json
+    python -m benchmarks.parser --times             seconds per sentence by beam: results/parser.times.json
+    python -m benchmarks.parser --choose RUN        of a run with other settings: the development split alone, printed
+
+Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; the four commands share
+them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
+run; the test split is parsed once, with that choice. What a run has reached stands in its measured.json, and is not measured
+again. Another recipe is tried by `annotated-transformer train --preset parsing-small` with other options, and then --choose.
+"""
+import argparse
+import dataclasses
+import json
+import random
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from nltk.tree import Tree
+
+from annotated_transformer import InputError, corpora
+from annotated_transformer.checkpoints import write_file
+from annotated_transformer.cli import last_record
+from annotated_transformer.parsing import (
+    Parse,
+    Parser,
+    ParsingScores,
+    bracket_scores,
+    commonest_right_label,
+    confidences,
+    linearize,
+    print_tree,
+    right_branching,
+    score_parses,
+    sure,
+)
+from annotated_transformer.processes import Execution
+from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
+from annotated_transformer.training import train
+from annotated_transformer.transformer import count_parameters
+from benchmarks.side_by_side import save, take_turns
+
+RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="bfloat16"))  # as for Multi30k
+AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
+PAPER_ALPHA = 0.3
+SHARES = (25, 50)       # per cent of the training sentences, beside 100
+GOLD = 25               # per cent of them whose trees self-training may see; of the others it gets the words
+ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of so many
+EXAMPLE = "The dog saw a cat in the garden ."  # our own: what the heads look at while it is parsed
+
+
+def parse_trees(parser: Parser, gold: Sequence[Tree], beam: int, alpha: float) -> list[Parse]:
+    "Parses of the words of these trees."
+    return parser.parse([tree.leaves() for tree in gold], beam, alpha)
+
+
+def choose(run: Path, config: TrainingConfig, gold: Sequence[Tree]) -> tuple[dict, ParsingScores]:  # and the scores with it
+    "The number of checkpoints with the best F1 on these trees, at beam 4; for these the best beam; for this the best alpha."
+    scores: dict[tuple[int, int, float], ParsingScores] = {}
+
+    def f1(*how) -> float:
+        if how not in scores:
+            average, beam, alpha = how
+            scores[how] = score_parses(gold, parse_trees(Parser.from_pretrained(run, average), gold, beam, alpha))
+        return scores[how].brackets.f1
+
+    averages = {n: f1(n, 4, PAPER_ALPHA) for n in AVERAGES if n <= config.keep}
+    average = max(averages, key=averages.get)
+    beams = {beam: f1(average, beam, PAPER_ALPHA) for beam in BEAMS}
+    beam = max(beams, key=beams.get)
+    alphas = {alpha: f1(average, beam, alpha) for alpha in ALPHAS if beam > 1 or alpha == PAPER_ALPHA}  # greedy search has none
+    alpha = max(alphas, key=alphas.get)
+    tables = {"average": averages, "beam": beams, "alpha": alphas}
+    rounded = {f"f1_by_{name}": {str(key): round(value, 3) for key, value in table.items()} for name, table in tables.items()}
+    return {"average": average, "beam_size": beam, "alpha": alpha, **rounded}, scores[average, beam, alpha]
+
+
+@dataclass(frozen=True)
+class Laboratory:
+    "Where the runs stand, and what they have in common."
+
+    corpus: corpora.Treebank
+    recipe: TrainingConfig
+    runs: Path
+
+    def run(self, name: str, seed: int) -> Path:
+        return self.runs / f"{name}-seed{seed}"
+
+    def train(self, name: str, seed: int, trees: str | None = None) -> dict:
+        "Train on the corpus, or on other trees, or go on; then measure. What an earlier start measured is read."
+        config, run = dataclasses.replace(self.recipe, seed=seed, corpus=trees or self.recipe.corpus), self.run(name, seed)
+        train(config, run)
+        kept = run / "measured.json"
+        found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+        if found.get("updates") != config.steps:
+            found = measure(run, self.corpus)
+            write_json(kept, found)
+        return found
+
+    def train_on(self, share: int, seed: int) -> dict:
+        "The same on so many per cent of the training sentences."
+        return self.train(f"share{share}", seed, None if share == 100 else str(self.treebank(share)))
+
+    def treebank(self, share: int) -> Path:
+        "A treebank whose training split is a part of the corpus's, the other splits whole."
+        directory = self.runs / f"treebank-{share}"
+        write_trees(directory / "train.mrg", part_of(self.corpus.trees("train"), share)[0])
+        for split in ("validation", "test"):
+            write_trees(directory / f"{split}.mrg", self.corpus.trees(split))
+        return directory
+
+    def parser(self, name: str, found: dict) -> Parser:
+        "What `train` has trained."
+        return Parser.from_pretrained(self.run(name, found["seed"]), found["average"])
+
+
+def measure(run: Path, corpus: corpora.Treebank) -> dict:
+    "What one run has reached."
+    config, end = read_config(run), last_record(run)
+    chosen, development = choose(run, config, corpus.trees("validation"))
+    parser, gold = Parser.from_pretrained(run, chosen["average"]), corpus.trees("test")
+    test = score_parses(gold, parse_trees(parser, gold, chosen["beam_size"], chosen["alpha"]))
+    return {
+        "seed": config.seed, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
+        "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(parser.translator.model),
+        **chosen, "scores": {"validation": development.to_dict(), "test": test.to_dict()},
+    }
+
+
+def spread(found: Sequence[dict]) -> dict:
+    "Mean and standard deviation over the seeds (None for one), in per cent."
+    def both(values: list[float]) -> dict:
+        return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
+
+    def of(scores: list[dict]) -> dict:
+        names = ("f1", "precision", "recall", "complete_match")
+        malformed = both([100 * score["malformed"] / score["sentences"] for score in scores])
+        return {**{name: both([score[name] for score in scores]) for name in names}, "malformed": malformed}
+
+    return {"seeds": len(found), **{split: of([one["scores"][split] for one in found]) for split in found[0]["scores"]}}
+
+
+def baseline(corpus: corpora.Treebank) -> dict:
+    "Right-branching, with the label that training trees have most often."
+    label = commonest_right_label(corpus.trees("train"))
+    return {"label": label, "scores": {
+        split: bracket_scores(gold, [right_branching(tree.leaves(), label) for tree in gold]).to_dict()
+        for split in ("validation", "test") for gold in [corpus.trees(split)]
+    }}
+
+
+def example(parser: Parser, chosen: dict) -> dict:
+    "A sentence of ours, its parse, and what every head looked at while it was written."
+    parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"])
+    maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree)))
+    weights = {
+        kind: [[[" ".join(map(str, row)) for row in head] for head in layer] for layer in thousandths.tolist()]
+        for kind in ("encoder", "decoder", "encoder_decoder") for thousandths in [getattr(maps, kind).mul(1000).round().int()]
+    }
+    labels = {"source": maps.source, "target_input": maps.target_input, "target": maps.target}
+    return {"tree": print_tree(parse.tree), "repairs": dict(parse.repairs), "maps": labels, "thousandths": weights}
+
+
+def part_of(trees: Sequence[Tree], share: int, seed: int = 0) -> tuple[list[Tree], list[Tree]]:
+    "So many per cent of the trees, drawn at random, and the rest, both in the old order. A smaller share lies within a larger."
+    numbers = list(range(len(trees)))
+    random.Random(seed).shuffle(numbers)
+    taken = set(numbers[: round(len(trees) * share / 100)])
+    return [tree for i, tree in enumerate(trees) if i in taken], [tree for i, tree in enumerate(trees) if i not in taken]
+
+
+def write_json(path: Path, facts: dict) -> None:
+    write_file(path, lambda path: path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8"))
+
+
+def write_trees(path: Path, trees: Iterable[Tree]) -> None:
+    text = "".join(f"{print_tree(tree)}\n" for tree in trees)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def parser_itself(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
+    "The parser, the baseline, and the example by the seed that is best on the development split."
+    corpus, found = laboratory.corpus, [laboratory.train_on(100, seed) for seed in seeds]
+    best = max(found, key=lambda one: one["scores"]["validation"]["f1"])
+    about = {"best_seed": best["seed"], "training_sentences": len(corpus.trees("train"))}
+    figures = {**about, "summary": spread(found), "by_seed": found, "right_branching": baseline(corpus)}
+    return {"": figures, ".attention": example(laboratory.parser("share100", best), best)}
+
+
+def learning_curve(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
+    "The same recipe, and as many updates, on a part of the training sentences."
+    points = []
+    for share in (*SHARES, 100):
+        found = [laboratory.train_on(share, seed) for seed in seeds]
+        size = len(part_of(laboratory.corpus.trees("train"), share)[0])
+        points.append({"share": share, "sentences": size, "summary": spread(found), "by_seed": found})
+    return {".curve": {"rule": "sentences drawn at random, a smaller share within a larger", "points": points}}
+
+
+def self_training(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
+    "Train on a part of the trees; parse the words of the rest; train anew on that part and on the parses the model is sure of."
+    by_seed = []
+    for seed in seeds:
+        before = laboratory.train_on(GOLD, seed)
+        name = f"self-training-after-{before['updates']}"  # by a model of more updates the parses would be others
+        trees = laboratory.run(name, seed).with_suffix(".mrg")
+        facts = trees.with_suffix(".json")
+        if not facts.exists():
+            write_json(facts, parse_the_rest(laboratory, before, trees))
+        after = laboratory.train(name, seed, f"{laboratory.treebank(GOLD)}+{trees}")
+        by_seed.append({**json.loads(facts.read_text(encoding="utf-8")), "seed": seed, "before": before, "after": after})
+    rule = "no repair, and a confidence not below the median of the development split"
+    before, after = (spread([one[when] for one in by_seed]) for when in ("before", "after"))
+    return {".self-training": {"rule": rule, "before": before, "after": after, "by_seed": by_seed}}
+
+
+def parse_the_rest(laboratory: Laboratory, before: dict, out: Path) -> dict:
+    "Write the parses that the model is sure of; how many they are and, since their gold trees are at hand, how good."
+    gold, rest = part_of(laboratory.corpus.trees("train"), GOLD)
+    parser, search = laboratory.parser(f"share{GOLD}", before), (before["beam_size"], before["alpha"])
+    development = laboratory.corpus.trees("validation")
+    parses = parse_trees(parser, development, *search)
+    least = statistics.median(confidences(parser, [parse.tree for parse in parses]))
+    on_development = by_sureness(development, parses, sure(parser, parses, least))
+    parses = parse_trees(parser, rest, *search)
+    chosen = sure(parser, parses, least)
+    kept = [parse.tree for parse, good in zip(parses, chosen) if good]
+    if not kept:
+        raise InputError(f"the model of {before['updates']} updates is sure of none of its {len(rest):,} parses: train it longer")
+    write_trees(out, kept)
+    return {
+        "gold": len(gold), "unlabelled": len(rest), "least_confidence": least, "kept": len(kept),
+        "words_unlabelled": sum(len(tree.leaves()) for tree in rest), "words_kept": sum(len(tree.leaves()) for tree in kept),
+        "validation": on_development, "parsed": by_sureness(rest, parses, chosen),
+    }
+
+
+def by_sureness(gold: Sequence[Tree], parses: Sequence[Parse], chosen: Sequence[bool]) -> dict:
+    "Scores of the parses that the model is sure of, and of the others."
+    return {name: score_parses(*zip(*pairs)).to_dict() if pairs else None for name, pairs in (
+        (name, [(tree, parse) for tree, parse, good in zip(gold, parses, chosen) if good == wanted])
+        for name, wanted in (("sure", True), ("others", False))
+    )}
+
+
+def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
+    "Seconds per sentence of the development split at each beam: all of it in batches, and some sentences one at a time."
+    found = laboratory.train_on(100, seeds[0])
+    parser, trees = laboratory.parser("share100", found), laboratory.corpus.trees("validation")
+    times = {}
+    for name, parts in (("in_batches", [trees]), ("one_at_a_time", [[tree] for tree in trees[:: max(1, len(trees) // ALONE)]])):
+        contenders = {
+            str(beam): lambda parts=parts, beam=beam: [parse_trees(parser, part, beam, PAPER_ALPHA) for part in parts]
+            for beam in BEAMS
+        }
+        seconds = take_turns(contenders, ROUNDS, desc=name)
+        n, words = (sum(map(len, some)) for some in (parts, [tree.leaves() for part in parts for tree in part]))
+        each = {beam: statistics.median(values) / n for beam, values in seconds.items()}
+        times[name] = {"sentences": n, "words": words, "seconds_per_sentence": each}
+    return {".times": {"alpha": PAPER_ALPHA, "rounds": ROUNDS, "f1_by_beam": found["f1_by_beam"], **times}}
+
+
+PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times}
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.parser", description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--steps", type=int, help="updates; the recipe's if not given, fewer for a first look")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--curve", action="store_true", help="the learning curve instead")
+    what.add_argument("--self-training", action="store_true", help="self-training instead")
+    what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
+    what.add_argument("--choose", type=Path, metavar="RUN", help="choose for this run on the development split, and print that")
+    parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")
+    parser.add_argument("--out", type=Path, default=Path("results/parser.json"), help="the names of the others begin alike")
+    arguments = parser.parse_args(options)
+    try:
+        if arguments.choose:
+            config = read_config(arguments.choose)
+            found, scores = choose(arguments.choose, config, corpora.load(config.corpus).trees("validation"))
+            print(f"{json.dumps(found, indent=1)}\n{scores}")
+            return
+        recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)
+        laboratory = Laboratory(corpora.load(recipe.corpus), recipe, arguments.runs)
+        measured = next((part for name, part in PARTS.items() if getattr(arguments, name)), parser_itself)
+        for name, figures in measured(laboratory, arguments.seeds).items():
+            out = arguments.out.with_name(f"{arguments.out.stem}{name}.json")
+            config = {"recipe": recipe.to_dict(), "provisional": recipe.steps < RECIPE.steps}
+            save(out, "benchmarks.parser", figures, config, figures.get("best_seed", arguments.seeds[0]), options)
+            print(f"{out} is written")
+    except InputError as error:
+        parser.exit(2, f"{error}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,304 @@
+"Models in the form that others publish, random and of odd sizes, carried over or refused; unusual ones of ours in CTranslate2."
+import json
+from functools import partial
+
+import pytest
+import torch
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
+from torch import nn
+
+from annotated_transformer import EOS, PAD, UNK, InputError, Translator
+from annotated_transformer.attention_maps import plot_heads
+from annotated_transformer.batching import pad, shift_right
+from annotated_transformer.decoding import greedy_search
+from annotated_transformer.exchange import (
+    MarianPieces,
+    MarianTransformer,
+    from_marian,
+    load_marian,
+    marian_order,
+    save_marian,
+    to_ctranslate2,
+    to_marian,
+    token_names,
+)
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.transformer import Transformer, TransformerConfig
+
+transformers = pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
+ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra `exchange` is not installed")
+
+ENGLISH = ["a dog runs in the snow", "two dogs run and a girl reads", "the girl and the dog are in the house", ">>deu<< a dog"]
+GERMAN = ["ein Hund läuft im Schnee", "zwei Hunde laufen und ein Mädchen liest", "das Mädchen und der Hund sind im Haus"]
+
+
+def random_marian(seed: int = 0, biases: bool = True, **settings):
+    "A MarianMTModel without a weight that is zero or one, but for PAD's embedding."
+    V = settings.get("vocab_size", 47)
+    published = {  # as OPUS-MT's
+        "vocab_size": V, "d_model": 24, "activation_function": "swish", "scale_embedding": True, "max_position_embeddings": 33,
+        "pad_token_id": V - 1, "decoder_start_token_id": V - 1, "eos_token_id": 0, "forced_eos_token_id": None, "init_std": 0.2,
+    }
+    for side in ("encoder", "decoder"):
+        published |= {f"{side}_layers": 2, f"{side}_ffn_dim": 40, f"{side}_attention_heads": 4}
+    torch.manual_seed(seed)
+    marian = transformers.MarianMTModel(transformers.MarianConfig(**published | settings)).eval()
+    with torch.no_grad():
+        for name, weight in marian.named_parameters():
+            if "norm" in name or "fc" in name and name.endswith("bias") or biases and name.endswith("bias"):
+                weight.normal_(std=0.5)
+        marian.model.decoder.layers[-1].final_layer_norm.weight.normal_(std=3)
+        if biases:
+            marian.final_logits_bias.normal_()
+    return marian
+
+
+def logits(marian, source: torch.Tensor, target_input: torch.Tensor, order: torch.Tensor) -> torch.Tensor:
+    "What Marian gives each token, in our order; PAD's left out."
+    with torch.inference_mode():
+        mask = (source != PAD).long()
+        found = marian(input_ids=order[source], attention_mask=mask, decoder_input_ids=order[target_input]).logits
+    return found[..., order][..., PAD + 1 :]
+
+
+SOURCE = torch.tensor([[3, 40, 5, 6, 7, EOS], [8, 9, EOS, PAD, PAD, PAD], [10, 11, 12, UNK, EOS, PAD]])
+TARGET_INPUT = shift_right(torch.tensor([[13, 14, 15, 16], [17, 18, 46, EOS], [21, 2, EOS, PAD]]))
+
+
+@pytest.mark.parametrize("settings", [
+    {},
+    {"activation_function": "relu"},
+    {"biases": False},
+    {"biases": False, "activation_function": "relu"},
+    {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 2},
+    {"pad_token_id": 5, "decoder_start_token_id": 5, "eos_token_id": 46},
+    {"d_model": 15, "encoder_attention_heads": 3, "decoder_attention_heads": 3, "max_position_embeddings": 9},
+    {"encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 7, "decoder_ffn_dim": 7},
+], ids=str)
+def test_a_random_marian_gives_the_same_logits_here(settings):
+    marian = random_marian(**settings)
+    model, _ = from_marian(marian)
+    order = marian_order(marian)
+    with torch.inference_mode():
+        ours = model(SOURCE, TARGET_INPUT)[..., PAD + 1 :]
+    assert ours.std() > 0.5
+    torch.testing.assert_close(ours, logits(marian, SOURCE, TARGET_INPUT, order), atol=1e-5, rtol=1e-5)
+    plain = settings.get("biases") is False and settings.get("activation_function") == "relu"
+    assert type(model) is (Transformer if plain else MarianTransformer)
+
+
+def test_weights_that_went_and_came_back_are_the_same_bits():
+    torch.manual_seed(2)
+    model = Transformer(TransformerConfig(50, n_layers=2, d_model=15, d_ff=20, n_heads=3, max_length=21, dropout=0.25)).eval()
+    for parameter in model.parameters():
+        if parameter.dim() == 1:
+            nn.init.normal_(parameter)
+    marian, _ = to_marian(model)
+    with torch.no_grad():  # of what the keys are given, nothing can be seen
+        marian.model.encoder.layers[0].self_attn.k_proj.bias.normal_()
+    back, _ = from_marian(marian)
+    assert back.config == model.config and type(back) is Transformer
+    assert all(weight.equal(back.state_dict()[name]) for name, weight in model.state_dict().items())
+
+
+def test_weights_of_16_bits_as_published_ones_are_are_taken_as_32(tmp_path):
+    random_marian().half().save_pretrained(tmp_path)
+    as_saved = transformers.MarianMTModel.from_pretrained(tmp_path, dtype="auto")
+    assert as_saved.dtype == torch.float16
+    model, _ = from_marian(as_saved)
+    as_32 = transformers.MarianMTModel.from_pretrained(tmp_path, dtype=torch.float32)
+    expected = logits(as_32, SOURCE, TARGET_INPUT, marian_order(as_32))
+    with torch.inference_mode():
+        torch.testing.assert_close(model(SOURCE, TARGET_INPUT)[..., PAD + 1 :], expected, atol=1e-5, rtol=1e-5)
+
+
+REFUSED = {
+    "attention_heads=4 and its decoder attention_heads=3": {"decoder_attention_heads": 3},
+    "layers=2 and its decoder layers=1": {"decoder_layers": 1},
+    "ffn_dim=40 and its decoder ffn_dim=41": {"decoder_ffn_dim": 41},
+    "do not share one matrix": {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": 60},
+    "one matrix of embeddings": {"tie_word_embeddings": False},
+    "not multiplied by √d_model": {"scale_embedding": False},
+    "its activation is gelu": {"activation_function": "gelu"},
+    "does not start with a PAD of zeros": {"decoder_start_token_id": 3},
+    "its configuration says normalize_before": {"normalize_before": True},
+    "its configuration says normalize_embedding": {"normalize_embedding": True},
+}
+
+
+@pytest.mark.parametrize("reason", REFUSED)
+def test_a_marian_without_a_form_here_is_refused_with_the_reason(reason):
+    with pytest.raises(InputError, match=reason) as refused:
+        from_marian(random_marian(**REFUSED[reason]))
+    assert str(refused.value).count("\n") == 0
+
+
+def test_other_positions_and_a_pad_that_is_not_zero_are_refused():
+    marian = random_marian()
+    with torch.no_grad():
+        marian.model.decoder.embed_positions.weight[7, 3] += 0.01
+    with pytest.raises(InputError, match="not the sinusoids"):
+        from_marian(marian)
+    marian = random_marian()
+    with torch.no_grad():
+        marian.model.shared.weight[-1, 3] = 0.01
+    with pytest.raises(InputError, match="PAD of zeros"):
+        from_marian(marian)
+
+
+@pytest.fixture(scope="module")
+def opus(tmp_path_factory):
+    "A directory like those of OPUS-MT: two SentencePiece models, the vocabulary of both, biases, swish."
+    directory = tmp_path_factory.mktemp("opus")
+    vocabulary = {"</s>": 0, "<unk>": 1}
+    for name, lines in (("source", ENGLISH[:3]), ("target", GERMAN)):
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(20 * lines), model_prefix=str(directory / name), model_type="unigram", vocab_size=45,
+            hard_vocab_limit=False, minloglevel=2,
+        )
+        (directory / f"{name}.model").rename(directory / f"{name}.spm")
+        sp = SentencePieceProcessor(str(directory / f"{name}.spm"))
+        for piece in map(sp.id_to_piece, range(3, sp.get_piece_size())):
+            vocabulary.setdefault(piece, len(vocabulary))
+    vocabulary |= {">>deu<<": len(vocabulary), "<pad>": len(vocabulary) + 1}
+    (directory / "vocab.json").write_text(json.dumps(vocabulary))
+    random_marian(3, vocab_size=len(vocabulary)).save_pretrained(directory)
+    return directory
+
+
+def test_a_saved_marian_translates_here_as_it_does_there(opus):
+    translator = load_marian(opus, device="cpu")
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    marian = transformers.MarianMTModel.from_pretrained(opus)
+    assert isinstance(translator.model, MarianTransformer) and isinstance(translator.tokenizer, MarianPieces)
+    order = marian_order(marian, tokenizer)
+    written = set()
+    for sentence in [*ENGLISH, "a ☃ runs"]:
+        ids, theirs = translator.tokenizer.encode(sentence), tokenizer(sentence, return_tensors="pt")
+        assert order[torch.tensor(ids)].tolist() == theirs.input_ids[0].tolist()
+        for beams in (1, 3):
+            # Published models forbid PAD only after it has taken its share of the probability; ours gives it none.
+            marian.final_logits_bias[0, -1] = float("-inf")
+            options = {"length_penalty": 0.0} if beams > 1 else {}
+            found = marian.generate(**theirs, num_beams=beams, max_length=min(33, len(ids) + 8), **options)
+            text = tokenizer.decode(found[0], skip_special_tokens=True)
+            assert translator.translate([sentence], beams, alpha=0.0, extra_length=7) == [text]
+            written.add(text)
+    assert len(written) > 3
+    assert translator.translate(["", ENGLISH[0]], 1) == ["", translator.translate([ENGLISH[0]], 1)[0]]
+    assert UNK in translator.tokenizer.encode("a ☃ runs")
+    assert translator.tokenizer.pieces(translator.tokenizer.encode(">>deu<< a"))[0] == ">>deu<<"
+
+
+def test_the_heads_of_a_marian_are_recorded_and_drawn(opus, tmp_path):
+    translator = load_marian(opus, device="cpu")
+    marian = transformers.MarianMTModel.from_pretrained(opus, attn_implementation="eager")
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    maps = translator.attention(ENGLISH[0], GERMAN[0])
+    with torch.inference_mode():
+        target = tokenizer(text_target=GERMAN[0], return_tensors="pt").input_ids
+        shifted = torch.cat([torch.full((1, 1), marian.config.pad_token_id), target[:, :-1]], 1)
+        source = tokenizer(ENGLISH[0], return_tensors="pt")
+        found = marian(**source, decoder_input_ids=shifted, output_attentions=True)
+    torch.testing.assert_close(maps.encoder, torch.cat(found.encoder_attentions), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(maps.decoder, torch.cat(found.decoder_attentions), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(maps.encoder_decoder, torch.cat(found.cross_attentions), atol=1e-5, rtol=1e-4)
+    assert len(maps.target) == target.size(1) and maps.target[-1] == "<eos>" and "Hund" in maps.words().target
+    plot_heads(maps, "encoder_decoder", layer=2).savefig(tmp_path / "heads.png")
+    assert (tmp_path / "heads.png").stat().st_size > 10_000
+
+
+def test_a_model_from_marian_is_neither_trained_on_nor_saved_nor_handed_on(opus, tmp_path):
+    translator = load_marian(opus, device="cpu")
+    for forbidden in (
+        translator.model.train,
+        lambda: translator.save_pretrained(tmp_path / "saved"),
+        lambda: translator.push_to_hub("someone/something"),
+        lambda: translator.model.push_to_hub("someone/something"),
+        lambda: to_marian(translator.model),
+        lambda: to_ctranslate2(translator, tmp_path / "ct2"),
+    ):
+        with pytest.raises(InputError, match="came (from Marian|out of other software)"):
+            forbidden()
+    assert list(tmp_path.iterdir()) == [] and not translator.model.training
+
+
+def test_a_plain_model_with_two_languages_of_pieces_is_not_saved_in_our_form(opus, tmp_path):
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    marian = random_marian(biases=False, activation_function="relu", vocab_size=len(tokenizer.get_vocab()))
+    translator = Translator(*from_marian(marian, tokenizer))
+    assert type(translator.model) is Transformer and isinstance(translator.tokenizer, MarianPieces)
+    ways = translator.save_pretrained, partial(save_marian, translator), partial(to_ctranslate2, translator)
+    for number, save in enumerate(ways):
+        with pytest.raises(InputError, match="came from Marian"):
+            save(tmp_path / str(number))
+        assert not (tmp_path / str(number) / "model.bin").exists()
+
+
+def test_what_is_no_marian_is_one_sentence(opus, tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    for directory in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(InputError, match=str(directory)) as refused:
+            load_marian(directory)
+        assert str(refused.value).count("\n") == 0
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    with pytest.raises(InputError, match=f"the model has 47 tokens and the tokenizer {len(tokenizer.get_vocab())}"):
+        from_marian(random_marian(), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def translator():
+    "Random, with a tokenizer of its own."
+    tokenizer = Tokenizer.train([*ENGLISH, *GERMAN], 60)
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(60, n_layers=2, d_model=15, d_ff=20, n_heads=3, max_length=33))
+    nn.init.normal_(model.decoder.layers[-1].feed_forward.norm.weight, std=3)
+    return Translator(model, tokenizer, alpha=1.25)
+
+
+def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_converter(translator, tmp_path):
+    save_marian(translator, tmp_path / "marian")
+    settings = json.loads((tmp_path / "marian" / "generation_config.json").read_text())
+    assert (settings["num_beams"], settings["length_penalty"], settings["max_length"]) == (4, 1.25, 33)
+    back = load_marian(tmp_path / "marian", device="cpu")
+    assert back.tokenizer.model == translator.tokenizer.model
+    assert back.translate(ENGLISH, alpha=1.25) == translator.translate(ENGLISH)
+
+    ctranslate2.converters.TransformersConverter(str(tmp_path / "marian")).convert(str(tmp_path / "converted"))
+    converted = ctranslate2.Translator(str(tmp_path / "converted"), compute_type="float32", intra_threads=1)
+    ids = translator.tokenizer.encode_all(ENGLISH)
+    texts = [translator.tokenizer.pieces(row) for row in ids]
+    found = converted.translate_batch(texts, beam_size=1, max_decoding_length=9, min_decoding_length=0)
+    ours = [translator.tokenizer.pieces(row[:9]) for row in greedy_search(translator.model, pad(ids), 20)]
+    assert [best.hypotheses[0] for best in found] == ours and len(set(map(tuple, ours))) > 2
+
+
+@pytest.mark.parametrize("fields", [{}, {"positions": "learned"}, {"norm": "pre"}], ids=str)
+def test_ctranslate2_gives_each_token_our_probability(fields, tmp_path):
+    torch.manual_seed(1)
+    model = Transformer(TransformerConfig(50, n_layers=3, d_model=12, d_ff=20, n_heads=3, max_length=15, **fields)).eval()
+    for parameter in model.parameters():  # no weight is zero or one as it is at first: a norm or bias left behind shows
+        if parameter.dim() == 1:
+            nn.init.normal_(parameter)
+    names = token_names(50)
+    to_ctranslate2(model, tmp_path)
+    other = ctranslate2.Translator(str(tmp_path), compute_type="float32", intra_threads=1)
+    target = torch.tensor([[13, 14, 15, 16], [17, 18, 46, 20], [21, 2, 22, 23]])
+    texts = [[[names[token] for token in row if token not in (PAD, EOS)] for row in rows.tolist()] for rows in (SOURCE, target)]
+    theirs = torch.tensor([found.log_probs for found in other.score_batch(*texts)])  # of the target and its EOS
+    with torch.no_grad():
+        ours = model(SOURCE, torch.cat([torch.full((3, 1), PAD), target], 1))
+    ours[..., PAD] = float("-inf")
+    expected = torch.cat([target, torch.full((3, 1), EOS)], 1)
+    ours = ours.log_softmax(-1).gather(-1, expected[..., None]).squeeze(-1)
+    torch.testing.assert_close(theirs, ours, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("reason, fields", {
+    "3 heads of d_k=3 .* not to 9": {"d_k": 3}, "heads of d_v=5": {"d_v": 5}, "with compatibility": {"compatibility": "additive"},
+}.items())
+def test_what_ctranslate2_has_no_form_for_is_refused_before_anything_is_written(reason, fields, tmp_path):
+    model = Transformer(TransformerConfig(50, n_layers=1, d_model=12, d_ff=20, n_heads=3, **fields))
+    with pytest.raises(InputError, match=reason):
+        to_ctranslate2(model, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
