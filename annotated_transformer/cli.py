@@ -27,7 +27,7 @@ import tyro
 from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
-from . import InputError, corpora
+from . import InputError, __version__, corpora
 from annotated_transformer.attention_maps import (
     choose_heads,
     explore,
@@ -534,11 +534,14 @@ def main(
     "The `annotated-transformer` command. A mistake of the user's ends in one sentence and status 2."
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
-        if arguments and arguments[0] in WITH_PRESETS:
+        if arguments == ["--version"]:
+            print(f"annotated-transformer {__version__}")
+        elif arguments and arguments[0] in WITH_PRESETS:
             WITH_PRESETS[arguments[0]](arguments[1:])
         else:
             commands = {name: later(command) for name, command in COMMANDS.items()}
-            parse(tyro.extras.subcommand_cli_from_dict, commands, args=arguments or ["--help"], prog="annotated-transformer")()
+            about = {"prog": "annotated-transformer", "description": "Attention Is All You Need, in use; --version says which."}
+            parse(tyro.extras.subcommand_cli_from_dict, commands, args=arguments or ["--help"], **about)()
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 "The command as its user meets it: what it does with good input, and the one sentence it has for bad input."
 import dataclasses
+import importlib.metadata
 import io
 import json
 import os
@@ -544,6 +545,11 @@ def test_help_answers(name, options, command):
     assert (status, err) == (0, "") and f"usage: annotated-transformer {name}" in out
     assert all(option in out for option in options.split())
     assert name in command("--help")[1] and command() == command("--help")
+
+
+def test_version_is_that_of_the_installed_package(command):
+    assert command("--version") == (0, f"annotated-transformer {importlib.metadata.version('annotated_transformer')}\n", "")
+    assert "--version" in command("--help")[1]
 
 
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
