@@ -182,9 +182,12 @@ def from_directory(
     def paths(name: str) -> list[Path]:
         return [files.get(f"{name}.{side}", Path(directory, f"{name}.{side}")) for side in (source, target)]
 
-    for path in paths("train"):
+    for path in paths("train") + paths("validation"):
         if not path.exists():
-            raise InputError(f"{path} does not exist: check the name and the directory")
+            raise InputError(
+                f"{path} does not exist: {directory} needs train.{source} and train.{target}, and in validation.{source} and "
+                f"validation.{target} some hundred pairs that are kept out of training"
+            )
 
     tests = sorted(n.removesuffix(f".{source}") for n in files if n.startswith("test") and n.endswith(f".{source}"))
     name = Path(directory).resolve().name

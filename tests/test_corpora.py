@@ -132,6 +132,18 @@ def test_a_directory_of_plain_files_equals_one_of_gzipped_files():
     assert (corpus.validation, corpus.tests) == (other.validation, other.tests)
 
 
+def test_two_files_alone_are_no_corpus_yet_and_the_complaint_says_what_is_missing():
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("train.cs", "train.en"):
+            Path(directory, name).write_text("a line\n")
+        try:
+            from_directory(directory)
+        except InputError as error:
+            assert str(error).startswith(str(Path(directory, "validation.en"))) and "validation.cs some hundred pairs" in str(error)
+        else:
+            raise AssertionError("there is nothing to validate with")
+
+
 def test_english_is_the_source_unless_told_otherwise():
     with tempfile.TemporaryDirectory() as directory:
         for language in ("de", "en", "fr"):
