@@ -425,7 +425,7 @@ class TreeFiles:
     "Sentences with their linearised trees, in files of brackets that are read anew in each pass (§6.3)."
 
     files: Sequence[Path | zipfile.Path]
-    tags: bool = False  # the target names each word's part of speech
+    leaves: str = "XX"  # what the target has for a word: one of `trees.LEAVES`
 
     def texts(self) -> Iterator[tuple[Iterable[str], str]]:
         "The lines of each file, and its name."
@@ -455,7 +455,7 @@ class TreeFiles:
         from annotated_transformer.trees import linearize
 
         for tree in self.trees():
-            yield " ".join(tree.leaves()), " ".join(linearize(tree, self.tags))
+            yield " ".join(tree.leaves()), " ".join(linearize(tree, self.leaves))
 
 
 @dataclass(frozen=True)
@@ -483,7 +483,7 @@ def tree_splits(paths: Iterable[Path | zipfile.Path]) -> dict[str, list[Path | z
 
 def treebank(
     directory: str | Path | None = None,  # with .mrg files, at any depth; None: the sample, downloaded once
-    tags: bool = False,
+    leaves: str = "XX",  # one of `trees.LEAVES`
 ) -> Treebank:
     "3,914 sentences of the Wall Street Journal with their trees, for parsing: the free sample of the Penn Treebank."
     from annotated_transformer.trees import LABELS, WORD
@@ -493,7 +493,7 @@ def treebank(
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:
         paths = Path(directory).rglob("*.mrg*")
-    files = {split: TreeFiles(found, tags) for split, found in tree_splits(paths).items()}
+    files = {split: TreeFiles(found, leaves) for split, found in tree_splits(paths).items()}
     for split in ("train", "validation"):
         if not files[split].files:
             raise InputError(
@@ -502,19 +502,19 @@ def treebank(
             )
     tests = {"test": list(files["test"])} if files["test"].files else {}
     brackets = [f"{side}{label}" for label in LABELS for side in "()"]
-    name = Path(directory).resolve().name + "-tags" * tags
-    whole_words = (*brackets, *([] if tags else [WORD]))
+    name = Path(directory).resolve().name + ("" if leaves == WORD else f"-{leaves}")
+    whole_words = (*brackets, WORD) if leaves == WORD else tuple(brackets)
     return Treebank(name, "en", "tree", files["train"], list(files["validation"]), tests, whole_words, files)
 
 
-def wsj(tags: bool = False) -> Treebank:
+def wsj(leaves: str = "XX") -> Treebank:
     "The Wall Street Journal part of the Penn Treebank, the paper's own: not free, so your copy, in `wsj` in the cache."
     if not (directory := cache_directory() / "wsj").is_dir():
         raise InputError(
             f"{directory} does not exist: the Penn Treebank (LDC99T42) is not free; put the .mrg files of its Wall Street "
             "Journal part there, or give your directory of them as the corpus; the corpus treebank is a free sample"
         )
-    return treebank(directory, tags)
+    return treebank(directory, leaves)
 
 
 def with_parsed(
@@ -674,9 +674,11 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "wmt14-en-de": partial(wmt14, "de"),
     "wmt14-en-fr": partial(wmt14, "fr"),
     "treebank": treebank,
-    "treebank-tags": partial(treebank, tags=True),
+    "treebank-tags": partial(treebank, leaves="tags"),
+    "treebank-words": partial(treebank, leaves="words"),
     "wsj": wsj,
-    "wsj-tags": partial(wsj, tags=True),
+    "wsj-tags": partial(wsj, leaves="tags"),
+    "wsj-words": partial(wsj, leaves="words"),
 }
 
 
@@ -694,9 +696,12 @@ def load(
         if source_language or target_language:
             raise InputError(f"{name} fixes its own languages: leave out source and target language, or give a directory")
         return CORPORA[name]()
+    of_trees, leaves = name, "XX"
+    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
+        of_trees, leaves = found.groups()
+    if Path(of_trees).is_dir() and any(tree_splits(Path(of_trees).rglob("*.mrg*")).values()):
+        return treebank(of_trees, leaves)
     if Path(name).is_dir():
-        if any(tree_splits(Path(name).rglob("*.mrg*")).values()):
-            return treebank(name)
         return from_directory(name, source_language, target_language)
     close = difflib.get_close_matches(name, CORPORA, n=1)
     raise InputError(

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from . import InputError
 from .attention_maps import END, FAINTEST, GAP, LINES, MARGIN, ROW, SMALL, AttentionMaps, Page
-from .trees import TOP, is_word, linearize
+from .trees import LEAVES, TOP, is_word, linearize
 
 # %% ../nbs/63c_parse_maps.ipynb #95f54100
 def kind_of(token: str) -> str:
@@ -43,7 +43,7 @@ def plot_parse(
     "One head of the encoder-decoder attention while a tree is written, and the tree beside it."
     shares, maps = own_word(maps), maps.words()
     words, tokens, (n_layers, n_heads) = tree.leaves(), maps.target, shares.shape
-    if tokens[:-1] not in (linearize(tree), linearize(tree, tags=True)):
+    if tokens[:-1] not in [linearize(tree, leaves) for leaves in LEAVES]:
         raise InputError("the maps are not those of this tree: record them with its row as the target")
     among = [(i, j) for i in range(1, n_layers + 1) for j in range(1, n_heads + 1) if layer in (None, i) and head in (None, j)]
     if not among:

@@ -50,6 +50,12 @@ class Parser:
             raise InputError(f"{path_or_name}: this model was not trained on trees; take one that was trained on a treebank")
         return cls(translator)
 
+    @property
+    def leaves(self) -> str:
+        "What it writes for a word, by its vocabulary: XX is a piece by design, and a tag as frequent as NNP by its frequency."
+        tokenizer = self.translator.tokenizer
+        return next((leaves for leaves, sign in ((WORD, WORD), ("tags", "NNP")) if len(tokenizer.encode(sign)) == 2), "words")
+
     def parse(
         self,
         sentences: Sequence[Sequence[str]],  # words
@@ -62,7 +68,7 @@ class Parser:
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
         outputs = self.translator.translate([" ".join(words) for words in sentences], beam_size, alpha, extra_length)
-        return [Parse(*repair(output.split(), words)) for output, words in zip(outputs, sentences)]
+        return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
 
     def require_room(
         self,
@@ -84,8 +90,7 @@ def confidences(
 ) -> list[float]:  # 0 to 1; 0 for a tree whose row is longer than the model takes
     "Equation (1), of each tree over its own words: what the model thinks of it, whoever drew it."
     model, tokenizer = parser.translator.model, parser.translator.tokenizer
-    tags = len(tokenizer.encode(WORD)) > 2  # a parser of treebank-tags has no piece for XX
-    sides = [tree.leaves() for tree in trees], [linearize(tree, tags) for tree in trees]
+    sides = [tree.leaves() for tree in trees], [linearize(tree, parser.leaves) for tree in trees]
     rows = list(zip(*(tokenizer.encode_all([" ".join(tokens) for tokens in side]) for side in sides)))
     found, device = np.zeros(len(rows)), model.embedding.weight.device
     short = np.array([i for i, row in enumerate(rows) if max(map(len, row)) <= model.config.max_length], dtype=int)

@@ -103,15 +103,15 @@ class Laboratory:
 
     def train_on(self, share: int, seed: int) -> dict:
         "The same on so many per cent of the training sentences."
-        return self.train(f"share{share}", seed, None if share == 100 else str(self.treebank(share)))
+        return self.train(f"share{share}", seed, None if share == 100 else self.treebank(share))
 
-    def treebank(self, share: int) -> Path:
-        "A treebank whose training split is a part of the corpus's, the other splits whole."
+    def treebank(self, share: int) -> str:
+        "A treebank whose training split is a part of the corpus's, the other splits whole; with the recipe's leaves."
         directory = self.runs / f"treebank-{share}"
         write_trees(directory / "train.mrg", part_of(self.corpus.trees("train"), share)[0])
         for split in ("validation", "test"):
             write_trees(directory / f"{split}.mrg", self.corpus.trees(split))
-        return directory
+        return f"{directory}{self.recipe.corpus.removeprefix('treebank')}"
 
     def parser(self, name: str, found: dict) -> Parser:
         "What `train` has trained."
@@ -156,7 +156,7 @@ def baseline(corpus: corpora.Treebank) -> dict:
 def example(parser: Parser, chosen: dict) -> dict:
     "A sentence of ours, its parse, and what every head looked at while it was written."
     parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"])
-    maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree)))
+    maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree, parser.leaves)))
     weights = {
         kind: [[[" ".join(map(str, row)) for row in head] for head in layer] for layer in thousandths.tolist()]
         for kind in ("encoder", "decoder", "encoder_decoder") for thousandths in [getattr(maps, kind).mul(1000).round().int()]

@@ -98,7 +98,7 @@ def main() -> None:
         "labels": len({part.label() for tree in trees for part in tree[0].subtrees() if not is_word(part)}),
         "deepest": max(tree.height() for tree in trees) - 1,  # NLTK counts the words as well
         "round_trips": {"trees": len(trees), "exact": sum(
-            delinearize(linearize(tree, tags=True), tree.leaves()) == tree
+            delinearize(linearize(tree, "tags"), tree.leaves(), "tags") == tree
             and linearize(delinearize(linearize(tree), tree.leaves())) == linearize(tree)
             for tree in trees
         )},

@@ -298,7 +298,7 @@ def test_a_treebank_is_split_by_the_names_of_its_files():
             assert sorted(corpus.train) == [("train-parsed .", target), ("wsj_0200 .", target), ("wsj_2199 .", target)]
         assert corpus.validation == [("wsj_2200 .", target)] and corpus.test == [("wsj_2300 .", target)]
         assert {"(S", ")S", "(SBAR", ")VP", "XX"} < set(corpus.whole_words)
-        tagged = treebank(directory, tags=True)
+        tagged = treebank(directory, leaves="tags")
         assert tagged.test == [("wsj_2300 .", "(S (VP VB . )VP )S")] and "XX" not in tagged.whole_words
         assert corpus.trees("test") == tagged.trees("test")
         assert [str(tree) for tree in corpus.trees("test")] == ["(TOP (S (VP (VB wsj_2300) (. .))))"]
@@ -483,6 +483,9 @@ def test_a_directory_of_trees_is_loaded_as_a_treebank():
         for name in ("train", "validation"):
             Path(directory, f"{name}.mrg").write_text("( (S (NN a)))")
         assert isinstance(load(directory), Treebank) and list(load(directory).train) == [("a", "(S XX )S")]
+        for leaves, word in (("tags", "NN"), ("words", "a")):
+            corpus = load(f"{directory}-{leaves}")
+            assert list(corpus.train) == [("a", f"(S {word} )S")] and corpus.name.endswith(f"-{leaves}")
 
 
 def test_trees_behind_a_plus_sign_join_the_training_trees_alone():

@@ -47,18 +47,23 @@ def test_a_row_of_brackets_is_read_as_its_tree():
     class Oracle(Translator):
         "Writes the given rows whatever it is asked, and keeps what it was asked for."
 
-        def __init__(self, rows):
+        def __init__(self, rows, whole_words):
             self.rows = rows
+            self.tokenizer = Tokenizer.train(["Ann sleeps"] * 9, 30, whole_words)
 
         def translate(self, *asked):
             self.asked = asked
             return self.rows
 
-    oracle = Oracle(["(S (NP XX )NP (VP XX )VP )S", "(S XX XX"])
+    oracle = Oracle(["(S (NP XX )NP (VP XX )VP )S", "(S XX XX"], ["(S", "XX"])
     good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]])
     assert oracle.asked == (["Ann sleeps", "so what"], 21, 0.3, 300)
     assert print_tree(good.tree) == "(TOP (S (NP (XX Ann)) (VP (XX sleeps))))" and not good.repairs
     assert print_tree(mended.tree) == "(TOP (S (XX so) (XX what)))" and mended.repairs == {"closing brackets added": 1}
+    oracle = Oracle(["(S (NP Ann )NP (VP sleeps )VP )S", "(S (NP what )NP )S"], ["(S"])  # one that writes the words
+    good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]])
+    assert print_tree(good.tree) == "(TOP (S (NP (XX Ann)) (VP (XX sleeps))))" and not good.repairs
+    assert print_tree(mended.tree) == "(TOP (XX so) (S (NP (XX what))))" and mended.repairs == {"words added": 1}
 
 
 def test_a_translator_is_no_parser():
@@ -76,15 +81,17 @@ def test_a_translator_is_no_parser():
 
 def test_confidence_is_the_probability_of_a_token():
     brackets = ["(S", ")S", "(NP", ")NP", "(VP", ")VP"]
-    for noun, verb, words in (("XX", "XX", [*brackets, "XX"]), ("NN", "VB", brackets)):  # without and with parts of speech
-        tokenizer = Tokenizer.train(["Ann sleeps", f"(S (NP {noun} )NP (VP {verb} )VP )S"] * 9, 28, words)
+    for leaves, noun, verb in (("XX", "XX", "XX"), ("tags", "NNP", "VB"), ("words", "Ann", "sleeps")):
+        lines = ["Ann sleeps", f"(S (NP {noun} )NP (VP {verb} )VP )S"]
+        tokenizer = Tokenizer.train([*lines, *[noun] * 9] * 9, 28, [*brackets, *["XX"] * (leaves == "XX")])
         torch.manual_seed(2)
         model = Transformer(TransformerConfig(28, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=20))
         parser = Parser(Translator(model, tokenizer))
-        trees = [Tree.fromstring(text) for text in ("(TOP (S (NP (NN Ann)) (VP (VB sleeps))))", "(TOP (NP (NN Ann)))")]
+        trees = [Tree.fromstring(text) for text in ("(TOP (S (NP (NNP Ann)) (VP (VB sleeps))))", "(TOP (NP (NNP Ann)))")]
         values = confidences(parser, trees)
         for tree, value in zip(trees, values):
-            row = linearize(tree, tags=noun == "NN")
+            assert parser.leaves == leaves
+            row = linearize(tree, leaves)
             source, target = (tokenizer.encode(" ".join(tokens)) for tokens in (tree.leaves(), row))
             expected = 1.0
             for t, token in enumerate(target):  # one token at a time, by the chain rule

@@ -6,6 +6,7 @@ from nltk.tree import Tree
 
 from annotated_transformer import InputError
 from annotated_transformer.trees import (
+    LEAVES,
     TOP,
     WORD,
     bracket_free,
@@ -61,10 +62,10 @@ def test_round_trip_is_exact():
         "(TOP (S (NN a)) (S (NN b)))",
     ):
         tree = Tree.fromstring(text)
-        for tags in (True, False):
-            back, repairs = repair(linearize(tree, tags), tree.leaves())
-            assert linearize(back, tags=True) == linearize(tree, tags) and back.leaves() == tree.leaves() and not repairs
-        assert delinearize(linearize(tree, tags=True), tree.leaves()) == tree
+        for leaves in LEAVES:
+            back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
+            assert linearize(back, leaves) == linearize(tree, leaves) and back.leaves() == tree.leaves() and not +repairs
+        assert delinearize(linearize(tree, "tags"), tree.leaves(), "tags") == tree
 
 
 def test_each_rule_of_repair_does_what_it_says():
@@ -87,6 +88,26 @@ def test_each_rule_of_repair_does_what_it_says():
         assert (found, counted) == (expected, Counter(repairs)), output
 
 
+def test_words_of_a_row_are_found_in_the_sentence():
+    words = "the dog chased the old dog .".split()
+    for output, tree, repairs in (
+        ("(S (NP the dog )NP chased (NP the old dog )NP . )S", "(TOP (S (NP the dog) chased (NP the old dog) .))", {}),
+        ("(S (NP the )NP chased (NP the old dog )NP . )S", "(TOP (S (NP the dog) chased (NP the old dog) .))", {"words added": 1}),
+        ("(S (NP the dog )NP chased chased (NP dog )NP . )S", "(TOP (S (NP the dog) chased the old (NP dog) .))",
+         {"words added": 1, "words exchanged": 1}),
+        ("(S (NP the dog )NP chased (NP the old dog . . )NP )S", "(TOP (S (NP the dog) chased (NP the old dog .)))",
+         {"words dropped": 1}),
+        ("(S (NP dog )NP chased (NP the ollld dog )NP . )S", "(TOP the (S (NP dog) chased (NP the old dog) .))",
+         {"words added": 1, "words exchanged": 1}),
+        ("(S )S", "(TOP the dog chased the old dog .)", {"words added": 7, "empty constituents removed": 1}),
+        ("(NP the dog X)X chased )NP", "(TOP (NP the dog chased the old dog .))",
+         {"words added": 4, "unreadable tokens dropped": 1}),
+    ):
+        found, counted = repair(output.split(), words, "words")
+        expected = Tree.fromstring(tree, read_leaf=lambda word: Tree(WORD, [word]))
+        assert (found, counted) == (expected, Counter(repairs)), (output, found, counted)
+
+
 def test_no_damage_loses_or_moves_a_word():
     rng = random.Random(0)
     tree = Tree.fromstring("(TOP (S (NP (DT the) (NN dog)) (, ,) (VP (VBD chased) (NP (NP (PRP it)))) (. .)))")
@@ -98,10 +119,13 @@ def test_no_damage_loses_or_moves_a_word():
         assert found.leaves() == words and found.label() == TOP
         again, = read_trees([print_tree(found)], "output")
         assert again.leaves() == words
-        undamaged, nothing = repair(linearize(found, tags=True), words)
+        undamaged, nothing = repair(linearize(found, "tags"), words, "tags")
         assert undamaged == found and not nothing
         needed.update(repairs.keys())
-    assert len(needed) == 6 and min(needed.values()) > 100  # all rules but that of depth took part, and often
+        found, repairs = repair(damaged(linearize(found, "words"), rng, share=rng.random()), words, "words")
+        assert found.leaves() == words and found.label() == TOP
+        needed.update(repairs.keys())
+    assert len(needed) == 7 and min(needed.values()) > 100  # all rules but that of depth took part, and often
 
 
 def test_a_word_with_a_bracket_survives_being_printed():

@@ -12,7 +12,7 @@ from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.evalb import bracket_scores
 from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.trees import LABELS, damaged, linearize, print_tree, read_trees, repair
+from annotated_transformer.trees import LABELS, LEAVES, damaged, linearize, print_tree, read_trees, repair
 
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
     --batch-tokens 900 --warmup-steps 40 --validate-every 60 --checkpoint-every 60 --keep 1 --init-gain 1""".split()
@@ -145,10 +145,10 @@ def test_every_tree_of_the_sample_comes_back_exactly(sample):
         trees = sample.trees(split)
         sizes.append(len(trees))
         for tree, (words, row) in zip(trees, sample.split(split), strict=True):
-            for tags in (True, False):
-                back, repairs = repair(linearize(tree, tags), tree.leaves())
-                assert not repairs and linearize(back, tags=True) == linearize(tree, tags)
-                assert back == tree or not tags
+            for leaves in LEAVES:
+                back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
+                assert not +repairs and linearize(back, leaves) == linearize(tree, leaves)
+                assert back == tree or leaves != "tags"
             assert (words.split(), row.split()) == (tree.leaves(), linearize(tree))
             labels |= {token[1:] for token in row.split() if token[0] == "("}
     assert sizes == [3396, 273, 245] and labels == set(LABELS)
