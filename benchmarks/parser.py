@@ -42,6 +42,7 @@ from annotated_transformer.processes import Execution
 from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
+from annotated_transformer.trees import WORD
 from benchmarks.side_by_side import save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="bfloat16"))  # as for Multi30k
@@ -106,12 +107,13 @@ class Laboratory:
         return self.train(f"share{share}", seed, None if share == 100 else self.treebank(share))
 
     def treebank(self, share: int) -> str:
-        "A treebank whose training split is a part of the corpus's, the other splits whole; with the recipe's leaves."
+        "A treebank whose training split is a part of the corpus's, the other splits whole; with its leaves."
         directory = self.runs / f"treebank-{share}"
         write_trees(directory / "train.mrg", part_of(self.corpus.trees("train"), share)[0])
         for split in ("validation", "test"):
             write_trees(directory / f"{split}.mrg", self.corpus.trees(split))
-        return f"{directory}{self.recipe.corpus.removeprefix('treebank')}"
+        leaves = self.corpus.files["train"].leaves
+        return f"{directory}" if leaves == WORD else f"{directory}-{leaves}"
 
     def parser(self, name: str, found: dict) -> Parser:
         "What `train` has trained."
