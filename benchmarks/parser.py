@@ -4,12 +4,12 @@
     python -m benchmarks.parser --curve             on 25 and 50% of the training sentences: results/parser.curve.json
     python -m benchmarks.parser --self-training     on its own parses as well: results/parser.self-training.json
     python -m benchmarks.parser --times             seconds per sentence by beam: results/parser.times.json
-    python -m benchmarks.parser --choose RUN        of a run with other settings: the development split alone, printed
+    python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: results/parser.tried.json
 
 Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; the four commands share
 them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
 run; the test split is parsed once, with that choice. What a run has reached stands in its measured.json, and is not measured
-again. Another recipe is tried by `annotated-transformer train --preset parsing-small` with other options, and then --choose.
+again. Another recipe is tried by `annotated-transformer train --preset parsing-small` with other options, and then --tried.
 """
 import argparse
 import dataclasses
@@ -51,6 +51,7 @@ PAPER_ALPHA = 0.3
 SHARES = (25, 50)       # per cent of the training sentences, beside 100
 GOLD = 25               # per cent of them whose trees self-training may see; of the others it gets the words
 ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of so many
+UNTOLD = ("steps", "keep", "validate_every", "checkpoint_every", "log_every", "execution")  # of no consequence, or told apart
 EXAMPLE = "The dog saw a cat in the garden ."  # our own: what the heads look at while it is parsed
 
 
@@ -250,6 +251,28 @@ def by_sureness(gold: Sequence[Tree], parses: Sequence[Parse], chosen: Sequence[
     )}
 
 
+def tried(laboratory: Laboratory, runs: Sequence[Path]) -> dict[str, dict]:
+    "What other runs do differently, and what they reach on the development split at beam 4."
+    def flat(config: TrainingConfig) -> dict:
+        values = config.to_dict()
+        return {**values, **values.pop("model")}
+
+    found, usual = [], flat(laboratory.recipe)
+    for run in runs:
+        config, end = read_config(run), last_record(run)
+        corpus = corpora.load(config.corpus)
+        gold = corpus.trees("validation")
+        tables = {}
+        for average in (n for n in AVERAGES if n <= config.keep):
+            parses = parse_trees(Parser.from_pretrained(run, average), gold, 4, PAPER_ALPHA)
+            tables[average] = score_parses(gold, parses).to_dict()
+        average = max(tables, key=lambda n: tables[n]["f1"])
+        change = {name: value for name, value in flat(config).items() if value != usual[name] and name not in UNTOLD}
+        found.append({"change": change, "updates": end["step"], "validation_perplexity": end["validation_perplexity"],
+                      "average": average, "scores": tables[average]})
+    return {".tried": {"runs": found}}
+
+
 def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
     "Seconds per sentence of the development split at each beam: all of it in batches, and some sentences one at a time."
     found = laboratory.train_on(100, seeds[0])
@@ -267,7 +290,7 @@ def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, di
     return {".times": {"alpha": PAPER_ALPHA, "rounds": ROUNDS, "f1_by_beam": found["f1_by_beam"], **times}}
 
 
-PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times}
+PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times, "tried": tried}
 
 
 def main(options: Sequence[str] | None = None) -> None:
@@ -278,20 +301,15 @@ def main(options: Sequence[str] | None = None) -> None:
     what.add_argument("--curve", action="store_true", help="the learning curve instead")
     what.add_argument("--self-training", action="store_true", help="self-training instead")
     what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
-    what.add_argument("--choose", type=Path, metavar="RUN", help="choose for this run on the development split, and print that")
+    what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")
     parser.add_argument("--out", type=Path, default=Path("results/parser.json"), help="the names of the others begin alike")
     arguments = parser.parse_args(options)
     try:
-        if arguments.choose:
-            config = read_config(arguments.choose)
-            found, scores = choose(arguments.choose, config, corpora.load(config.corpus).trees("validation"))
-            print(f"{json.dumps(found, indent=1)}\n{scores}")
-            return
         recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)
         laboratory = Laboratory(corpora.load(recipe.corpus), recipe, arguments.runs)
         measured = next((part for name, part in PARTS.items() if getattr(arguments, name)), parser_itself)
-        for name, figures in measured(laboratory, arguments.seeds).items():
+        for name, figures in measured(laboratory, arguments.tried or arguments.seeds).items():
             out = arguments.out.with_name(f"{arguments.out.stem}{name}.json")
             config = {"recipe": recipe.to_dict(), "provisional": recipe.steps < RECIPE.steps}
             save(out, "benchmarks.parser", figures, config, figures.get("best_seed", arguments.seeds[0]), options)

@@ -140,9 +140,11 @@ def test_the_command_writes_its_part_and_says_what_is_provisional(laboratory, mo
     assert record["config"]["provisional"] is True and record["seed"] == 3 and record["figures"]["by_seed"][0]["updates"] == 30
     assert (out.parent / "parser.attention.json").exists()
     capsys.readouterr()
-    benchmark.main(["--choose", str(laboratory.run("share100", 1))])
-    printed = capsys.readouterr().out
-    assert '"f1_by_beam"' in printed and "malformed outputs: " in printed and "of 9" in printed
+    benchmark.main(["--tried", str(laboratory.run("share25", 1)), *places])
+    record = json.loads((out.parent / "parser.tried.json").read_text())
+    run, = record["figures"]["runs"]
+    assert run["updates"] == 300 and run["change"] == {"corpus": str(laboratory.treebank(25))}
+    assert run["scores"]["sentences"] == 9 and run["average"] in (1, 2)
     with pytest.raises(SystemExit) as end:
-        benchmark.main(["--choose", str(tmp_path / "nowhere")])
+        benchmark.main(["--tried", str(tmp_path / "nowhere")])
     assert end.value.code == 2 and "nowhere" in capsys.readouterr().err
