@@ -175,6 +175,9 @@ def test_what_the_room_tells_of_the_sample_is_what_was_measured():
 
 def test_the_small_preset_fits_the_sample(sample):
     config = PRESETS["parsing-small"]
-    assert config.corpus == "treebank"
-    longest = max(len(row.split()) for _, row in sample.train)
-    assert longest == 573 < config.model.max_length
+    assert max(len(row.split()) for _, row in sample.train) == 573
+    corpus = corpora.load(config.corpus)
+    assert corpus.name == "treebank-words" and len(corpus.validation) == 273
+    texts = [text for pair in corpus.train for text in pair]
+    tokenizer = Tokenizer.train(texts, config.model.vocab_size, corpus.whole_words)
+    assert 573 < max(map(len, tokenizer.encode_all(texts))) <= config.model.max_length
