@@ -58,7 +58,7 @@ def run_all(page, lab, path: Path) -> dict:
     "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
     page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/nbs/{path.name}")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").wait_for()
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before there is a kernel, JupyterLab asks for one
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
