@@ -40,7 +40,7 @@ from annotated_transformer.parsing import (
 )
 from annotated_transformer.processes import Execution
 from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
-from annotated_transformer.training import train
+from annotated_transformer.training import STOPPED, Stopped, train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
 from benchmarks.side_by_side import save, take_turns
@@ -316,6 +316,8 @@ def main(options: Sequence[str] | None = None) -> None:
             print(f"{out} is written")
     except InputError as error:
         parser.exit(2, f"{error}\n")
+    except Stopped as stopped:
+        parser.exit(STOPPED, f"{stopped}; the same command goes on from there\n")
 
 
 if __name__ == "__main__":
