@@ -285,7 +285,7 @@ def parse_command(
 def score_command(
     model: Model,
     corpus: str | None = None,
-    split: str = "test",
+    split: str | None = None,
     out: Path | None = None,
     search: OmitArgPrefixes[Search] = Search(),
 ) -> None:
@@ -294,7 +294,8 @@ def score_command(
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
         corpus: A name or a directory; the run's own corpus if not given.
-        split: test, validation, train, or the name of another test set, such as test2017 or mscoco.
+        split: test, validation, train, or the name of another test set, such as test2017 or mscoco; test if not given, and
+            validation where a corpus has no test set.
         out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
     """
     if out is not None and (out.suffix != ".json" or out.is_dir()):
@@ -304,6 +305,7 @@ def score_command(
     if corpus is None and not is_run:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
     data = corpora.load(corpus or read_config(model).corpus)
+    split = split or ("test" if data.tests else "validation")
     pairs = list(data.split(split))
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work

@@ -343,6 +343,17 @@ def test_score_writes_all_that_a_result_needs(run, corpus, tmp_path, command):
     assert command(*shlex.split(record["command"])[1:])[:2] == (0, printed)  # the command in the record does it again
 
 
+def test_a_corpus_without_a_test_set_is_scored_on_its_validation_split(run, corpus, tmp_path, command):
+    shutil.copytree(corpus, tmp_path / "mine")
+    search = ("--beam-size", "1", "--extra-length", "4")
+    with_tests = command("score", run, "--corpus", tmp_path / "mine", *search)[1]
+    for file in (tmp_path / "mine").glob("test.*"):
+        file.unlink()
+    asked = command("score", run, "--corpus", tmp_path / "mine", "--split", "validation", *search)[1]
+    without = command("score", run, "--corpus", tmp_path / "mine", *search)[1]
+    assert with_tests.startswith("mine test: 5") and without.startswith("mine validation: 5") and without == asked
+
+
 def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     copy = shutil.copytree(run, tmp_path / "run")
     (copy / "metrics.jsonl").write_text("")
