@@ -137,6 +137,7 @@ def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
 
 
 def is_bracket(token: str) -> bool:
+    "Whether a token is no word: a bracket with its label, or something with a bracket in it that nothing can be made of."
     return re.search("[()]", token) is not None
 
 
