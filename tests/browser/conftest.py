@@ -84,6 +84,9 @@ def lab(browser, tmp_path_factory):
     tracker = own / "settings" / "@jupyterlab" / "notebook-extension"
     tracker.mkdir(parents=True)
     (tracker / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')  # every cell stands on the page
+    notices = own / "settings" / "@jupyterlab" / "apputils-extension"
+    notices.mkdir()
+    (notices / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')  # or it asks, before the pictures
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
