@@ -68,7 +68,8 @@ class Parser:
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
         outputs = self.translator.translate([" ".join(words) for words in sentences], beam_size, alpha, extra_length)
-        return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
+        leaves = self.leaves
+        return [Parse(*repair(output.split(), words, leaves)) for output, words in zip(outputs, sentences)]
 
     def require_room(
         self,

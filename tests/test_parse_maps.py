@@ -18,6 +18,10 @@ def test_own_word_by_hand():
     tokens[2] = "NNP"  # a parser that writes parts of speech
     assert [kind_of(token) for token in tokens[:4]] == ["opening", "opening", "word", "closing"] and kind_of("<eos>") == "end"
     torch.testing.assert_close(own_word(maps), expected)
+    written = "(S (NP Ann )NP (VP sl ·eeps )VP )S <eos>".split()  # and one that writes the words, in pieces
+    looks = torch.rand(2, 3, 10, 4).softmax(-1)
+    pieces = AttentionMaps(maps.source, ["<start>", *written[:-1]], written, maps.encoder, torch.zeros(2, 3, 10, 10), looks)
+    torch.testing.assert_close(own_word(pieces), (looks[:, :, 2, 0] + looks[:, :, 5:7, 1:3].sum(-1).mean(-1)) / 2)
     tokens[5] = "(X"
     try:
         own_word(maps)

@@ -64,7 +64,7 @@ def test_round_trip_is_exact():
         tree = Tree.fromstring(text)
         for leaves in LEAVES:
             back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
-            assert linearize(back, leaves) == linearize(tree, leaves) and back.leaves() == tree.leaves() and not +repairs
+            assert linearize(back, leaves) == linearize(tree, leaves) and back.leaves() == tree.leaves() and not repairs
         assert delinearize(linearize(tree, "tags"), tree.leaves(), "tags") == tree
 
 

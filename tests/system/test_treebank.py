@@ -147,7 +147,7 @@ def test_every_tree_of_the_sample_comes_back_exactly(sample):
         for tree, (words, row) in zip(trees, sample.split(split), strict=True):
             for leaves in LEAVES:
                 back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
-                assert not +repairs and linearize(back, leaves) == linearize(tree, leaves)
+                assert not repairs and linearize(back, leaves) == linearize(tree, leaves)
                 assert back == tree or leaves != "tags"
             assert (words.split(), row.split()) == (tree.leaves(), linearize(tree))
             labels |= {token[1:] for token in row.split() if token[0] == "("}
