@@ -31,6 +31,18 @@ def test_the_measures_in_the_text_are_those_of_their_files():
     assert round(figures["whole"]["prepare"]["seconds_per_million_pairs"]["tokenise"]) == 29 and "29 seconds a million" in text
 
 
+def test_the_parser_is_as_good_as_the_text_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    files = [ROOT / f"results/{name}.json" for name in ("parser", "pcfg", "treebank")]
+    parser, grammar, treebank = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
+    one, = parser["by_seed"]
+    assert parser["training_sentences"] == 3396 and one["scores"]["test"]["sentences"] == 245
+    assert f"reaches F1 {parser['summary']['test']['f1']['mean']:.2f} on" in text
+    assert f"a PCFG {grammar['test']['f1']:.2f};" in text
+    assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
+    assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes by the clock" in text
+
+
 def test_the_table_of_speed_is_what_was_measured():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     training, decoding = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
