@@ -33,7 +33,7 @@ def paper_cost(
 class Flops(NamedTuple):
     "Floating-point operations of one pair of sentences (or of many, one entry each), by part; a multiply-add is two."
 
-    projections: int | np.ndarray   # W^Q, W^K, W^V and W^O, of every head and layer
+    projections: int | np.ndarray   # W^Q, W^K, W^V and W^O, of every head and layer; additive attention's hidden layer
     attention: int | np.ndarray     # scores of queries with keys, averages of values: the part in n²
     feed_forward: int | np.ndarray
     output: int | np.ndarray        # logits
@@ -51,8 +51,9 @@ def forward_flops(
     "What the matrix products of one forward pass take, without padding; the causal half of the decoder's scores included."
     c, S, T = config, source_length, target_length
     heads = c.n_heads * (c.d_k + c.d_v)
+    inner = c.n_heads * c.d_k**2 if c.compatibility == "additive" else 0  # the hidden layer: each query once, each key once
     return Flops(
-        projections=c.n_layers * (4 * S + 4 * T + 2 * (S + T)) * c.d_model * heads,  # encoder, decoder, attention over the memory
+        projections=c.n_layers * (4 * S + 4 * T + 2 * (S + T)) * (c.d_model * heads + inner),  # encoder, decoder, over the memory
         attention=c.n_layers * 2 * (S * S + T * T + T * S) * heads,
         feed_forward=c.n_layers * 4 * (S + T) * c.d_model * c.d_ff,
         output=2 * T * c.d_model * (c.vocab_size - 1),
