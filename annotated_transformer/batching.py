@@ -83,8 +83,6 @@ class TokenizedPairs:
         chunk: int = 20_000,            # pairs in memory at a time, and the most that a kill undoes
         processes: int | None = None,   # sentences tokenised at once; None: one per core
         total: int | None = None,       # how many pairs there are, for the progress bar
-        dropout: float = 0.0,           # more than 0: cut at random, as `Tokenizer.encode_varied` does
-        seed: int = 0,                  # for that
     ) -> "TokenizedPairs":
         "Tokenise `pairs` into `directory`, or go on where an earlier call was broken off."
         directory = Path(directory)
@@ -94,18 +92,11 @@ class TokenizedPairs:
         description.unlink(missing_ok=True)
         dtype = np.dtype(np.uint16 if tokenizer.vocab_size <= 2**16 else np.int32)
         made_with = {"dtype": dtype.name, "max_length": max_length, "tokenizer": hashlib.sha256(tokenizer.model).hexdigest()}
-        if dropout:
-            made_with |= {"dropout": dropout, "seed": seed}
         state = _broken_off(progress, paths, made_with)
         if state is None:
             state = {"read": 0, "checksum": 0, "rows": 0, "left_out": 0, "bytes": dict.fromkeys(paths, 0), **made_with}
             for path in (progress, *paths.values()):
                 path.unlink(missing_ok=True)  # whoever has an old file open keeps it
-        def encode(texts: list[str], side: int) -> list[list[int]]:
-            if not dropout:
-                return tokenizer.encode_all(texts, processes)
-            own = np.random.SeedSequence((seed, state["read"], side)).generate_state(1)  # wherever an earlier call was broken off
-            return tokenizer.encode_varied(texts, dropout, int(own[0]))
 
         with ExitStack() as stack:
             files = {part: stack.enter_context(open(path, "ab")) for part, path in paths.items()}
@@ -119,7 +110,7 @@ class TokenizedPairs:
                 again = read < state["read"]
                 read, checksum = read + len(part), zlib.crc32("".join(f"{s}\n{t}\n" for s, t in part).encode(), checksum)
                 if not again:
-                    _append(part, files, state, max_length, encode)
+                    _append(part, files, state, max_length, tokenizer, processes)
                     state.update(read=read, checksum=checksum)
                     write_file(progress, lambda path: path.write_text(json.dumps(state)))
                 elif read == state["read"] and checksum != state["checksum"]:
@@ -202,9 +193,9 @@ else:  # Windows: moving to the place and reading there are two steps that no ot
             return file.read(size)
 
 
-def _append(part, files, state, max_length, encode) -> None:
+def _append(part, files, state, max_length, tokenizer, processes) -> None:
     "Tokenise a chunk of pairs, add it to the files, and bring `state` up to what is now safe on disk."
-    source, target = (encode(list(texts), side) for side, texts in enumerate(zip(*part)))
+    source, target = (tokenizer.encode_all(list(texts), processes) for texts in zip(*part))
     lengths = np.stack([np.fromiter(map(len, side), np.int64, len(part)) for side in (source, target)], axis=1)
     kept = lengths.max(axis=1) <= (max_length or np.inf)
     sentences = chain.from_iterable(compress(zip(source, target), kept))

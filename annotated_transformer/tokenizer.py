@@ -9,7 +9,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 
@@ -135,20 +134,6 @@ class Tokenizer:
     def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
         "Token ids of each text, EOS last; many texts at once, on all cores unless told how many."
         return self._processor.encode(texts, add_eos=True, num_threads=threads or -1)
-
-    def encode_varied(
-        self,
-        texts: list[str],
-        dropout: float,  # chance that a join of two pieces is left out, 0 to 1
-        seed: int,       # below 2**32
-    ) -> list[list[int]]:
-        "Token ids of each text, EOS last, cut at random by BPE-dropout; a function of the texts and the seed."
-        from sentencepiece import set_random_generator_seed
-
-        options = {"add_eos": True, "enable_sampling": True, "alpha": dropout, "nbest_size": -1, "num_threads": 1}
-        set_random_generator_seed(seed)
-        with ThreadPoolExecutor(1) as thread:  # a thread starts its random numbers from the seed when it first draws one
-            return thread.submit(self._processor.encode, texts, **options).result()
 
     def decode(self, ids: Iterable[int]) -> str:
         "The text up to the first EOS, padding left out."

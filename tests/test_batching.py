@@ -209,33 +209,6 @@ def test_other_settings_begin_anew_and_other_sentences_are_refused():
                 raise AssertionError("the halves of two corpora were joined")
 
 
-def test_random_cuts_go_on_where_they_were_broken_off():
-    from annotated_transformer.corpora import numbers
-
-    corpus = numbers(train=60, validation=50, test=50).train
-    tokenizer = Tokenizer.train((text for pair in corpus for text in pair), 150)
-
-    def broken_off():
-        yield from corpus[:25]
-        raise KeyboardInterrupt
-
-    def cut(directory, seed=1):
-        pairs = TokenizedPairs.write(directory, "train", corpus, tokenizer, chunk=10, dropout=0.3, seed=seed)
-        return [[row.tolist() for row in rows] for rows in pairs]
-
-    with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
-        whole = cut(first)
-        try:
-            TokenizedPairs.write(second, "train", broken_off(), tokenizer, chunk=10, dropout=0.3, seed=1)
-        except KeyboardInterrupt:
-            pass
-        assert cut(second) == whole != cut(second, seed=2)
-        for rows, texts in zip(whole, corpus, strict=True):
-            assert tuple(map(tokenizer.decode, rows)) == tuple(texts)
-        usual = [[tokenizer.encode(text) for text in texts] for texts in corpus]
-        assert sum(len(row) for rows in whole for row in rows) > 1.1 * sum(len(row) for rows in usual for row in rows)
-
-
 def test_batches_by_hand():
     lengths = np.array([(3, 2), (9, 8), (3, 3), (2, 2)])
     cut = batches(lengths, max_tokens=10, epoch=None)

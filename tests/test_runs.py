@@ -25,25 +25,6 @@ def test_vocabulary_never_sees_validation_or_test():
         assert 2 in validation_pairs[0][0] and 2 not in train_pairs[0][0]  # 2 is UNK
 
 
-def test_random_cuts_are_for_training_alone():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 9), ("validation", 4)):
-            for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text("the cat sat on the mat\n" * n)
-        config = TrainingConfig(TransformerConfig(28, n_layers=1, d_model=8, d_ff=8, n_heads=2), corpus=directory, bpe_dropout=0.4)
-        tokenizer, train_pairs, validation_pairs = prepare(config, Path(directory, "run"))
-        assert len(train_pairs) == 16 * 9 and len(validation_pairs) == 4
-        usual = tokenizer.encode("the cat sat on the mat")
-        assert all(row.tolist() == usual for pair in validation_pairs for row in pair)
-        cuts = {tuple(row.tolist()) for pair in train_pairs for row in pair}
-        assert len(cuts) > 50 and {tokenizer.decode(cut) for cut in cuts} == {"the cat sat on the mat"}
-    try:
-        TrainingConfig(TransformerConfig(28), bpe_dropout=1.0)
-        raise AssertionError("a vocabulary of which nothing is joined was accepted")
-    except InputError as error:
-        assert "bpe_dropout" in str(error)
-
-
 def test_a_run_goes_on_only_as_it_began_but_may_move():
     with tempfile.TemporaryDirectory() as directory:
         run, group = Path(directory, "run"), Group(torch.device("cpu"))

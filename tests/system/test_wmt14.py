@@ -203,7 +203,7 @@ def good(command):
 
 
 THE_SAME_IN_ALL = {
-    "batch_tokens": 25_000, "warmup_steps": 4_000, "rate_factor": 1.0, "init_gain": 1.0, "bpe_dropout": 0.0,
+    "batch_tokens": 25_000, "warmup_steps": 4_000, "rate_factor": 1.0, "init_gain": 1.0,
     "smoothing": 0.1, "clip_norm": None,
     "checkpoint_every": None, "checkpoint_minutes": 10.0, "seed": 1,
 }
