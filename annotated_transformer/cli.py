@@ -263,7 +263,7 @@ def parse_command(
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank.
-        least_confidence: More than 0: a blank line for each parse that took a repair or has a lower probability per token.
+        least_confidence: More than 0: a blank line for each parse with a lower probability per token.
     """
     from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
 

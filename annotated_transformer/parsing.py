@@ -109,8 +109,8 @@ def sure(
     parses: Sequence[Parse],
     least: float,  # confidence
 ) -> list[bool]:
-    "Which parses are good enough to learn from: written without a repair, with a confidence of at least `least`."
-    return [not parse.repairs and value >= least for parse, value in zip(parses, confidences(parser, [p.tree for p in parses]))]
+    "Which parses are good enough to learn from: those with a confidence of at least `least`."
+    return [value >= least for value in confidences(parser, [parse.tree for parse in parses])]
 
 # %% ../nbs/63_parsing.ipynb #040d440f
 def parse_lines(

@@ -102,9 +102,9 @@ def test_confidence_is_the_probability_of_a_token():
         assert values[0] != values[1] and confidences(parser, []) == []
         long = Tree("TOP", [Tree("S", [Tree("NN", ["Ann"]) for _ in range(30)])])
         assert confidences(parser, [trees[1], long, trees[0]]) == [values[1], 0.0, values[0]]
-        parses = [Parse(trees[0], Counter()), Parse(trees[1], Counter()), Parse(trees[0], Counter({"words added": 1}))]
-        assert sure(parser, parses, min(values)) == [True, True, False]
-        assert sure(parser, parses, max(values)) == [values[0] == max(values), values[1] == max(values), False]
+        parses = [Parse(tree, Counter()) for tree in trees]
+        assert sure(parser, parses, min(values)) == [True, True] and sure(parser, parses, 1.0) == [False, False]
+        assert sure(parser, parses, max(values)) == [values[0] == max(values), values[1] == max(values)]
 
 
 def test_lines_become_printed_trees():
@@ -116,10 +116,12 @@ def test_lines_become_printed_trees():
     printed, parses = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], 1, 0.3, 9)
     assert [line and Tree.fromstring(line).leaves() for line in printed] == [["f-LRB-x-RRB-", "is", "it"], "", ["is", "it"], ""]
     assert len(parses) == 2
-    for least, left in ((1e-9, lambda parse: not parse.repairs), (1.0, lambda parse: False)):
+    every = parser.parse([["is", "it"], ["it"]], 1, 0.3, 9)
+    values = confidences(parser, [parse.tree for parse in every])
+    assert 0 < min(values) < max(values) < 1
+    for least in (min(values), max(values), 1.0):
         some, _ = parse_lines(parser, ["", "is it", "it"], 1, 0.3, 9, least_confidence=least)
-        every = parser.parse([["is", "it"], ["it"]], 1, 0.3, 9)
-        assert some == ["", *(print_tree(parse.tree) if left(parse) else "" for parse in every)]
+        assert some == ["", *(print_tree(parse.tree) if value >= least else "" for parse, value in zip(every, values))]
     try:
         parse_lines(parser, ["is", "", "it " * 40], name="x.txt")
         raise AssertionError("a sentence too long for the model was parsed")
