@@ -41,6 +41,12 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"a PCFG {grammar['test']['f1']:.2f};" in text
     assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
     assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes by the clock" in text
+    files = [ROOT / f"results/parser.{name}.json" for name in ("curve", "self-training")]
+    curve, after = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
+    less = {point["share"]: f"{point['summary']['test']['f1']['mean']:.2f}" for point in curve["points"]}
+    assert f"half of the sentences it has {less[50]}, with a quarter {less[25]}" in text
+    assert after["by_seed"][0]["gold"] == curve["points"][1]["sentences"]
+    assert f"that it is sure of, {after['after']['test']['f1']['mean']:.2f}" in text
 
 
 def test_the_table_of_speed_is_what_was_measured():
