@@ -87,3 +87,8 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
     said = f"{size} million parameters, {run['updates']:,} updates, {minutes} minutes by the clock"
     assert said in (ROOT / "README.md").read_text(encoding="utf-8")
+    longer, = json.loads((ROOT / "results/multi30k-en-de-longer.json").read_text(encoding="utf-8"))["figures"]["by_seed"]
+    one, two, three = (f"{longer['tests'][name]['multi30k_bleu']['score']:.2f}" for name in ("test2016", "test2017", "mscoco"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"to {longer['updates']:,} updates, the same run has {one}, {two} and {three} on the three test sets" in text
+    assert f"{longer['validation_bleu']:.2f} instead of {run['validation_bleu']:.2f} on the validation split" in text
