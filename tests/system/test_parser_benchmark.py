@@ -94,7 +94,7 @@ def test_self_training_adds_the_sure_parses_of_the_other_sentences(laboratory):
     figures = benchmark.self_training(laboratory, [1])[".self-training"]
     one, = figures["by_seed"]
     assert (one["gold"], one["unlabelled"]) == (60, 60) and 0 < one["kept"] <= 60
-    assert one["parsed"]["sure"]["sentences"] == one["kept"] and one["validation"]["sure"]["sentences"] in (5, 6, 7, 8, 9)
+    assert one["parsed"]["sure"]["sentences"] == one["kept"] and one["validation"]["sure"]["sentences"] >= 5  # of 9
     gold, rest = benchmark.part_of(laboratory.corpus.trees("train"), 50)
     corpus = corpora.load(read_config(laboratory.run("self-training-after-300", 1)).corpus)
     trees = corpus.trees("train")
