@@ -9,8 +9,8 @@
 Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; the four commands share
 them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
 run; the test split is parsed once, with that choice. What a run has reached stands in its measured.json, and is not measured
-again. Other settings are tried by `annotated-transformer train --preset parsing-small --precision bfloat16 --run RUN` with as many
---steps each (4250 for the results here, the recipe itself among them), and then --tried.
+again. Other settings are tried by `annotated-transformer train --preset parsing-small --precision bfloat16 --run RUN` with as
+many --steps each (4250 for the results here, the recipe itself among them), and then --tried.
 """
 import argparse
 import dataclasses
