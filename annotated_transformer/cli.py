@@ -112,6 +112,7 @@ class ReadFirst:
 
     preset: str | None = None
     run: RunDirectory = None
+    start_from: str | None = None
     d_k: str | None = None
     d_v: str | None = None
 
@@ -120,7 +121,8 @@ def read_options(
     kind: type[Train | Variations],
     arguments: list[str],
 ) -> Train | Variations:
-    "`--preset` or an existing `--run` decides the defaults of all other options; d_k and d_v follow d_model and n_heads."
+    """`--preset` or an existing `--run` decides the defaults of all other options, `--start-from` those of the model;
+    d_k and d_v follow d_model and n_heads."""
     prog = f"annotated-transformer {kind.__name__.lower()}"
     first, _ = parse(tyro.cli, ReadFirst, args=arguments, return_unknown_args=True, add_help=False, prog=prog)
     name = first.preset or kind.preset
@@ -128,8 +130,10 @@ def read_options(
         raise InputError(f"--preset {name}: there is no such preset; choose one of {', '.join(PRESETS)}")
     goes_on = kind is Train and first.preset is None and first.run is not None and Path(first.run, "config.json").exists()
     default = read_config(first.run) if goes_on else PRESETS[name]
+    if starts := first.start_from and not goes_on:
+        default = dataclasses.replace(default, model=Translator.from_pretrained(first.start_from).model.config)
     chosen = parse(tyro.cli, kind, args=arguments, default=kind(default, name), prog=prog)
-    follow = {} if goes_on else {name: None for name in ("d_k", "d_v") if getattr(first, name) is None}
+    follow = {} if goes_on or starts else {name: None for name in ("d_k", "d_v") if getattr(first, name) is None}
     config = dataclasses.replace(chosen.config, model=dataclasses.replace(chosen.config.model, **follow))
     corpus = Path(config.corpus).resolve().name
     run = chosen.run or Path("runs", f"{corpus}-{name.removesuffix('-en-fr')}{'-variations' * (kind is Variations)}")
@@ -163,6 +167,8 @@ def variations_command(arguments: list[str]) -> None:
     from annotated_transformer.variations import plot_variations, run_variations, variations_table, write_variations
 
     options = read_options(Variations, arguments)
+    if options.config.start_from:
+        raise InputError("--start-from: the rows of Table 3 differ in size and begin with random weights; leave it away")
     out = options.out or options.run / "table.json"
     if out.suffix != ".json" or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in .json")

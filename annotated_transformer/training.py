@@ -40,8 +40,8 @@ from annotated_transformer.checkpoints import (
 )
 from .optimizer import adam, learning_rate
 from .processes import Group, autocast, join, memory_kept, part_seed
-from .regularization import fused_label_smoothed_cross_entropy, fused_losses
-from .runs import Metrics, TrainingConfig, open_prepared, open_run, prepare
+from .regularization import fused_consistent_loss, fused_label_smoothed_cross_entropy, fused_losses
+from .runs import Metrics, TrainingConfig, load_start, open_prepared, open_run, prepare
 from .transformer import Transformer
 
 # %% ../nbs/52_training.ipynb #aadd4128
@@ -50,22 +50,28 @@ def batch_loss(
     batch: Batch,
     smoothing: float,
     tokens: int | None = None,  # real target tokens of the whole batch, when this is a part of it
+    consistency: float = 0.0,   # α of (2)
 ) -> Tensor:                    # mean loss per real target token, in nats; of a part: its share of that mean
     "Forward pass and loss of one batch, by the fused form."
-    hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)
-    return fused_label_smoothed_cross_entropy(hidden, model.embedding.weight, batch.target, smoothing, tokens)
+    if not consistency:
+        hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)
+        return fused_label_smoothed_cross_entropy(hidden, model.embedding.weight, batch.target, smoothing, tokens)
+    source, target_input = (torch.cat([ids, ids]) for ids in batch[:2])  # each row under two draws of dropout
+    hidden = model.decode(target_input, model.encode(source), source)
+    hidden, weight = hidden.unflatten(0, (2, -1)), model.embedding.weight
+    return fused_consistent_loss(hidden, weight, batch.target, smoothing, consistency, tokens)
 
 
 class WithLoss(nn.Module):
     "A model and its loss as one module, on whose output `backward` is called."
 
-    def __init__(self, model: Transformer, smoothing: float, precision: str = "float32"):
+    def __init__(self, model: Transformer, smoothing: float, precision: str = "float32", consistency: float = 0.0):
         super().__init__()
-        self.model, self.smoothing, self.precision = model, smoothing, precision
+        self.model, self.smoothing, self.precision, self.consistency = model, smoothing, precision, consistency
 
     def forward(self, source: Tensor, target_input: Tensor, target: Tensor, tokens: int) -> Tensor:
         with autocast(source.device.type, self.precision):
-            return batch_loss(self.model, Batch(source, target_input, target), self.smoothing, tokens)
+            return batch_loss(self.model, Batch(source, target_input, target), self.smoothing, tokens, self.consistency)
 
 
 def train_step(
@@ -225,15 +231,18 @@ def begin(
 
 
 def resume(
+    config: TrainingConfig,
     run: Path,
     group: Group,
     model: Transformer,
     optimizer: torch.optim.Optimizer,
 ) -> dict:  # where the run stands
-    "Put the newest checkpoint, if there is one, into model and optimizer."
+    "Put the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
     if found := group.together(lambda: newest_checkpoint(run)):
         state = group.together(lambda: load_checkpoint(found, model, optimizer))
+    elif config.start_from:
+        model.load_state_dict(group.together(lambda: load_start(config)).model.state_dict())
     highest, lowest = group.highest(state["step"], -state["step"])
     if highest != -lowest:
         raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")
@@ -252,10 +261,10 @@ def train(
         tokenizer, pairs, validation = group.together(lambda: open_prepared(run))
         model = new_model(config, tokenizer.vocab_size).to(group.device)
         optimizer = adam(model.parameters(), execution.fused_adam)
-        state = resume(run, group, model, optimizer)
+        state = resume(config, run, group, model, optimizer)
         group.lead(lambda: require_room(run, model, config.keep))
 
-        learner: nn.Module = WithLoss(model, config.smoothing, execution.precision)
+        learner: nn.Module = WithLoss(model, config.smoothing, execution.precision, config.consistency)
         if execution.compile:
             model.encoder.compile(dynamic=True)
             model.decoder.compile(dynamic=True)

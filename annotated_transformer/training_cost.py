@@ -171,7 +171,8 @@ def run_cost(
         raise InputError(f"{states[-1]}: the file is damaged, {error}; name another run") from None
     pairs = TokenizedPairs.open(run / "data", "train")
     sample = pairs.lengths_of(np.arange(0, len(pairs), math.ceil(len(pairs) / 100_000)))
-    flops = flops_per_target_token(config, sample) * state["target_tokens"]
+    passes = 2 if training.get("consistency") else 1  # two draws of dropout go through the model for every token
+    flops = passes * flops_per_target_token(config, sample) * state["target_tokens"]
     return RunCost(state.pop("step"), flops=flops, rate=rate, **state)
 
 # %% ../nbs/61e_training_cost.ipynb #05b78ae9

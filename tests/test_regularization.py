@@ -11,6 +11,8 @@ from annotated_transformer.embedding import SharedEmbedding
 from annotated_transformer.regularization import (
     Dropout,
     _ProjectAndLose,
+    disagreement,
+    fused_consistent_loss,
     fused_label_smoothed_cross_entropy,
     fused_losses,
     label_smoothed_cross_entropy,
@@ -264,3 +266,45 @@ def test_the_fused_loss_never_holds_all_logits():
         fused_label_smoothed_cross_entropy(hidden, embedding.weight, target, 0.1, chunk=20).backward()
     assert readable.elements == 600 * 1000
     assert fused.elements == 20_000, "a chunk of 20 rows; the matrix itself has 16,000 numbers, the decoder's output 9,600"
+
+
+def test_disagreement_by_hand_and_against_torchs_divergence():
+    logits = torch.tensor([[[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.4, 0.6]]], dtype=torch.float64).log()
+    apart = disagreement(logits, torch.tensor([1, 1]))  # the draws differ on the first token alone
+    assert math.isclose(apart, (0.3 * math.log(1.6) - 0.3 * math.log(0.4)) / 2 / 2) and round(2 * apart.item(), 3) == 0.208
+
+    torch.manual_seed(0)
+    logits, target = 3 * torch.randn(2, 2, 3, 11), torch.tensor([[3, 10, 1], [7, 1, PAD]])
+    first, second = logits[:, target != PAD].log_softmax(-1)
+    expected = sum(F.kl_div(a, b, log_target=True, reduction="sum") for a, b in ((first, second), (second, first))) / 2 / 5
+    torch.testing.assert_close(disagreement(logits, target), expected)
+    assert expected > 0.5 and disagreement(logits[:1].expand(2, -1, -1, -1), target) == 0
+
+
+def test_the_fused_consistent_loss_equals_the_readable_one_with_its_gradients():
+    torch.manual_seed(0)
+    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
+    embedding = SharedEmbedding(11, 6).double()
+    hidden = torch.randn(2, 2, 3, 6, dtype=torch.float64, requires_grad=True)
+    for smoothing, alpha in ((0.1, 5.0), (0.0, 2.0)):
+        logits = embedding.project(hidden)
+        readable = sum(label_smoothed_cross_entropy(draw, target, smoothing) for draw in logits) / 2
+        readable = readable + alpha / 2 * disagreement(logits, target)
+        expected = torch.autograd.grad(3 * readable, (hidden, embedding.weight))
+        for chunk in (2, 256):
+            fused = fused_consistent_loss(hidden, embedding.weight, target, smoothing, alpha, chunk=chunk)
+            torch.testing.assert_close(fused, readable)
+            torch.testing.assert_close(torch.autograd.grad(3 * fused, (hidden, embedding.weight)), expected)
+        shares = [fused_consistent_loss(hidden[:, [i]], embedding.weight, target[[i]], smoothing, alpha, tokens=5) for i in (0, 1)]
+        torch.testing.assert_close(sum(shares), readable)
+    empty = fused_consistent_loss(hidden, embedding.weight, torch.full_like(target, PAD), 0.1, 5.0, tokens=5)
+    assert empty == 0 and all((grad == 0).all() for grad in torch.autograd.grad(empty, (hidden, embedding.weight)))
+
+
+def test_without_dropout_two_draws_are_one_and_agreement_asks_for_nothing():
+    torch.manual_seed(0)
+    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
+    embedding, one = SharedEmbedding(11, 6), torch.randn(2, 3, 6)
+    for alpha in (0.0, 5.0):
+        twice = fused_consistent_loss(torch.stack([one, one]), embedding.weight, target, 0.1, alpha)
+        torch.testing.assert_close(twice, fused_label_smoothed_cross_entropy(one, embedding.weight, target, 0.1))

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from torch import nn
 
 from annotated_transformer import PAD, InputError
+from annotated_transformer.averaging import average_checkpoints
 from annotated_transformer.batching import collate
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
-from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import TrainingConfig
+from annotated_transformer.regularization import disagreement, label_smoothed_cross_entropy
+from annotated_transformer.runs import PRESETS, TrainingConfig
 from annotated_transformer.training import WithLoss, evaluate, new_model, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
@@ -78,6 +80,45 @@ def test_sixteen_bits_train_as_thirty_two_do_but_for_rounding():
     assert losses[0] != losses[1]
     torch.testing.assert_close(torch.tensor(losses[1]), torch.tensor(losses[0]), rtol=0.02, atol=0)
     assert losses[1][-1] < 0.8 * losses[1][0]
+
+
+def test_two_draws_are_the_mean_of_both_losses_and_their_disagreement():
+    class Seen(nn.Dropout):
+        "Dropout of each row that is decided by the place of the row in the batch."
+
+        def forward(self, x):
+            draws = torch.rand(x.shape, generator=torch.Generator().manual_seed(5))
+            return x * (draws >= self.p) / (1 - self.p)
+
+
+    torch.manual_seed(0)
+    config = TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.3)
+    model = Transformer(config)
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if type(child).__name__ == "Dropout":
+                setattr(module, name, Seen(0.3))
+    batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
+    double = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1, 0, 1])
+    logits = model(double.source, double.target_input).unflatten(0, (2, 2))
+    assert not torch.allclose(logits[0], logits[1]), "two draws"
+    readable = sum(label_smoothed_cross_entropy(draw, batch.target, 0.1) for draw in logits) / 2
+    for alpha in (0.5, 4.0):
+        expected = readable + alpha / 2 * disagreement(logits, batch.target)
+        torch.testing.assert_close(WithLoss(model, 0.1, consistency=alpha)(*batch, 8), expected)
+
+
+def test_the_parts_of_a_batch_also_add_up_under_two_draws():
+    torch.manual_seed(0)
+    pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
+    model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, dropout=0.0)).double()
+    empty = collate(pairs, [0])._replace(target=torch.zeros(1, 3, dtype=torch.long))
+    shares_of_loss = []
+    for parts in ([collate(pairs, [0, 1, 2])], [collate(pairs, [2]), empty, collate(pairs, [0, 1])]):
+        learner, numbered = WithLoss(model, 0.1, consistency=5.0), [(0, part) for part in parts]
+        shares_of_loss.append(float(train_step(learner, adam(model.parameters()), numbered, tokens=10, rate=0.0)))
+    plain = WithLoss(model, 0.1)(*collate(pairs, [0, 1, 2]), 10).item()
+    assert max(abs(loss - plain) for loss in shares_of_loss) < 1e-12, "without dropout the two draws are one"
 
 
 def test_perplexity_of_an_even_guess_is_the_size_of_the_vocabulary():
@@ -147,6 +188,37 @@ def test_same_seed_same_weights_other_seed_others():
         assert all(torch.equal(one[name], same[name]) for name in one)
         assert not torch.equal(one["embedding.weight"], other["embedding.weight"])
         assert (one["embedding.weight"][PAD] == 0).all(), "padding stays the zero vector"
+
+
+def test_a_run_starts_from_another_ones_weights_and_then_needs_them_no_more():
+    with tempfile.TemporaryDirectory() as directory:
+        for split, n in (("train", 40), ("validation", 6)):
+            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
+            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
+        config = TrainingConfig(
+            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+        )
+        first, second = Path(directory, "first"), Path(directory, "second")
+        train(config, first)
+        mean = average_checkpoints([path / "model.safetensors" for path in checkpoint_directories(first)])
+        other = dataclasses.replace(config.model, vocab_size=99, dropout=0.0)  # what decides neither shape nor meaning of a weight
+        config = dataclasses.replace(config, model=other, start_from=str(first), consistency=2.0, rate_factor=1e-9, steps=3)
+        begun = train(config, second).state_dict()
+        for name, weight in begun.items():
+            torch.testing.assert_close(weight, mean[name], rtol=0, atol=1e-6)  # at next to no rate it stays where it began
+        assert (first / "tokenizer.model").read_bytes() == (second / "tokenizer.model").read_bytes()
+        shutil.rmtree(first)
+        config = dataclasses.replace(config, steps=5)
+        train(config, second)
+        assert json.loads(Path(second, "metrics.jsonl").read_text().splitlines()[-1])["step"] == 5
+        larger = {"start_from": str(second), "model": PRESETS["tiny"].model}
+        for change, words in (({"start_from": str(first)}, "first"), (larger, "n_layers")):
+            try:
+                train(dataclasses.replace(config, **change), Path(directory, "third"))
+                raise AssertionError("began without the weights it was to begin with")
+            except InputError as error:
+                assert words in str(error) and not Path(directory, "third").exists()
 
 
 def test_first_update_is_made_once_at_the_rate_of_step_one():

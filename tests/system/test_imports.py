@@ -12,9 +12,11 @@ FLOORS = [
      "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
     {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb"},
     {"transformer"},
-    {"decoding", "runs"},
+    {"decoding"},
     {"attention_maps"},
-    {"training", "training_cost", "translation", "heads", "parse_maps"},
+    {"translation"},
+    {"runs"},
+    {"training", "training_cost", "heads", "parse_maps"},
     {"parsing", "variations", "exchange"},
     {"cli"},
 ]
