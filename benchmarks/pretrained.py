@@ -1,12 +1,13 @@
 """The weights that ship with the package: train them, choose by the validation split, score, and put the best into the package.
 
-    python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--steps N] [--ship]
+    python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--parts N] [--steps N] [--ship]
 
-Each seed is a run of its own under runs/pretrained/, which the same command continues if it was stopped. What is chosen (how many
-checkpoints to average, the strength of the length penalty) is chosen by BLEU on the validation split alone, seed by seed; the
-test sets are translated once, with that choice. `--ship` writes the seed with the best validation BLEU to
-annotated_transformer/pretrained/NAME/. All figures go to results/NAME.json; that seed's scores by split, as `score --out` writes
-them, its translations and its course of training beside it.
+A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before;
+the same command continues what was stopped. What is chosen (how many checkpoints of the last part to average, the strength of
+the length penalty) is chosen by BLEU on the validation split alone, seed by seed; the test sets are translated once, with that
+choice. `--ship` writes the seed with the best validation BLEU to annotated_transformer/pretrained/NAME/. All figures go to
+results/NAME.json; that seed's scores by split, as `score --out` writes them, its translations and its course of training beside
+it. `--parts 1 --steps 22000` looks at what comes of the first part alone when it goes on.
 """
 import argparse
 import dataclasses
@@ -29,15 +30,17 @@ from annotated_transformer.translation import SEARCH, score
 from benchmarks.side_by_side import save
 
 TINY = PRESETS["tiny"]
-RECIPES = {  # for Multi30k three and a half times the preset's updates, on fewer pieces, and a mean over a longer stretch of them
-    "multi30k-en-de": dataclasses.replace(
-        TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), steps=14_000, validate_every=500, checkpoint_every=250,
-        keep=20, execution=Execution(precision="bfloat16"),
-    ),
-    "numbers-en-de": dataclasses.replace(PRESETS["demo"], steps=2_600),
-}
+MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
+    TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="bfloat16"),
+    steps=14_000, validate_every=500, checkpoint_every=250, keep=20,
+)
+FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (room 54)
+    MULTI30K, model=dataclasses.replace(MULTI30K.model, dropout=0.1), consistency=5.0, steps=2_500, warmup_steps=200,
+    rate_factor=0.2, validate_every=250, checkpoint_every=100,
+)
+RECIPES = {"multi30k-en-de": (MULTI30K, FINISH), "numbers-en-de": (dataclasses.replace(PRESETS["demo"], steps=2_600),)}
 BEAMS, AVERAGES = 4, (1, 5, 10, 20)  # the paper's beam; what is chosen from
-ALPHAS = tuple(tenths / 10 for tenths in range(6, 25, 2))
+ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)  # from the paper's on; above 1 an output that never ends scores best (room 61d)
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
     "multi30k-en-de": [
         "Two dogs are playing in the snow.",
@@ -63,9 +66,8 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 {what}
 
 - **Data:** {data}
-- **Recipe:** {steps:,} updates of {batch_tokens:,} positions a side, dropout {dropout}, label smoothing {smoothing},
-  {warmup:,} updates of warm-up, peak rate {rate_factor} times the paper's formula, matrix products in {precision}; mean of the
-  last {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
+- **Recipe:** {parts};
+  mean of the last {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
 - **Search:** beam {beams}, length penalty {alpha}, chosen on the validation split (`search.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/{name}.json` of the repository.
@@ -89,6 +91,24 @@ ABOUT = {
 }
 
 
+PART = (
+    "{0.steps:,} updates of {0.batch_tokens:,} positions a side, dropout {0.model.dropout}, label smoothing {0.smoothing}"
+    "{agreement},\n  {0.warmup_steps:,} updates of warm-up, rate {0.rate_factor} times the paper's formula, "
+    "matrix products in {precision}"
+)
+
+
+def parts(name: str, seed: int, runs: Path, number: int | None = None, steps: int | None = None) -> dict[Path, TrainingConfig]:
+    "The runs of a recipe, or of its first `number` parts, the last one with `steps` updates: where each stands and what it is."
+    found: dict[Path, TrainingConfig] = {}
+    for config in RECIPES[name][:number]:
+        start = str(list(found)[-1]) if found else None
+        run = runs / f"{name}-seed{seed}{f'-part{len(found) + 1}' * bool(found)}"
+        found[run] = dataclasses.replace(config, seed=seed, start_from=start)
+    found[run] = dataclasses.replace(found[run], steps=steps or found[run].steps)
+    return found
+
+
 def choose(run: Path, config: TrainingConfig, pairs: Sequence[tuple[str, str]]) -> dict:
     "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; then for these the best alpha."
     sources, references = zip(*pairs)
@@ -108,8 +128,9 @@ def choose(run: Path, config: TrainingConfig, pairs: Sequence[tuple[str, str]]) 
     }
 
 
-def measure(run: Path, corpus: corpora.Corpus) -> dict:
-    "What one seed has reached."
+def measure(runs: Sequence[Path], corpus: corpora.Corpus) -> dict:
+    "What one seed has reached at the end of its last run, and what all of its runs have cost."
+    run, costs = runs[-1], [run_cost(part) for part in runs]
     config, end = read_config(run), last_record(run)
     chosen = choose(run, config, list(corpus.validation))
     translator = Translator.from_pretrained(run, chosen["average"])
@@ -119,11 +140,14 @@ def measure(run: Path, corpus: corpora.Corpus) -> dict:
         found = translator.translate(list(sources), BEAMS, chosen["alpha"])
         tests[name] = {"sentences": len(sources), **score(found, list(references), corpus.target_language).to_dict()}
     about = {
-        "seed": config.seed, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
+        "seed": config.seed, "updates": [cost.updates for cost in costs],
+        "minutes_of_updates": round(sum(cost.seconds for cost in costs) / 60, 1),
         "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
     examples = list(zip(EXAMPLES[corpus.name], translator.translate(EXAMPLES[corpus.name], BEAMS, chosen["alpha"])))
-    return {**about, **chosen, "tests": tests, "examples": examples, "cost": dataclasses.asdict(run_cost(run))}
+    counts = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
+    cost = {name: sum(getattr(part, name) for part in costs) for name in counts}
+    return {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}
 
 
 def spread(seeds: Sequence[dict]) -> dict:
@@ -145,22 +169,27 @@ def spread(seeds: Sequence[dict]) -> dict:
     }
 
 
-def ship(run: Path, found: dict, name: str, hardware: dict, command: str, directory: Path) -> None:
-    "Put the model of a run into `directory`, with its card; there stands the old one, or the new one whole."
-    config = read_config(run)
+def ship(runs: Sequence[Path], found: dict, name: str, hardware: dict, command: str, directory: Path) -> None:
+    "Put the model of the last run into `directory`, with its card; there stands the old one, or the new one whole."
+    configs = [read_config(run) for run in runs]
+    recipe = [
+        PART.format(
+            config, precision=config.execution.precision or "float32",
+            agreement=f", two draws of dropout asked to agree (R-Drop, {config.consistency:g})" * bool(config.consistency),
+        ) for config in configs
+    ]
+    run = runs[-1]
     translator = Translator.from_pretrained(run, found["average"], device="cpu")
     translator.alpha = found["alpha"]
     scores = "; ".join(
         f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU lower-cased and tokenised, {figures['sacre_bleu']['score']:.2f} "
         f"sacreBLEU, {figures['exact']:.1%} exactly right" for test, figures in found["tests"].items()
     )
-    model = config.model
+    model = configs[-1].model
     cores = f"{hardware['threads']} of {hardware['cores']} cores of {hardware['processor']}"
     card = CARD.format(
         name=name, parameters=found["parameters"], layers=model.n_layers, d_model=model.d_model, heads=model.n_heads,
-        vocab=translator.tokenizer.vocab_size, steps=found["updates"], batch_tokens=config.batch_tokens,
-        dropout=model.dropout, smoothing=config.smoothing, warmup=config.warmup_steps, rate_factor=config.rate_factor,
-        precision=config.execution.precision or "float32", average=found["average"], seed=found["seed"],
+        vocab=translator.tokenizer.vocab_size, parts=";\n  then ".join(recipe), average=found["average"], seed=found["seed"],
         minutes=found["minutes_of_updates"], hardware=cores, beams=BEAMS, alpha=found["alpha"], scores=scores, command=command,
         **ABOUT[name],
     )
@@ -180,35 +209,40 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pretrained", description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--steps", type=int, help="updates; the recipe's if not given")
+    parser.add_argument("--parts", type=int, help="only so many parts of the recipe; all if not given")
+    parser.add_argument("--steps", type=int, help="updates of the last part; the recipe's if not given")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/NAME.json if not given")
     arguments = parser.parse_args(options)
-    out, recipe = arguments.out or Path(f"results/{arguments.name}.json"), RECIPES[arguments.name]
+    name, out = arguments.name, arguments.out or Path(f"results/{arguments.name}.json")
     try:
-        corpus = corpora.load(recipe.corpus)
+        corpus = corpora.load(RECIPES[name][0].corpus)
         seeds, runs = {}, {}
-        for seed in progress_bar(iterable=arguments.seeds, unit="seed", desc=arguments.name):
-            config = dataclasses.replace(recipe, seed=seed, steps=arguments.steps or recipe.steps)
-            runs[seed] = arguments.runs / f"{arguments.name}-seed{seed}"
-            train(config, runs[seed])
-            seeds[seed] = measure(runs[seed], corpus)
+        for seed in progress_bar(iterable=arguments.seeds, unit="seed", desc=name):
+            runs[seed] = parts(name, seed, arguments.runs, arguments.parts, arguments.steps)
+            for run, config in runs[seed].items():
+                train(config, run)
+            seeds[seed] = measure(list(runs[seed]), corpus)
     except InputError as error:
         parser.exit(2, f"{error}\n")
     best = max(seeds, key=lambda seed: seeds[seed]["validation_bleu"])
     figures = {"best_seed": best, "summary": spread(list(seeds.values())), "by_seed": list(seeds.values())}
-    config = {"recipe": dataclasses.replace(recipe, steps=arguments.steps or recipe.steps).to_dict(), "beam_size": BEAMS}
+    config = {"recipe": [config.to_dict() for config in runs[best].values()], "beam_size": BEAMS}
     save(out, "benchmarks.pretrained", figures, config, best, options)
     record = json.loads(out.read_text(encoding="utf-8"))
     for test in corpus.tests:
         search = Search(BEAMS, seeds[best]["alpha"], average=seeds[best]["average"])
-        score_command(str(runs[best]), split=test, out=out.with_name(f"{out.stem}.{test}.json"), search=search)
-    course = (runs[best] / "metrics.jsonl").read_text(encoding="utf-8")
+        score_command(str(list(runs[best])[-1]), split=test, out=out.with_name(f"{out.stem}.{test}.json"), search=search)
+    course = "".join(
+        json.dumps({"part": number, **json.loads(line)}) + "\n"
+        for number, run in enumerate(runs[best], 1)
+        for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    )
     write_file(out.with_name(f"{out.stem}.metrics.jsonl"), lambda path: path.write_text(course, encoding="utf-8"))
     if arguments.ship:
-        directory = PRETRAINED / arguments.name
-        ship(runs[best], seeds[best], arguments.name, record["hardware"], record["command"], directory)
+        directory = PRETRAINED / name
+        ship(list(runs[best]), seeds[best], name, record["hardware"], record["command"], directory)
         figures["weights_sha256"] = sha256(directory / "model.safetensors")
         save(out, "benchmarks.pretrained", figures, config, best, options)
         assert set(read_sums(directory)) >= {"model.safetensors", "config.json", "tokenizer.model", SEARCH, "README.md"}

@@ -134,6 +134,9 @@ def test_the_cost_of_a_run_by_hand():
     ]
     assert "60.3% of the" in str(cost) and "7.20e+06 FLOPs" in str(cost)
     assert "rule" not in str(run_cost(str(run))) and run_cost(run).flops == cost.flops
+    twice = {"training": {"model": sizes, "consistency": 5.0}}  # each token goes through the model under two draws of dropout
+    (run / "config.json").write_text(json.dumps(twice))
+    assert run_cost(run) == RunCost(10, 1800.0, 7200.0, 6_000, 2 * 724 * 6_000, 8_000)
     shutil.rmtree(run)
 
 

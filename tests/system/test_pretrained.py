@@ -13,6 +13,7 @@ import pytest
 from annotated_transformer import InputError, Transformer, Translator, corpora
 from annotated_transformer.checkpoints import damage, read_sums, sha256
 from annotated_transformer.transformer import PRETRAINED, shipped_models
+from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["multi30k-en-de", "numbers-en-de"]
@@ -36,6 +37,22 @@ def test_what_ships_is_whole_and_small():
         assert set(read_sums(directory)) == FILES and damage(directory, FILES) is None
         assert sum(path.stat().st_size for path in directory.iterdir()) <= 12 * 2**20
         assert sha256(directory / "model.safetensors") == record(name)["figures"]["weights_sha256"]
+
+
+def test_a_recipe_goes_on_from_the_end_of_each_part(tmp_path):
+    (first, begun), (second, finished) = parts("multi30k-en-de", 3, tmp_path).items()
+    assert begun.start_from is None and finished.start_from == str(first) and first != second
+    assert begun.seed == finished.seed == 3 and begun.consistency == 0 < finished.consistency
+    assert (begun.steps, finished.steps) == tuple(config.steps for config in RECIPES["multi30k-en-de"])
+    [(alone, longer)] = parts("multi30k-en-de", 3, tmp_path, number=1, steps=99).items()
+    assert alone == first and longer.steps == 99
+    assert [config.steps for config in parts("multi30k-en-de", 3, tmp_path, steps=99).values()] == [begun.steps, 99]
+
+
+def test_the_shipped_weights_are_what_the_recipe_says():
+    record_, run = record("multi30k-en-de"), shipped_run("multi30k-en-de")
+    recipe = [config.to_dict() for config in parts("multi30k-en-de", run["seed"], Path("runs/pretrained")).values()]
+    assert record_["config"]["recipe"] == recipe and run["updates"] == [part["steps"] for part in recipe]
 
 
 @pytest.mark.parametrize("name", NAMES)
