@@ -85,10 +85,16 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
     size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
-    said = f"{size} million parameters, {run['updates']:,} updates, {minutes} minutes by the clock"
-    assert said in (ROOT / "README.md").read_text(encoding="utf-8")
-    longer, = json.loads((ROOT / "results/multi30k-en-de-longer.json").read_text(encoding="utf-8"))["figures"]["by_seed"]
-    one, two, three = (f"{longer['tests'][name]['multi30k_bleu']['score']:.2f}" for name in ("test2016", "test2017", "mscoco"))
+    updates = [f"{n:,}" for n in run["updates"]]
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"to {longer['updates']:,} updates, the same run has {one}, {two} and {three} on the three test sets" in text
-    assert f"{longer['validation_bleu']:.2f} instead of {run['validation_bleu']:.2f} on the validation split" in text
+    assert f"{size} million parameters, {' + '.join(updates)} updates, {minutes} minutes by the clock" in text
+    assert f"The last {updates[-1]} updates ask" in text
+    others = []
+    for name, words in (("first", "Without them the same run has"), ("longer", "8,000 more updates of the paper's kind instead")):
+        other, = json.loads((ROOT / f"results/multi30k-en-de-{name}.json").read_text(encoding="utf-8"))["figures"]["by_seed"]
+        scores = ", ".join(f"{other['tests'][test]['multi30k_bleu']['score']:.2f}" for test in ("test2016", "test2017", "mscoco"))
+        assert f"{words} {scores}" in text
+        others.append(other)
+    assert others[1]["updates"][0] - others[0]["updates"][0] == 8_000
+    on_validation = [f"{found['validation_bleu']:.2f}" for found in (run, *others)]
+    assert "the three have {}, {} and {}".format(*on_validation) in text
