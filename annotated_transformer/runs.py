@@ -116,9 +116,10 @@ def load_start(
 ) -> Translator:
     "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
     start = Translator.from_pretrained(config.start_from, device="cpu")
+    free = {"vocab_size", "dropout"} | ({"max_length"} if config.model.positions == "sinusoidal" else set())
     for name, there in dataclasses.asdict(start.model.config).items():
         here = getattr(config.model, name)
-        if name not in ("vocab_size", "dropout", "max_length") and here != there:
+        if name not in free and here != there:
             raise InputError(f"--start-from {config.start_from}: {name} is {there!r} there and {here!r} here; they must agree")
     return start
 

@@ -69,6 +69,14 @@ def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
                 raise AssertionError(f"took weights of another shape: {wrong}")
             except InputError as error:
                 assert next(iter(wrong)) in str(error) and "start-from" in str(error)
+        learned = dataclasses.replace(sizes, positions="learned")
+        Translator(Transformer(learned), tokenizer).save_pretrained(Path(directory, "learned"))
+        longer = dataclasses.replace(learned, max_length=50)
+        try:
+            load_start(dataclasses.replace(config, model=longer, start_from=str(Path(directory, "learned"))))
+            raise AssertionError("took the vectors of other positions")
+        except InputError as error:
+            assert "max_length" in str(error)
     for wrong in (-1.0, math.inf, math.nan):
         try:
             TrainingConfig(TransformerConfig(28), consistency=wrong)
