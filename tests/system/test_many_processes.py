@@ -30,8 +30,9 @@ train(TrainingConfig.from_dict(json.loads(sys.argv[1])), sys.argv[2])
 MEAN_OF_MEANS = """
 from annotated_transformer import PAD, training
 right = training.batch_loss
-def own_mean(model, batch, smoothing, tokens):  # each process divides by its own tokens; the mean over processes follows
-    return right(model, batch, smoothing, max(1, int((batch.target != PAD).sum())) * 2)
+def own_mean(model, batch, smoothing, tokens, *rest):
+    # each process divides by its own tokens; the mean over processes follows
+    return right(model, batch, smoothing, max(1, int((batch.target != PAD).sum())) * 2, *rest)
 training.batch_loss = own_mean
 """
 
@@ -119,9 +120,11 @@ def test_more_processes_than_sentences(corpus, tmp_path):
     assert difference(tmp_path / "three", tmp_path / "one") < 1e-6
 
 
-def test_dropout_draws_the_same_whoever_works_a_part_off(corpus, tmp_path):
+@pytest.mark.parametrize("goes_on", (False, True))  # from trained weights, with two draws of dropout that must agree
+def test_dropout_draws_the_same_whoever_works_a_part_off(goes_on, corpus, alone, tmp_path):
+    changes = {"consistency": 5.0, "start_from": str(alone)} if goes_on else {}
     model = dataclasses.replace(config_for(corpus).model, dropout=0.3)
-    config = config_for(corpus, model=model, execution=Execution(device_tokens=175))
+    config = config_for(corpus, model=model, execution=Execution(device_tokens=175), **changes)
     train_together(config, tmp_path / "one", 1)    # two parts, one after the other
     train_together(config, tmp_path / "two", 2)    # two parts at once
     assert difference(tmp_path / "two", tmp_path / "one") < 1e-6
