@@ -204,7 +204,7 @@ def good(command):
 
 THE_SAME_IN_ALL = {
     "batch_tokens": 25_000, "warmup_steps": 4_000, "rate_factor": 1.0, "init_gain": 1.0,
-    "smoothing": 0.1, "clip_norm": None,
+    "smoothing": 0.1, "consistency": 0.0, "start_from": None, "clip_norm": None,
     "checkpoint_every": None, "checkpoint_minutes": 10.0, "seed": 1,
 }
 BASE = {"n_layers": 6, "d_model": 512, "d_ff": 2048, "n_heads": 8, "d_k": 64, "d_v": 64, "dropout": 0.1}
