@@ -300,8 +300,7 @@ def score_command(
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
         corpus: A name or a directory; the run's own corpus if not given.
-        split: test, validation, train, or the name of another test set, such as test2017 or mscoco; test if not given, and
-            validation where a corpus has no test set.
+        split: validation, train, test, or another test set's name, as mscoco; test or else validation if not given.
         out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
     """
     if out is not None and (out.suffix != ".json" or out.is_dir()):
