@@ -173,6 +173,14 @@ def test_an_option_that_cannot_be(options, expected, corpus, tmp_path, complaint
     assert not (tmp_path / "run").exists()
 
 
+def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint):
+    config, _ = cli.train_options("--preset tiny --start-from numbers-en-de --dropout 0.25 --steps 7".split())
+    there = Translator.from_pretrained("numbers-en-de").model.config
+    assert config.model == dataclasses.replace(there, dropout=0.25) and config.model.n_layers != PRESETS["tiny"].model.n_layers
+    assert (config.corpus, config.steps) == ("multi30k-en-de", 7)
+    assert "begin with random weights" in complaint("variations", "--start-from", "numbers-en-de")
+
+
 def test_no_network_and_no_cached_file(tmp_path, monkeypatch, complaint):
     with socket.socket() as probe:  # a port of this machine where nobody answers
         probe.bind(("127.0.0.1", 0))
