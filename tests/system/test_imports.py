@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
      "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
-    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb"},
+    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb", "results"},
     {"transformer"},
     {"decoding"},
     {"attention_maps"},
