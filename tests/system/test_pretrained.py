@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import InputError, Transformer, Translator, corpora
-from annotated_transformer.checkpoints import damage, read_sums, sha256
-from annotated_transformer.transformer import PRETRAINED, shipped_models
+from annotated_transformer.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
 from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[2]
