@@ -9,10 +9,10 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
-    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb"},
-    {"transformer"},
-    {"decoding"},
+     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees", "pairs"},
+    {"layers", "layer_types", "batching", "averaging", "explorer", "evalb", "downloads", "number_words"},
+    {"transformer", "everyday", "treebanks"},
+    {"decoding", "corpora"},
     {"attention_maps"},
     {"translation"},
     {"runs"},
