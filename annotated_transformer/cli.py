@@ -40,6 +40,7 @@ from .checkpoints import write_file
 from .decoding import Search
 from .exchange import load_marian, save_marian, to_ctranslate2
 from .models import load
+from .pairs import Corpus
 from .processes import STOPPED, Stopped
 from .runs import PRESETS, Run, TrainingConfig
 from .training import train
@@ -322,9 +323,9 @@ def score_command(
         )
 
 
-def scoring(corpus: corpora.Corpus, translator: Translator) -> tuple:
+def scoring(corpus: Corpus, translator: Translator) -> tuple:
     "What is scored on a corpus, which says so itself: the translator, or the parser that it is; and the function that does it."
-    if getattr(corpus, "scorer", "parsing" if hasattr(corpus, "trees") else "translation") == "parsing":
+    if corpus.scorer == "parsing":
         from annotated_transformer.parsing import Parser, score_split
 
         return Parser(translator), score_split

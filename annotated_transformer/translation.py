@@ -14,10 +14,10 @@ import torch
 from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
-from .corpora import Corpus
 from .decoding import Search, beam_search, greedy_search
 from .embedding import SharedEmbedding
 from .fast_decoding import RoughVocabulary
+from .pairs import Corpus, references
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -145,16 +145,6 @@ print(translator.translate(["A sentence."]))
 
 To be filled in: the languages, what the model was trained on, how good it is, and the licence of the weights.
 """
-
-# %% ../nbs/61d_translation.ipynb #60924663
-def references(
-    pairs: list[tuple[str, str]],
-) -> tuple[list[str], list[list[str]]]:  # the different sources in their order, and all references of each
-    "Equal sources together."
-    found: dict[str, list[str]] = {}
-    for source, reference in pairs:
-        found.setdefault(source, []).append(reference)
-    return list(found), list(found.values())
 
 # %% ../nbs/61d_translation.ipynb #bce1d0cd
 @dataclass(frozen=True)
