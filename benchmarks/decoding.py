@@ -316,9 +316,9 @@ def main(options: Sequence[str] | None = None) -> None:
         "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
         "packages": {package: version(package) for package in PACKAGES},
     }
-    save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
+    record = save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
     if figures["works"]:
-        save_picture(chart(json.loads(arguments.out.read_text(encoding="utf-8"))), arguments.out.with_suffix(".png"))
+        save_picture(chart(record), arguments.out.with_suffix(".png"))
     print(json.dumps(figures, indent=1))
 
 
