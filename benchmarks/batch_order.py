@@ -7,7 +7,6 @@ right. The finer the sort, the less padding, and the more alike the sentences of
 """
 import argparse
 import dataclasses
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,8 +15,8 @@ from unittest.mock import patch
 import numpy as np
 
 from annotated_transformer import Translator, batching, corpora
-from annotated_transformer.batching import TokenizedPairs, batches, padding_share
-from annotated_transformer.runs import PRESETS
+from annotated_transformer.batching import batches, padding_share
+from annotated_transformer.runs import PRESETS, Run
 from annotated_transformer.training import train
 from benchmarks.side_by_side import save
 
@@ -45,16 +44,16 @@ def train_and_score(seed: int, steps: int) -> dict:
     "What the preset comes to."
     config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=steps)
     with tempfile.TemporaryDirectory() as directory:
-        train(config, Path(directory, "run"))
-        lengths = TokenizedPairs.open(Path(directory, "run", "data"), "train").lengths
-        translator = Translator.from_pretrained(Path(directory, "run"))
+        run = Run(Path(directory, "run"))
+        train(config, run.directory)
+        lengths, reached = run.pairs("train").lengths, run.reached()
+        translator = Translator.from_pretrained(run.directory)
         pairs = corpora.load(config.corpus).test
         found = translator.translate([source for source, _ in pairs])
-        last = (Path(directory, "run", "metrics.jsonl")).read_text().splitlines()[-1]
     return {
         "seed": seed,
         "padding_share": round(padding_share(lengths, batches(lengths, config.batch_tokens, seed)), 4),
-        "validation_perplexity": json.loads(last)["validation_perplexity"],
+        "validation_perplexity": reached["validation_perplexity"],
         "exactly_right": sum(text == reference for text, (_, reference) in zip(found, pairs)) / len(pairs),
     }
 

@@ -30,7 +30,7 @@ from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.optimizer import adam, learning_rate
 from annotated_transformer.processes import Execution, Group, join, part_seed
 from annotated_transformer.runs import PRESETS, TrainingConfig, prepare
-from annotated_transformer.training import WithLoss, batches_from, new_model, own_parts, train, train_step
+from annotated_transformer.training import batches_from, learner_for, new_model, own_parts, train, train_step
 from annotated_transformer.training_cost import training_flops
 from benchmarks.side_by_side import command_of, resident_peak
 
@@ -70,11 +70,8 @@ def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, wa
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     model = new_model(config, config.model.vocab_size).to(device)
-    optimizer = adam(model.parameters(), execution.fused_adam)
-    learner = WithLoss(model, config.smoothing, execution.precision)
-    if execution.compile:
-        model.encoder.compile(dynamic=True)
-        model.decoder.compile(dynamic=True)
+    optimizer = adam(model.parameters(), fused=True)
+    learner = learner_for(model, config, execution, group)
     model.train()
     n_parts = execution.parts(config.batch_tokens, group.size)
     lengths: list[np.ndarray] = []

@@ -7,7 +7,6 @@ started again; when it comes to its end, its last checkpoint and its metrics are
 Every child is forked from a server that has imported PyTorch already, so that the time goes into training and not into imports.
 """
 import argparse
-import json
 import multiprocessing
 import os
 import random
@@ -18,8 +17,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer.checkpoints import FILES, checkpoint_directories
-from annotated_transformer.runs import TrainingConfig
+from annotated_transformer.checkpoints import FILES
+from annotated_transformer.runs import Run, TrainingConfig
 from annotated_transformer.training import train
 from annotated_transformer.transformer import TransformerConfig
 from benchmarks.side_by_side import save
@@ -95,11 +94,10 @@ class Killer:
 
     def outcome(self, name: str) -> list:
         "All that a finished run leaves, but for dates and times."
-        run = self.directory / name
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in lines]
-        bits = [(path / name).read_bytes() for path in checkpoint_directories(run) for name in FILES[:2]]
-        return [told, sorted(path.name for path in (run / "checkpoints").iterdir()), bits]
+        run = Run(self.directory / name)
+        told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in run.metrics()]
+        bits = [(path / name).read_bytes() for path in run.checkpoints() for name in FILES[:2]]
+        return [told, sorted(path.name for path in (run.directory / "checkpoints").iterdir()), bits]
 
     def doing(self, run: Path, began: float) -> str:
         "What the run was at when it was killed, by what it left."
@@ -137,7 +135,7 @@ class Killer:
                 for child in children:
                     child.join()
                 done += 1
-                instants.append({"run": runs, "reached": count_lines(run), "doing": self.doing(run, began)})
+                instants.append({"run": runs, "reached": len(Run(run).metrics()), "doing": self.doing(run, began)})
             assert [child.exitcode for child in children] == [0] * self.size, f"{run.name} ended by itself, and not well"
             runs += 1
             same += self.outcome(run.name) == expected
@@ -147,11 +145,6 @@ class Killer:
                     "processes": self.size, "kills": done, "runs": runs, "runs_equal_to_the_uninterrupted_one": same,
                     "killed_while": {what: doing.count(what) for what in sorted(set(doing))}, "instants": instants,
                 }
-
-
-def count_lines(run: Path) -> int:
-    path = run / "metrics.jsonl"
-    return path.read_text().count("}\n") if path.exists() else 0
 
 
 def main(options: Sequence[str] | None = None) -> None:
