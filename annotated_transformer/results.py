@@ -35,7 +35,7 @@ def environment(
         "date": time.strftime("%Y-%m-%d"),
     }
 
-# %% ../nbs/60_results.ipynb #c2746da8
+# %% ../nbs/60_results.ipynb #c0c1a4a0
 LOAD_BEFORE = os.getloadavg()[0] if hasattr(os, "getloadavg") else None  # of the last minute before this program began
 
 
@@ -48,7 +48,7 @@ def write(
     seed: int | list[int] | None = None,
     device: torch.device | None = None,  # where the work was done, when not on the CPU
     **more,                              # further facts, by name
-) -> dict:  # what the file says
+) -> dict:  # as the file has it
     "Write figures as JSON with all that it takes to get them again; at `path` stands the old file or the new one, whole."
     path = Path(path)
     about = environment(device)
@@ -66,4 +66,4 @@ def write(
         write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} could not be written ({error.strerror})") from None
-    return record
+    return json.loads(text)

@@ -13,11 +13,11 @@ def test_a_record_says_all_that_it_takes_to_get_the_figures_again():
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "not yet there", "speed.json")
         command = ["python", "-m", "speed", "--out", "a file.json"]
-        written = write(path, {"seconds": 1.5}, command=command, config={"size": "groß"}, seed=[1, 2], note="two", nothing=None)
+        written = write(path, {"seconds": {16: 1.5}}, command=command, config={"size": "groß"}, seed=[1, 2], note=2, nothing=None)
         text = path.read_text(encoding="utf-8")
     assert json.loads(text) == written and text.endswith("}\n") and "groß" in text
     assert list(written) == ["command", "figures", "config", "seed", "note", "versions", "hardware", "date"]
-    assert written["command"] == "python -m speed --out 'a file.json'" and written["figures"] == {"seconds": 1.5}
+    assert written["command"] == "python -m speed --out 'a file.json'" and written["figures"] == {"seconds": {"16": 1.5}}
     assert written["versions"]["torch"] == torch.__version__ and written["hardware"]["threads"] == torch.get_num_threads()
     assert written["hardware"].keys() >= {"processor", "cores", "load_before"}
 
