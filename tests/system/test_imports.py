@@ -17,10 +17,11 @@ FLOORS = [
     {"fast_decoding", "marian_parts"},
     {"decoding"},
     {"attention_maps", "runs"},
-    {"models", "launch", "training_cost"},
-    {"translation", "training"},
+    {"models", "launch", "training_cost", "progress"},
+    {"translation", "training", "options"},
     {"heads", "parse_maps"},
     {"parsing", "variations", "exchange"},
+    {"filters"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}
