@@ -205,6 +205,7 @@ class Run:
         return Tokenizer.load(self.directory / "tokenizer.model")
 
     def has_tokenizer(self) -> bool:
+        "Whether a vocabulary has been learnt or taken over."
         return (self.directory / "tokenizer.model").exists()
 
     def keep_tokenizer(self, tokenizer: Tokenizer) -> None:

@@ -7,8 +7,9 @@ from annotated_transformer.filters import read_standard_input
 
 
 def test_a_line_ends_at_a_line_feed_and_nowhere_else():
-    for data, lines in ((b"", []), (b"a", ["a"]), (b"a\n", ["a"]), (b"a\r\n\nb\n", ["a", "", "b"]), ("a\u2028b\x0cc\n".encode(), ["a\u2028b\x0cc"])):
-        with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(data))):
+    inside = "a\u2028b\x0cc"  # other characters at which Python's splitlines would cut
+    for data, lines in (("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\r\n\nb\n", ["a", "", "b"]), (f"{inside}\n", [inside])):
+        with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode()))):
             assert read_standard_input() == lines
     with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n"))):
         try:
