@@ -10,7 +10,7 @@ from annotated_transformer.runs import Metrics, Run
 
 def test_the_bar_follows_the_last_whole_line_of_the_run():
     with tempfile.TemporaryDirectory() as directory:
-        run, bar = Run(directory), tqdm(total=50, file=open(Path(directory, "shown"), "w"))
+        run, bar = Run(directory), tqdm(total=50, disable=False, file=open(Path(directory, "shown"), "w"))
         show_progress(run, bar)
         assert bar.n == 0
         with Metrics(run.directory, 0) as metrics:

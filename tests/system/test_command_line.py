@@ -19,6 +19,8 @@ from safetensors.torch import load_file
 
 from annotated_transformer import Translator, cli, corpora
 from annotated_transformer.checkpoints import checkpoint_directories
+from annotated_transformer.decoding import Search
+from annotated_transformer.parsing import PARSING
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
@@ -592,3 +594,14 @@ def test_words_that_are_no_command(terminal, encoding, arguments, expected, comp
     message = complaint(*arguments.split())
     assert message.startswith(expected) and "--help" in message
     assert not set("\x1b─│╭╰") & set(message) and "---" not in message and "  " not in message
+
+
+def test_the_help_of_a_search_says_its_defaults(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["translate", "--help"])
+    text = " ".join(re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    for said in (
+        f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.", f"or else {Search.alpha}, to parse {PARSING.alpha}.",
+        f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
+    ):
+        assert said in text
