@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
+from itertools import zip_longest
 
 from . import InputError
 
@@ -55,7 +56,7 @@ class Bleu:
 
 def _score(
     hypotheses: Sequence[str],
-    references: Sequence[str],
+    references: Sequence[str | Sequence[str]],
     tokens: Callable[[str], str] = str,  # cuts a sentence into tokens; `str` leaves that to sacreBLEU
     recipe: str = "",                    # the name of that cut in the signature
     **options,                           # sacreBLEU's
@@ -71,7 +72,9 @@ def _score(
     if not len(hypotheses):
         raise InputError("there is nothing to score: give at least one translation and its reference")
     metric = BLEU(**options)
-    result = metric.corpus_score([tokens(h) for h in hypotheses], [[tokens(r) for r in references]])
+    several = [[own] if isinstance(own, str) else own for own in references]
+    streams = zip_longest(*([tokens(r) for r in own] for own in several))  # the first of each, the second, ...; None: no more
+    result = metric.corpus_score([tokens(h) for h in hypotheses], [list(stream) for stream in streams])
     signature = str(metric.get_signature())
     if recipe:
         signature = signature.replace("tok:none", f"tok:{recipe}") + f"|sacremoses:{version('sacremoses')}"
@@ -80,7 +83,7 @@ def _score(
 # %% ../nbs/61c_bleu.ipynb #74694fe7
 def sacre_bleu(
     hypotheses: Sequence[str],  # translations, plain text
-    references: Sequence[str],  # as many references
+    references: Sequence[str | Sequence[str]],  # as many references; or of each translation all that there are
 ) -> Bleu:
     "sacreBLEU with its defaults: mixed case, `13a` tokens."
     return _score(hypotheses, references)

@@ -9,6 +9,7 @@ __all__ = ['FILES', 'SUMS', 'sync', 'write_file', 'sha256', 'read_sums', 'write_
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+import annotated_transformer
 from . import InputError
 
 # %% ../nbs/52a_checkpoints.ipynb #27ef261c
@@ -136,8 +138,8 @@ def read_state(
 ) -> dict:
     "Where the run stood. InputError when the file is damaged."
     try:
-        return json.loads((directory / "state.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return dict(json.loads((directory / "state.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
         raise InputError(f"{directory / 'state.json'}: the file is missing or damaged; use an earlier checkpoint") from None
 
 
@@ -238,7 +240,7 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer,
 ) -> dict:  # the state that was saved
     "Put a checkpoint back into model and optimizer, on whatever device they are."
-    load_into(model, directory / FILES[0])
+    load_into(model, load_weights(directory / FILES[0]), directory / FILES[0])
     means, states = load_weights(directory / FILES[1]), {}
     for i, (name, _) in enumerate(model.named_parameters()):
         own = {key.removeprefix(f"{name}."): value for key, value in means.items() if key.rpartition(".")[0] == name}
@@ -249,13 +251,15 @@ def load_checkpoint(
 
 def load_into(
     model: nn.Module,
-    path: Path,
+    weights: dict[str, Tensor],
+    path: Path,                   # where they come from, for the message
 ) -> None:
-    "Load a file of weights; InputError when it is damaged or belongs to another configuration."
-    weights, own = load_weights(path), model.state_dict()
+    "Put weights into a model; InputError when they belong to another configuration."
+    own = model.state_dict()
     for name in own.keys() | weights.keys():
         if name not in own or name not in weights or own[name].shape != weights[name].shape:
-            raise InputError(f"{path}: the weights do not fit the configuration (first at {name!r}); take those of the same run")
+            problem = f"weights, configuration and vocabulary do not fit one another (first at {name!r})"
+            raise InputError(f"{path}: {problem}; take those of one run")
     model.load_state_dict(weights)
 
 # %% ../nbs/52a_checkpoints.ipynb #2a82e0a8
@@ -286,3 +290,42 @@ def require_room(
             f"{run}: its {keep} checkpoints need {needed / 2**20:,.0f} MiB more and the disk has {free / 2**20:,.0f} MiB free: "
             "make room, or choose a smaller --keep or another --run"
         )
+
+# %% ../nbs/52a_checkpoints.ipynb #e60312d7
+PRETRAINED = Path(annotated_transformer.__file__).parent / "pretrained"
+
+
+def shipped_models() -> list[str]:
+    "Names of the trained models in the package."
+    return sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
+
+
+def model_directory(
+    path_or_name: str | Path,
+    **options,               # for the hub: revision, token, cache_dir, ...
+) -> Path:
+    "A directory of one's own, that of the weights that ship under this name, or a copy of what the hub has."
+    name = str(path_or_name)
+    if Path(path_or_name).is_dir():
+        return Path(path_or_name)
+    return PRETRAINED / name if name in shipped_models() else from_hub(name, **options)
+
+
+def from_hub(
+    name: str,  # OWNER/NAME
+    **options,
+) -> Path:
+    "Download a model from the Hugging Face hub, or find the copy that an earlier download left."
+    owner, _, rest = name.partition("/")
+    if not rest or "/" in rest or Path(owner).exists() or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        shipped = ", ".join(shipped_models())
+        raise InputError(f"{name}: there is no such directory of a run or of a model; models that ship by name: {shipped}")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS]
+    try:
+        return Path(snapshot_download(name, allow_patterns=wanted, **options))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"{name}: there is no such directory here, and the Hugging Face hub gave nothing ({reason})") from None

@@ -2,9 +2,9 @@
 
 # %% auto #0
 __all__ = ['SHIPPED', 'Model', 'RunDirectory', 'FORMS', 'SOFTWARE', 'COMMANDS', 'WITH_PRESETS', 'parse', 'Train', 'Variations',
-           'ReadFirst', 'read_options', 'train_options', 'train_command', 'variations_command', 'Search',
-           'read_standard_input', 'translate', 'answer_lines', 'parse_command', 'score_command', 'last_record',
-           'attend', 'average', 'list_corpora', 'open_translator', 'export', 'cost', 'later', 'main']
+           'ReadFirst', 'read_options', 'train_command', 'variations_command', 'SearchOptions', 'require_at_least_one',
+           'read_standard_input', 'translate', 'answer_lines', 'parse_command', 'score_command', 'scoring', 'attend',
+           'average', 'list_corpora', 'open_translator', 'export', 'cost', 'later', 'main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
@@ -12,7 +12,6 @@ import dataclasses
 import functools
 import io
 import itertools
-import json
 import os
 import re
 import shlex
@@ -27,7 +26,7 @@ import tyro
 from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
-from . import InputError, __version__, corpora
+from . import InputError, __version__, corpora, results
 from annotated_transformer.attention_maps import (
     choose_heads,
     explore,
@@ -37,12 +36,16 @@ from annotated_transformer.attention_maps import (
     sentence_ids,
     token_labels,
 )
-from .checkpoints import checkpoint_directories, write_file
+from .checkpoints import write_file
+from .decoding import Search
 from .exchange import load_marian, save_marian, to_ctranslate2
-from .runs import PRESETS, TrainingConfig, environment, read_config
-from .training import STOPPED, Stopped, train
+from .models import load
+from .pairs import Corpus
+from .processes import STOPPED, Stopped
+from .runs import PRESETS, Run, TrainingConfig
+from .training import train
 from .training_cost import predict_table, run_cost, table_row
-from .translation import Translator, score
+from .translation import Translator
 
 SHIPPED = "multi30k-en-de"  # the model of whoever names none
 Model = Annotated[str, Positional, tyro.conf.arg(metavar="MODEL")]
@@ -128,10 +131,10 @@ def read_options(
     name = first.preset or kind.preset
     if name not in PRESETS:
         raise InputError(f"--preset {name}: there is no such preset; choose one of {', '.join(PRESETS)}")
-    goes_on = kind is Train and first.preset is None and first.run is not None and Path(first.run, "config.json").exists()
-    default = read_config(first.run) if goes_on else PRESETS[name]
+    goes_on = kind is Train and first.preset is None and first.run is not None and Run(first.run).exists()
+    default = Run(first.run).config if goes_on else PRESETS[name]
     if starts := first.start_from and not goes_on:
-        default = dataclasses.replace(default, model=Translator.from_pretrained(first.start_from).model.config)
+        default = dataclasses.replace(default, model=load(first.start_from)[0].config)
     chosen = parse(tyro.cli, kind, args=arguments, default=kind(default, name), prog=prog)
     follow = {} if goes_on or starts else {name: None for name in ("d_k", "d_v") if getattr(first, name) is None}
     config = dataclasses.replace(chosen.config, model=dataclasses.replace(chosen.config.model, **follow))
@@ -140,31 +143,23 @@ def read_options(
     return dataclasses.replace(chosen, config=config, run=run)
 
 
-def train_options(
-    arguments: list[str],
-) -> tuple[TrainingConfig, Path]:  # and the directory of the run
-    "Those of `train`."
-    options = read_options(Train, arguments)
-    return options.config, options.run
-
-
 def train_command(arguments: list[str]) -> None:
     "`train`: what torchrun starts several times speaks once."
     leads = os.environ.get("RANK", "0") == "0"  # torchrun numbers the processes that it starts
     try:
-        config, run = train_options(arguments)
+        options = read_options(Train, arguments)
     except InputError:
         if not leads:
             sys.exit(2)
         raise
-    train(config, run)
+    train(options.config, options.run)
     if leads:
-        print(f"Trained: {run}\nNext: annotated-transformer score {run}")
+        print(f"Trained: {options.run}\nNext: annotated-transformer score {options.run}")
 
 
 def variations_command(arguments: list[str]) -> None:
     "`variations`: the table is written after every run."
-    from annotated_transformer.variations import plot_variations, run_variations, variations_table, write_variations
+    from annotated_transformer.variations import plot_variations, run_variations, variations_table
 
     options = read_options(Variations, arguments)
     if options.config.start_from:
@@ -176,7 +171,7 @@ def variations_command(arguments: list[str]) -> None:
     command = shlex.join(["annotated-transformer", "variations", *arguments])
 
     def report(table: dict) -> None:
-        write_variations(out, table, options.config, command)
+        results.write(out, table, command=command, config=options.config.to_dict(), seed=options.config.seed)
         picture = plot_variations(table)
         write_file(out.with_suffix(".png"), lambda path: picture.savefig(path, format="png", dpi=150))
 
@@ -186,7 +181,7 @@ def variations_command(arguments: list[str]) -> None:
 
 # %% ../nbs/90_command_line.ipynb #0b50559c
 @dataclass(frozen=True)
-class Search:
+class SearchOptions:
     "How an output is searched for (§6.1, §6.3)."
 
     beam_size: int | None = None
@@ -199,26 +194,22 @@ class Search:
     "Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given."
 
     def __post_init__(self):
-        for name, least in (("beam_size", 1), ("alpha", 0), ("extra_length", 1), ("average", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InputError(f"--{name.replace('_', '-')} must be at least {least}, not {value}")
+        try:
+            self.over(Search())
+        except InputError as error:  # which names the field, and a person gave an option
+            raise InputError(f"--{str(error).replace('_', '-', 1)}") from None
+        require_at_least_one("average", self.average)
 
-    def filled(self, **values) -> "Search":
-        "The same, with these values where none are given."
-        return dataclasses.replace(self, **{name: value for name, value in values.items() if getattr(self, name) is None})
+    def over(self, default: Search) -> Search:
+        "The default with these values in place of its own where they are given."
+        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(Search)}
+        return dataclasses.replace(default, **{name: value for name, value in given.items() if value is not None})
 
-    def to_translate(self, translator: Translator) -> "Search":
-        "With the defaults of translation, and the model's own alpha."
-        return self.filled(beam_size=4, alpha=translator.alpha, extra_length=50)
 
-    def to_parse(self) -> "Search":
-        "With the defaults of parsing (§6.3)."
-        return self.filled(beam_size=21, alpha=0.3, extra_length=300)
-
-    def settings(self) -> tuple[int, float, int]:
-        "As `Translator.translate` and `Parser.parse` take them."
-        return self.beam_size, self.alpha, self.extra_length
+def require_at_least_one(option: str, number: int | None) -> None:
+    "InputError for a number of things that is given and is none."
+    if number is not None and number < 1:
+        raise InputError(f"--{option} must be at least 1, not {number}")
 
 # %% ../nbs/90_command_line.ipynb #20c8c1d7
 def read_standard_input() -> list[str]:
@@ -235,7 +226,7 @@ def read_standard_input() -> list[str]:
 
 def translate(
     model: Model = SHIPPED,
-    search: OmitArgPrefixes[Search] = Search(),
+    search: OmitArgPrefixes[SearchOptions] = SearchOptions(),
 ) -> None:
     """Translate standard input line by line: one line out for each line in.
 
@@ -244,8 +235,8 @@ def translate(
             hub, or a directory of a Marian model as Hugging Face's library saves it.
     """
     translator = open_translator(model, search.average)
-    settings = search.to_translate(translator).settings()
-    answer_lines(lambda lines: translator.translate(lines, *settings))
+    settings = dataclasses.asdict(search.over(translator.search))
+    answer_lines(lambda lines: translator.translate(lines, **settings))
 
 
 def answer_lines(
@@ -263,7 +254,7 @@ def answer_lines(
 def parse_command(
     model: Model,
     least_confidence: float = 0.0,
-    search: OmitArgPrefixes[Search] = Search(),
+    search: OmitArgPrefixes[SearchOptions] = SearchOptions(),
 ) -> None:
     """Parse standard input line by line: words between blanks in, one bracketed tree out for each line.
 
@@ -273,13 +264,14 @@ def parse_command(
     """
     from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
 
-    parser, settings = Parser.from_pretrained(model, search.average), search.to_parse().settings()
+    parser = Parser.from_pretrained(model, search.average)
+    settings = dataclasses.asdict(search.over(parser.search))
     repaired: list[bool] = []
     if not 0 <= least_confidence <= 1:
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
 
     def answer(lines: list[str]) -> list[str]:
-        printed, parses = parse_lines(parser, lines, *settings, least_confidence=least_confidence)
+        printed, parses = parse_lines(parser, lines, least_confidence, **settings)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 
@@ -293,7 +285,7 @@ def score_command(
     corpus: str | None = None,
     split: str | None = None,
     out: Path | None = None,
-    search: OmitArgPrefixes[Search] = Search(),
+    search: OmitArgPrefixes[SearchOptions] = SearchOptions(),
 ) -> None:
     """Translate a split of a corpus and print its BLEU, or parse it and print its F1, with what was measured and how.
 
@@ -306,48 +298,40 @@ def score_command(
     if out is not None and (out.suffix != ".json" or out.is_dir()):
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
     translator = open_translator(model, search.average)
-    is_run = Path(model, "checkpoints").is_dir()
-    if corpus is None and not is_run:
+    run = Run(model) if Run(model).exists() else None
+    if corpus is None and run is None:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
-    data = corpora.load(corpus or read_config(model).corpus)
+    data = corpora.load(corpus or run.config.corpus)
     split = split or ("test" if data.tests else "validation")
-    pairs = list(data.split(split))
+    data.split(split)  # complains of an unknown name
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work
-    if isinstance(data, corpora.Treebank):
-        from annotated_transformer.parsing import Parser, print_tree, score_parses
-
-        search, parser, sentences = search.to_parse(), Parser(translator), [source.split() for source, _ in pairs]
-        parser.require_room(sentences, data.files[split].place)
-        parses = parser.parse(sentences, *search.settings())
-        hypotheses, scores = [print_tree(parse.tree) for parse in parses], score_parses(data.trees(split), parses)
-    else:
-        search = search.to_translate(translator)
-        hypotheses = translator.translate([source for source, _ in pairs], *search.settings())
-        scores = score(hypotheses, [reference for _, reference in pairs], data.target_language)
-    print(f"{data.name} {split}: {len(pairs):,} sentences, beam {search.beam_size}, alpha {search.alpha}\n{scores}")
+    subject, score_split = scoring(data, translator)
+    settings = search.over(subject.search)
+    hypotheses, scores = score_split(subject, data, split, settings)
+    print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
-        options = {"corpus": corpus, "split": split, "out": out, **dataclasses.asdict(search)}
+        found = dataclasses.asdict(settings) | {"average": search.average}
+        options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
-        record = {
-            "command": shlex.join(["annotated-transformer", "score", model, *itertools.chain(*given.items())]),
-            "figures": {"sentences": len(pairs), **scores.to_dict()},
-            "search": dataclasses.asdict(search),
-            **({"config": read_config(model).to_dict(), "training": last_record(Path(model))} if is_run else {}),
-            **environment(),
-        }
         text = "".join(f"{line}\n" for line in hypotheses)
         write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
-        facts = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
-        write_file(out, lambda path: path.write_text(facts, encoding="utf-8"))
+        results.write(
+            out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
+            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())],
+            config=run and run.config.to_dict(), training=run and run.reached(),
+        )
 
 
-def last_record(run: Path) -> dict:
-    "The run's last measure on the validation split, and where its last checkpoint stands."
-    state = json.loads((checkpoint_directories(run)[-1] / "state.json").read_text())
-    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines() if line.endswith("}")]
-    measured = [line for line in lines if "validation_perplexity" in line and line["step"] <= state["step"]]
-    return {**(measured[-1] if measured else {}), **state}
+def scoring(corpus: Corpus, translator: Translator) -> tuple:
+    "What is scored on a corpus, which says so itself: the translator, or the parser that it is; and the function that does it."
+    if corpus.scorer == "parsing":
+        from annotated_transformer.parsing import Parser, score_split
+
+        return Parser(translator), score_split
+    from annotated_transformer.translation import score_split
+
+    return translator, score_split
 
 # %% ../nbs/90_command_line.ipynb #7a1f5ff4
 FORMS = (".svg", ".pdf", ".png", ".html")
@@ -419,11 +403,12 @@ def average(
         out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-LAST if not given.
         last: Number of checkpoints; as many as the run keeps if not given.
     """
-    number = Search(average=last).average or read_config(run).keep
+    require_at_least_one("last", last)
+    number = last or Run(run).config.keep
     out = out or run / f"average-{number}"
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
-    found = len(checkpoint_directories(run))
+    found = len(Run(run).checkpoints())
     if last is not None and last > found:
         raise InputError(f"{run} has {found} checkpoints, so there is no mean of the last {last}")
     beside = out.with_name(out.name + ".tmp")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from . import InputError
-from .batching import TokenizedPairs
+from .runs import Run
 from .transformer import TransformerConfig
 
 # %% ../nbs/61e_training_cost.ipynb #cbd863cd
@@ -136,44 +136,25 @@ def _positive(**values: float) -> None:
             raise InputError(f"{name.replace('_', ' ')} must be a number above 0, not {value!r}")
 
 
-def _read(path: Path, *keys: str) -> list:
-    "The given values of a JSON file in a run directory."
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        return [record[key] for key in keys]
-    except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{path}: no such file; name the directory of a training run") from None
-    except (ValueError, KeyError, TypeError) as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else "it holds something else than it should"
-        raise InputError(f"{path}: the file is damaged or of another version, {why}; train on, or name another run") from None
-
-
 def run_cost(
-    run: str | Path,            # directory of a run
+    directory: str | Path,      # of a run
     rate: float | None = None,  # FLOP/s of one device: the share of it that was achieved, and the paper's rule, are added
 ) -> RunCost:
     "What a run has cost up to its last checkpoint. InputError when there is none, or a file of the run is damaged."
     _positive(the_rate=1 if rate is None else rate)
-    run = Path(run)
-    [training] = _read(run / "config.json", "training")
-    try:
-        config = TransformerConfig(**training["model"])
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{run / 'config.json'}: the file is damaged, its 'model' is not one; name another run") from None
-    states = sorted(run.glob("checkpoints/step-????????/state.json"))
-    if not states:
-        raise InputError(f"{run}: the run has no checkpoint yet; train it first")
+    run = Run(directory)
+    config, state = run.config, run.last()
     keys = ("step", "seconds", "device_seconds", "source_tokens", "target_tokens")
-    state = dict(zip(keys, _read(states[-1], *keys)))
     try:
-        _positive(**state)
+        _positive(**{key: state.get(key) for key in keys})
     except InputError as error:
-        raise InputError(f"{states[-1]}: the file is damaged, {error}; name another run") from None
-    pairs = TokenizedPairs.open(run / "data", "train")
+        raise InputError(f"{run.checkpoints()[-1] / 'state.json'}: the file is damaged, {error}; name another run") from None
+    pairs = run.pairs("train")
     sample = pairs.lengths_of(np.arange(0, len(pairs), math.ceil(len(pairs) / 100_000)))
-    passes = 2 if training.get("consistency") else 1  # two draws of dropout go through the model for every token
-    flops = passes * flops_per_target_token(config, sample) * state["target_tokens"]
-    return RunCost(state.pop("step"), flops=flops, rate=rate, **state)
+    passes = 2 if config.consistency else 1  # two draws of dropout go through the model for every token
+    flops = passes * flops_per_target_token(config.model, sample) * state["target_tokens"]
+    updates, *sums = (state[key] for key in keys)
+    return RunCost(updates, **dict(zip(keys[1:], sums)), flops=flops, rate=rate)
 
 # %% ../nbs/61e_training_cost.ipynb #05b78ae9
 def table_row(
@@ -182,10 +163,12 @@ def table_row(
     cost: RunCost,
 ) -> str:
     "The run as a row of Table 2, in Markdown, under a head that says what each figure is."
-    [figures] = _read(scored, "figures")
     try:
+        figures = json.loads(scored.read_text(encoding="utf-8"))["figures"]
         bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
-    except (KeyError, TypeError):
+    except FileNotFoundError:
+        raise InputError(f"{scored}: there is no such file; give the one that `score --out` wrote") from None
+    except (KeyError, TypeError, ValueError):
         raise InputError(f"{scored}: these are no scores; give the file that `score --out` wrote") from None
     bill = "" if cost.rate is None else f"{paper_cost(cost.device_seconds, cost.rate):.1e}"
     head = ["model", "BLEU as in Table 2", "sacreBLEU", "FLOPs by the paper's rule", "model FLOPs"]

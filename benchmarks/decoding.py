@@ -34,9 +34,9 @@ import torch
 from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
-from annotated_transformer.decoding import beam_search, greedy_search
-from annotated_transformer.fast_decoding import RoughVocabulary
+from annotated_transformer.decoding import Search, beam_search, greedy_search
 from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
+from annotated_transformer.fast_decoding import RoughVocabulary
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -47,11 +47,11 @@ SIZES = {
     "base": TransformerConfig.base(37_000),
     "small": TransformerConfig(500, n_layers=2, d_model=64, d_ff=128, n_heads=4),  # to try this benchmark
 }
-SEED, ALPHA = 0, 0.6        # of weights and sources; of the length penalty
+SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
 PACKAGES = ("transformers", "ctranslate2")  # of the others
 CTRANSLATE2 = {"ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}}  # as it comes; with its other matrix library
-Search = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
+Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 
 @dataclass(frozen=True)
@@ -107,21 +107,21 @@ def sources(model: Transformer, work: Work) -> list[list[int]]:
     return drawn[: work.batch]
 
 
-def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Search:
+def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Decoder:
     "Each sentence may get `longest` tokens; where the lengths differ, the longer sources a few more, which none of them needs."
     source, extra_length = pad(sentences), work.longest - work.lengths[0]
     if work.beams == 1:
         rough = RoughVocabulary(model.embedding.weight) if RoughVocabulary.pays(model.embedding.weight) else None
         return partial(greedy_search, model, source, extra_length, rough)  # made once for a model, as Translator does
-    return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, ALPHA, extra_length)]
+    return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, Search.alpha, extra_length)]
 
 
-def marian_search(marian, sentences: list[list[int]], work: Work) -> Search:
+def marian_search(marian, sentences: list[list[int]], work: Work) -> Decoder:
     "`generate` with its own settings, apart from those that say what is searched. Marian's ids are ours less one, PAD the last."
     source, V = pad(sentences), marian.config.vocab_size
     options = {"num_beams": work.beams, "max_length": work.longest + 1, "do_sample": False}  # with the PAD that starts each
     if work.beams > 1:
-        options["length_penalty"] = ALPHA
+        options["length_penalty"] = Search.alpha
 
     def search() -> list[list[int]]:
         with torch.inference_mode():
@@ -161,12 +161,12 @@ def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolE
         yield pools
 
 
-def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: list[list[int]], work: Work) -> Search:
+def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: list[list[int]], work: Work) -> Decoder:
     "`translate_batch`, all sentences in one batch."
     ids = {name: token for token, name in enumerate(names)}
     source = [[names[token] for token in sentence[:-1]] for sentence in sentences]  # EOS is put there
     options = {
-        "beam_size": work.beams, "length_penalty": ALPHA,
+        "beam_size": work.beams, "length_penalty": Search.alpha,
         "max_decoding_length": work.longest, "min_decoding_length": 0,  # by default the first token cannot be EOS
     }
 
@@ -313,13 +313,13 @@ def main(options: Sequence[str] | None = None) -> None:
     except InputError as error:
         parser.exit(1, f"{error}\n")
     config = {
-        "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": ALPHA,
+        "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": Search.alpha,
         "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
         "packages": {package: version(package) for package in PACKAGES},
     }
-    save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
+    record = save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
     if figures["works"]:
-        save_picture(chart(json.loads(arguments.out.read_text(encoding="utf-8"))), arguments.out.with_suffix(".png"))
+        save_picture(chart(record), arguments.out.with_suffix(".png"))
     print(json.dumps(figures, indent=1))
 
 

@@ -6,25 +6,24 @@ Each measurement runs in a process of its own, since a process never gives its p
 """
 import argparse
 import json
-import shlex
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from annotated_transformer.batching import TokenizedPairs, batches, collate
-from annotated_transformer.checkpoints import write_file
 from annotated_transformer.optimizer import adam
-from annotated_transformer.runs import PRESETS, environment
+from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.transformer import Transformer
-from benchmarks.preparation import resident_peak
+from benchmarks import side_by_side
+from benchmarks.side_by_side import resident_peak, save
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
 
@@ -68,34 +67,24 @@ def write_pairs(directory: str) -> None:
     TokenizedPairs.write(directory, "train", list(zip(texts[:PAIRS], texts[PAIRS:])), Tokenizer.train(texts[:2_000], 500))
 
 
-def in_own_process(function: str, *arguments: str) -> dict:
-    call = f"import json; from benchmarks import footprint; print(json.dumps(footprint.{function}(*{arguments!r})))"
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run([sys.executable, "-c", call], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+in_own_process = partial(side_by_side.in_own_process, "benchmarks.footprint")
 
 
-def main() -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.footprint", description=__doc__.split("\n")[0])
     parser.add_argument("--out", type=Path, default=Path("results/footprint.json"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     peaks = [in_own_process("peak_of_training") for _ in range(3)]
-    figures = {name: statistics.median(peak[name] for peak in peaks) for name in peaks[0] if name != "losses"}
-    figures["peak_gibibytes"] = round(figures["peak_bytes"] / 2**30, 3)
+    step = {name: statistics.median(peak[name] for peak in peaks) for name in peaks[0] if name != "losses"}
+    step["peak_gibibytes"] = round(step["peak_bytes"] / 2**30, 3)
     with tempfile.TemporaryDirectory() as directory:
         write_pairs(directory)
         opened = in_own_process("time_to_open", directory)
     model = PRESETS[PRESET].to_dict()["model"]
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.footprint", *sys.argv[1:]]),
-        "figures": {"training_step": figures, "tokenised_corpus": opened},
-        "config": {"preset": PRESET, "model": model, "padded_tokens_a_side": TOKENS, "pairs": "random words"},
-        "seed": 0,
-        **environment(),
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
-    print(json.dumps(record["figures"], indent=1))
+    figures = {"training_step": step, "tokenised_corpus": opened}
+    config = {"preset": PRESET, "model": model, "padded_tokens_a_side": TOKENS, "pairs": "random words"}
+    save(arguments.out, "benchmarks.footprint", figures, config, options=options)
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ import math
 import shlex
 import shutil
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -26,15 +25,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotated_transformer import InputError, progress_bar
+from annotated_transformer import InputError, progress_bar, results
 from annotated_transformer.batching import TokenizedPairs
-from annotated_transformer.checkpoints import write_file
 from annotated_transformer.optimizer import adam, learning_rate
 from annotated_transformer.processes import Execution, Group, join, part_seed
-from annotated_transformer.runs import PRESETS, TrainingConfig, environment, prepare
-from annotated_transformer.training import WithLoss, batches_from, new_model, own_parts, train, train_step
+from annotated_transformer.runs import PRESETS, TrainingConfig, prepare
+from annotated_transformer.training import batches_from, learner_for, new_model, own_parts, train, train_step
 from annotated_transformer.training_cost import training_flops
-from benchmarks.preparation import resident_peak
+from benchmarks.side_by_side import command_of, resident_peak
 
 SETTINGS = {  # name: precision of the matrix products, torch.compile
     "bfloat16": ("bfloat16", False),
@@ -72,11 +70,8 @@ def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, wa
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     model = new_model(config, config.model.vocab_size).to(device)
-    optimizer = adam(model.parameters(), execution.fused_adam)
-    learner = WithLoss(model, config.smoothing, execution.precision)
-    if execution.compile:
-        model.encoder.compile(dynamic=True)
-        model.decoder.compile(dynamic=True)
+    optimizer = adam(model.parameters(), fused=True)
+    learner = learner_for(model, config, execution, group)
     model.train()
     n_parts = execution.parts(config.batch_tokens, group.size)
     lengths: list[np.ndarray] = []
@@ -204,7 +199,7 @@ def measure(size: str, arguments: argparse.Namespace, group: Group, rates: dict,
     prepared = directory / "prepared"
     tokenizer, pairs, _ = prepare(learnt, prepared)
     peak = arguments.peak and arguments.peak * 1e12
-    hardware = environment(group.device)["hardware"]
+    hardware = results.environment(group.device)["hardware"]
     by_setting: dict[str, dict] = {}
     about = {
         "training": config.to_dict(), "rows_of_the_model": config.model.vocab_size, "pieces_learnt": tokenizer.vocab_size,
@@ -271,19 +266,18 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, "This benchmark is meant for a GPU and PyTorch finds none; give --device cpu to try it on the CPU.\n")
     if arguments.resume_steps == 1:
         parser.exit(2, "A run of one update cannot be stopped in its middle: give --resume-steps 2 or more, or 0.\n")
-    command = shlex.join(["python", "-m", "benchmarks.gpu", *(sys.argv[1:] if options is None else options)])
+    command = shlex.join(command_of("benchmarks.gpu", options))
     try:
         record, unsound = earlier(arguments.out), []
         with join(arguments.device or "cuda") as group:
-            about_here = environment(group.device) | {"float32_products": torch.get_float32_matmul_precision()}
+            products = {"float32_products": torch.get_float32_matmul_precision()}
             rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 512)
 
             def save(size: str, figures: dict, config: dict) -> None:
                 record["figures"][size] = figures
-                record["config"][size] = config | {"command": command, **about_here}
-                whole = {"command": command, **record, "seed": config["training"]["seed"], **about_here}
-                arguments.out.parent.mkdir(parents=True, exist_ok=True)
-                write_file(arguments.out, lambda path: path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8"))
+                record["config"][size] = config | {"command": command, **results.environment(group.device), **products}
+                more = {"seed": config["training"]["seed"], "device": group.device, **products}
+                results.write(arguments.out, record["figures"], command=command, config=record["config"], **more)
 
             for size in arguments.sizes:
                 with tempfile.TemporaryDirectory() as directory:

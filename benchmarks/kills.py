@@ -7,21 +7,21 @@ started again; when it comes to its end, its last checkpoint and its metrics are
 Every child is forked from a server that has imported PyTorch already, so that the time goes into training and not into imports.
 """
 import argparse
-import json
 import multiprocessing
 import os
 import random
-import shlex
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer import training
-from annotated_transformer.checkpoints import FILES, checkpoint_directories, write_file
-from annotated_transformer.runs import TrainingConfig, environment
+from annotated_transformer.checkpoints import FILES
+from annotated_transformer.runs import Run, TrainingConfig
+from annotated_transformer.training import train
 from annotated_transformer.transformer import TransformerConfig
+from benchmarks.side_by_side import save
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
 MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)
@@ -41,20 +41,15 @@ def write_corpus(directory: Path) -> None:
 def worker(config: TrainingConfig, run: Path, rank: int, size: int, port: int) -> None:
     "One process of a run, as torchrun would start it."
     import torch
+    from torch.optim.optimizer import register_optimizer_step_pre_hook
 
     torch.set_num_threads(1)
     if size > 1:
         meeting = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in meeting.items()})
     sys.stderr = open(os.devnull, "w")  # who survives the other for an instant complains
-    step = training.train_step
-
-    def marked_step(*given):
-        marker(run).touch()
-        return step(*given)
-
-    training.train_step = marked_step
-    training.train(config, run)
+    register_optimizer_step_pre_hook(lambda *_: marker(run).touch())  # before each update
+    train(config, run)
 
 
 def marker(run: Path) -> Path:
@@ -99,11 +94,10 @@ class Killer:
 
     def outcome(self, name: str) -> list:
         "All that a finished run leaves, but for dates and times."
-        run = self.directory / name
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in lines]
-        bits = [(path / name).read_bytes() for path in checkpoint_directories(run) for name in FILES[:2]]
-        return [told, sorted(path.name for path in (run / "checkpoints").iterdir()), bits]
+        run = Run(self.directory / name)
+        told = [(line["step"], line.get("loss"), line.get("validation_loss")) for line in run.metrics()]
+        bits = [(path / name).read_bytes() for path in run.checkpoints() for name in FILES[:2]]
+        return [told, sorted(path.name for path in (run.directory / "checkpoints").iterdir()), bits]
 
     def doing(self, run: Path, began: float) -> str:
         "What the run was at when it was killed, by what it left."
@@ -141,7 +135,7 @@ class Killer:
                 for child in children:
                     child.join()
                 done += 1
-                instants.append({"run": runs, "reached": count_lines(run), "doing": self.doing(run, began)})
+                instants.append({"run": runs, "reached": len(Run(run).metrics()), "doing": self.doing(run, began)})
             assert [child.exitcode for child in children] == [0] * self.size, f"{run.name} ended by itself, and not well"
             runs += 1
             same += self.outcome(run.name) == expected
@@ -153,18 +147,13 @@ class Killer:
                 }
 
 
-def count_lines(run: Path) -> int:
-    path = run / "metrics.jsonl"
-    return path.read_text().count("}\n") if path.exists() else 0
-
-
-def main() -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__.split("\n")[0])
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/kills.json"))
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(options)
     figures, config = [], None
     for size in arguments.processes:
         with tempfile.TemporaryDirectory() as directory:
@@ -173,12 +162,7 @@ def main() -> None:
             figures.append(killer.many_kills(arguments.kills, arguments.seed))
             config = killer.config.to_dict() | {"corpus": "eighty made-up pairs"}
         print({name: value for name, value in figures[-1].items() if name != "instants"}, flush=True)
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.kills", *sys.argv[1:]]),
-        "figures": figures, "config": config, "seed": arguments.seed, **environment(),
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
+    save(arguments.out, "benchmarks.kills", figures, config, arguments.seed, options)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ many --steps each (4250 for the results here, the recipe itself among them), and
 """
 import argparse
 import dataclasses
+import functools
 import json
 import random
 import statistics
@@ -25,8 +26,8 @@ from nltk.tree import Tree
 
 from annotated_transformer import InputError, corpora
 from annotated_transformer.checkpoints import write_file
-from annotated_transformer.cli import last_record
 from annotated_transformer.parsing import (
+    PARSING,
     Parse,
     Parser,
     ParsingScores,
@@ -39,16 +40,16 @@ from annotated_transformer.parsing import (
     score_parses,
     sure,
 )
-from annotated_transformer.processes import Execution
-from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
-from annotated_transformer.training import STOPPED, Stopped, train
+from annotated_transformer.processes import STOPPED, Execution, Stopped
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
-from benchmarks.side_by_side import save, take_turns
+from benchmarks.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="bfloat16"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
-PAPER_ALPHA = 0.3
+PAPER_ALPHA, USUAL_BEAM = PARSING.alpha, 4  # the beam while averages are compared
 TRIED_AVERAGE = 5       # checkpoints, the same for every run that is compared
 SHARES = (25, 50)       # per cent of the training sentences, beside 100
 GOLD = 50               # per cent of them whose trees self-training may see; of the others it gets the words
@@ -62,25 +63,25 @@ def parse_trees(parser: Parser, gold: Sequence[Tree], beam: int, alpha: float) -
     return parser.parse([tree.leaves() for tree in gold], beam, alpha)
 
 
-def choose(run: Path, config: TrainingConfig, gold: Sequence[Tree]) -> tuple[dict, ParsingScores]:  # and the scores with it
+def choose_on_development(run: Path, keep: int, gold: Sequence[Tree]) -> tuple[dict, ParsingScores]:  # and the scores with it
     "The number of checkpoints with the best F1 on these trees, at beam 4; for these the best beam; for this the best alpha."
-    scores: dict[tuple[int, int, float], ParsingScores] = {}
+    @functools.cache
+    def scores(average: int, beam_size: int, alpha: float) -> ParsingScores:
+        return score_parses(gold, parse_trees(Parser.from_pretrained(run, average), gold, beam_size, alpha))
 
-    def f1(*how) -> float:
-        if how not in scores:
-            average, beam, alpha = how
-            scores[how] = score_parses(gold, parse_trees(Parser.from_pretrained(run, average), gold, beam, alpha))
-        return scores[how].brackets.f1
+    def f1(**how) -> float:
+        return scores(**how).brackets.f1
 
-    averages = {n: f1(n, 4, PAPER_ALPHA) for n in AVERAGES if n <= config.keep}
-    average = max(averages, key=averages.get)
-    beams = {beam: f1(average, beam, PAPER_ALPHA) for beam in BEAMS}
-    beam = max(beams, key=beams.get)
-    alphas = {alpha: f1(average, beam, alpha) for alpha in ALPHAS if beam > 1 or alpha == PAPER_ALPHA}  # greedy search has none
-    alpha = max(alphas, key=alphas.get)
-    tables = {"average": averages, "beam": beams, "alpha": alphas}
+    options = {"average": [n for n in AVERAGES if n <= keep], "beam_size": BEAMS}
+    start = {"average": AVERAGES[0], "beam_size": USUAL_BEAM, "alpha": PAPER_ALPHA}
+    chosen, by_setting = choose(f1, options, start)
+    if chosen["beam_size"] > 1:  # greedy search has no alpha
+        chosen, by_alpha = choose(f1, {"alpha": ALPHAS}, chosen)
+    else:
+        by_alpha = {"alpha": {PAPER_ALPHA: f1(**chosen)}}
+    tables = {"average": by_setting["average"], "beam": by_setting["beam_size"], **by_alpha}
     rounded = {f"f1_by_{name}": {str(key): round(value, 3) for key, value in table.items()} for name, table in tables.items()}
-    return {"average": average, "beam_size": beam, "alpha": alpha, **rounded}, scores[average, beam, alpha]
+    return {**chosen, **rounded}, scores(**chosen)
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,8 @@ class Laboratory:
 
 def measure(run: Path, corpus: corpora.Treebank) -> dict:
     "What one run has reached."
-    config, end = read_config(run), last_record(run)
-    chosen, development = choose(run, config, corpus.trees("validation"))
+    config, end = Run(run).config, Run(run).reached()
+    chosen, development = choose_on_development(run, config.keep, corpus.trees("validation"))
     parser, gold = Parser.from_pretrained(run, chosen["average"]), corpus.trees("test")
     test = score_parses(gold, parse_trees(parser, gold, chosen["beam_size"], chosen["alpha"]))
     return {
@@ -137,14 +138,11 @@ def measure(run: Path, corpus: corpora.Treebank) -> dict:
 
 
 def spread(found: Sequence[dict]) -> dict:
-    "Mean and standard deviation over the seeds (None for one), in per cent."
-    def both(values: list[float]) -> dict:
-        return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
-
+    "Mean and standard deviation over the seeds, in per cent."
     def of(scores: list[dict]) -> dict:
         names = ("f1", "precision", "recall", "complete_match")
-        malformed = both([100 * score["malformed"] / score["sentences"] for score in scores])
-        return {**{name: both([score[name] for score in scores]) for name in names}, "malformed": malformed}
+        malformed = mean_and_deviation([100 * score["malformed"] / score["sentences"] for score in scores])
+        return {**{name: mean_and_deviation([score[name] for score in scores]) for name in names}, "malformed": malformed}
 
     return {"seeds": len(found), **{split: of([one["scores"][split] for one in found]) for split in found[0]["scores"]}}
 
@@ -261,13 +259,13 @@ def tried(laboratory: Laboratory, runs: Sequence[Path]) -> dict[str, dict]:
 
     found, usual = [], flat(laboratory.recipe)
     for run in runs:
-        config, end = read_config(run), last_record(run)
+        config, end = Run(run).config, Run(run).reached()
         gold = corpora.load(config.corpus).trees("validation")
-        scores = score_parses(gold, parse_trees(Parser.from_pretrained(run, TRIED_AVERAGE), gold, 4, PAPER_ALPHA))
+        scores = score_parses(gold, parse_trees(Parser.from_pretrained(run, TRIED_AVERAGE), gold, USUAL_BEAM, PAPER_ALPHA))
         change = {name: value for name, value in flat(config).items() if value != usual[name] and name not in UNTOLD}
         found.append({"change": change, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
                       "validation_perplexity": end["validation_perplexity"], "scores": scores.to_dict()})
-    return {".tried": {"average": TRIED_AVERAGE, "beam_size": 4, "alpha": PAPER_ALPHA, "runs": found}}
+    return {".tried": {"average": TRIED_AVERAGE, "beam_size": USUAL_BEAM, "alpha": PAPER_ALPHA, "runs": found}}
 
 
 def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:

@@ -7,18 +7,21 @@ Each measurement runs in a process of its own, since a process never gives its p
 """
 import argparse
 import json
-import shlex
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
+from annotated_transformer import PAD, corpora
+from annotated_transformer.batching import TokenizedPairs, collate, epoch_batches
+from annotated_transformer.tokenizer import SAMPLE, Tokenizer, sample
+from benchmarks import side_by_side
+from benchmarks.side_by_side import resident_peak, save
+
 LANGUAGES = {"en": "bcdfghklmnprst", "de": "bdfghklmnrstwz"}  # and their consonants
 WORDS, MEAN, LONGEST, VALIDATION = 300_000, 25, 100, 1_000    # different words of a language; words of a sentence; pairs
 VOCABULARY, BATCH_TOKENS, MAX_LENGTH, SEED = 37_000, 25_000, 512, 0
@@ -66,26 +69,8 @@ def write_corpus(directory: str, pairs: int, words: int = WORDS) -> None:
                     target_file.write(target + "\n")
 
 
-def resident_peak() -> int:
-    "The most bytes that this process and a child of it held, pages of files included."
-    import resource
-
-    unit = 1 if sys.platform == "darwin" else 1024
-    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
-    status = Path("/proc/self/status")
-    if status.exists():  # ru_maxrss of a new process starts with what its parent held; this figure starts from nothing
-        own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) * 1024
-    else:
-        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    return own + children
-
-
 def prepare(corpus: str, out: str, vocab_size: int, most: int, chunk: int = 20_000) -> dict:
     "Count the pairs, learn the pieces, tokenise: what training does before its first step."
-    from annotated_transformer import corpora
-    from annotated_transformer.batching import TokenizedPairs
-    from annotated_transformer.tokenizer import Tokenizer, sample
-
     before, clock, seconds = resident_peak(), time.perf_counter(), {}
 
     def lap(name: str) -> None:
@@ -105,9 +90,6 @@ def prepare(corpus: str, out: str, vocab_size: int, most: int, chunk: int = 20_0
 
 def one_epoch(out: str, batch_tokens: int, block: int) -> dict:
     "Go through all batches of an epoch as training does: choose the rows, read them, pad them."
-    from annotated_transformer import PAD
-    from annotated_transformer.batching import TokenizedPairs, collate, epoch_batches
-
     before, clock = resident_peak(), time.perf_counter()
     pairs = TokenizedPairs.open(out, "train")
     rows = batches = real = positions = 0
@@ -122,10 +104,7 @@ def one_epoch(out: str, batch_tokens: int, block: int) -> dict:
     }
 
 
-def in_own_process(function: str, *arguments) -> dict | None:
-    call = f"import json; from benchmarks import preparation; print(json.dumps(preparation.{function}(*{arguments!r})))"
-    done = subprocess.run([sys.executable, "-c", call], cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+in_own_process = partial(side_by_side.in_own_process, "benchmarks.preparation")
 
 
 def measure(
@@ -159,14 +138,11 @@ def extrapolated(found: dict, millions: float) -> dict:
     return {"preparation_hours": round(preparation / 3600, 3), "reading_an_epoch_hours": round(scaled["epoch"] / 3600, 3)}
 
 
-def main() -> None:
+def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.preparation", description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=int, default=2_000_000)
     parser.add_argument("--out", type=Path, default=Path("results/preparation.json"))
-    arguments = parser.parse_args()
-    from annotated_transformer.checkpoints import write_file
-    from annotated_transformer.runs import environment
-    from annotated_transformer.tokenizer import SAMPLE
+    arguments = parser.parse_args(options)
 
     # Of a small corpus a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.
     sizes = {name: min(usual, arguments.pairs // 4) for name, usual in (("most", SAMPLE), ("block", 2**19), ("chunk", 20_000))}
@@ -184,16 +160,9 @@ def main() -> None:
         "extrapolated": {"how": "plain proportion; learning the pieces takes what it took, since the sample does not grow"}
         | {f"{millions} million pairs": extrapolated(found, millions) for millions in (4.5, 36)},
     }
-    record = {
-        "command": shlex.join(["python", "-m", "benchmarks.preparation", *sys.argv[1:]]),
-        "figures": figures,
-        "config": {"pairs": arguments.pairs, **settings, "mean_words": MEAN, "longest": LONGEST, "max_length": MAX_LENGTH},
-        "seed": SEED,
-        **environment(),
-    }
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    write_file(arguments.out, lambda path: path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8"))
-    print(json.dumps(record["figures"], indent=1))
+    config = {"pairs": arguments.pairs, **settings, "mean_words": MEAN, "longest": LONGEST, "max_length": MAX_LENGTH}
+    save(arguments.out, "benchmarks.preparation", figures, config, SEED, options)
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

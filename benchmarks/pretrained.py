@@ -1,6 +1,6 @@
 """The weights that ship with the package: train them, choose by the validation split, score, and put the best into the package.
 
-    python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--parts N] [--steps N] [--ship]
+    python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--parts N] [--steps N ...] [--as-it-stands [N]] [--ship]
 
 A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before;
 the same command continues what was stopped. What is chosen (how many checkpoints of the last part to average, the strength of
@@ -8,26 +8,34 @@ the length penalty) is chosen by BLEU on the validation split alone, seed by see
 choice. `--ship` writes the seed with the best validation BLEU to annotated_transformer/pretrained/NAME/. All figures go to
 results/NAME.json; that seed's scores by split, as `score --out` writes them, its translations and its course of training beside
 it. `--parts 1 --steps 22000` looks at what comes of the first part alone when it goes on.
+
+`--as-it-stands` takes the runs with the updates that they have come to, for when the time is up before the recipe's last one;
+`--as-it-stands 1` takes the first part so and trains the others. No update depends on how many are planned: the command that is
+recorded names these numbers as `--steps`, and comes to the same weights without any stop.
 """
 import argparse
 import dataclasses
+import functools
 import json
-import statistics
+import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from annotated_transformer import InputError, Translator, corpora, progress_bar
-from annotated_transformer.bleu import multi30k_bleu
-from annotated_transformer.checkpoints import read_sums, sha256, write_file, write_sums
-from annotated_transformer.cli import Search, last_record, score_command
-from annotated_transformer.processes import Execution
-from annotated_transformer.runs import PRESETS, TrainingConfig, read_config
+import torch
+
+from annotated_transformer import InputError, Translator, corpora, progress_bar, results
+from annotated_transformer.bleu import multi30k_bleu, sacre_bleu
+from annotated_transformer.checkpoints import PRETRAINED, read_sums, sha256, write_file, write_sums
+from annotated_transformer.decoding import Search
+from annotated_transformer.processes import STOPPED, Execution, Stopped
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig, changed
 from annotated_transformer.training import train
 from annotated_transformer.training_cost import run_cost
-from annotated_transformer.transformer import PRETRAINED, count_parameters
-from annotated_transformer.translation import SEARCH, score
-from benchmarks.side_by_side import save
+from annotated_transformer.transformer import TransformerConfig, count_parameters
+from annotated_transformer.translation import score_split
+from benchmarks.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
@@ -38,8 +46,22 @@ FINISH = dataclasses.replace(  # then with two draws of little dropout that must
     MULTI30K, model=dataclasses.replace(MULTI30K.model, dropout=0.1), consistency=5.0, steps=2_500, warmup_steps=200,
     rate_factor=0.2, validate_every=250, checkpoint_every=100,
 )
-RECIPES = {"multi30k-en-de": (MULTI30K, FINISH), "numbers-en-de": (dataclasses.replace(PRESETS["demo"], steps=2_600),)}
-BEAMS, AVERAGES = 4, (1, 5, 10, 20)  # the paper's beam; what is chosen from
+EVERYDAY = TrainingConfig(  # ten million weights for seven times as many pairs
+    TransformerConfig(8_000, n_layers=4, d_model=256, d_ff=1024, n_heads=8, dropout=0.1, max_length=512), corpus="everyday-en-de",
+    batch_tokens=2_048, steps=60_000, init_gain=0.5, warmup_steps=1_500, validate_every=500, checkpoint_every=250,
+    checkpoint_minutes=None, keep=20,
+)
+EVERYDAY_FINISH = dataclasses.replace(
+    EVERYDAY, consistency=5.0, steps=2_500, warmup_steps=200, rate_factor=0.2, validate_every=250, checkpoint_every=100,
+)
+RECIPES = {
+    "multi30k-en-de": (MULTI30K, FINISH),
+    "numbers-en-de": (dataclasses.replace(PRESETS["demo"], steps=2_600),),
+    "everyday-en-de": (EVERYDAY, EVERYDAY_FINISH),
+}
+JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
+IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
+AVERAGES = (1, 5, 10, 20)                # what is chosen from
 ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)  # from the paper's on; above 1 an output that never ends scores best (room 61d)
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
     "multi30k-en-de": [
@@ -52,6 +74,15 @@ EXAMPLES = {  # our own sentences: what the shipped model makes of them must be 
         "Three cyclists are racing down a narrow street past cheering spectators.",
     ],
     "numbers-en-de": ["ninety-nine thousand and one", "on the third of March at half past seven", "seven euros and six cents"],
+    "everyday-en-de": [
+        "Where is the station?",
+        "I don't know what she said.",
+        "My brother has lost his key, and now he cannot open the door.",
+        "If it rains tomorrow, we will stay at home.",
+        "Could you speak a little more slowly, please?",
+        "The soup was too hot, so she waited until it was cold.",
+        "A dog runs along the beach with a stick in its mouth.",
+    ],
 }
 CARD = """---
 license: {licence}
@@ -67,7 +98,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 
 - **Data:** {data}
 - **Recipe:** {parts};
-  mean of the last {average} checkpoints; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
+  mean of the last {average} checkpoints{stored}; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
 - **Search:** beam {beams}, length penalty {alpha}, chosen on the validation split (`search.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/{name}.json` of the repository.
@@ -86,7 +117,15 @@ ABOUT = {
     "numbers-en-de": {
         "licence": "apache-2.0", "knows": "numbers, dates, times and prices",
         "what": "For numbers, dates, times and prices written out.",
-        "data": "the embedded corpus `numbers-en-de`, generated with num2words and Babel.",
+        "data": "the built-in corpus `numbers-en-de`, generated with num2words and Babel.",
+    },
+    "everyday-en-de": {
+        "licence": "other", "knows": "short sentences of everyday life and captions of photographs",
+        "what": "For everyday sentences, questions and answers, and for sentences that describe what a picture shows.",
+        "data": "`everyday-en-de`, training split: sentence pairs of Tatoeba (https://tatoeba.org, by its contributors, in the "
+                "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0), and Multi30k (Elliott et al. 2016), raw "
+                "cased text. Multi30k's repository names no licence. It translates captions of Flickr30k, given out for research "
+                "and education that is not commercial: take the weights for that, and name Tatoeba.",
     },
 }
 
@@ -98,106 +137,139 @@ PART = (
 )
 
 
-def parts(name: str, seed: int, runs: Path, number: int | None = None, steps: int | None = None) -> dict[Path, TrainingConfig]:
-    "The runs of a recipe, or of its first `number` parts, the last one with `steps` updates: where each stands and what it is."
+def parts(name: str, seed: int, runs: Path, number: int | None = None, steps: Sequence[int] = ()) -> dict[Path, TrainingConfig]:
+    "The runs of a recipe, or of its first `number` parts, the last of them with so many updates: where each stands, what it is."
     found: dict[Path, TrainingConfig] = {}
     for config in RECIPES[name][:number]:
         start = str(list(found)[-1]) if found else None
         run = runs / f"{name}-seed{seed}{f'-part{len(found) + 1}' * bool(found)}"
         found[run] = dataclasses.replace(config, seed=seed, start_from=start)
-    found[run] = dataclasses.replace(found[run], steps=steps or found[run].steps)
-    return found
+    if len(steps) > len(found):
+        raise InputError(f"--steps names {len(steps)} parts, and there are {len(found)}")
+    last = list(found)[len(found) - len(steps) :]
+    return found | {run: dataclasses.replace(found[run], steps=updates) for run, updates in zip(last, steps)}
 
 
-def choose(run: Path, config: TrainingConfig, pairs: Sequence[tuple[str, str]]) -> dict:
+def as_it_stands(run: Path, config: TrainingConfig) -> TrainingConfig:
+    "This part of a recipe with the updates that the run has come to; InputError when the run is no run of this part."
+    there = Run(run).config
+    for name in changed(there, config):
+        if name not in ("corpus", "start_from"):  # the same pairs may lie in a directory; the run before may have moved
+            raise InputError(f"{run}: {name} is {getattr(there, name)!r} there and {getattr(config, name)!r} in the recipe")
+    return dataclasses.replace(config, steps=Run(run).last()["step"], execution=there.execution)
+
+
+def open_translator(name: str, run: Path, average: int) -> Translator:
+    "The mean of so many checkpoints, rounded as it will be stored."
+    translator = Translator.from_pretrained(run, average)
+    if name in IN_16_BITS:
+        with torch.no_grad():
+            for weight in translator.model.parameters():
+                weight.copy_(weight.half())
+    return translator
+
+
+def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]]) -> dict:
     "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; then for these the best alpha."
     sources, references = zip(*pairs)
 
+    @functools.cache
     def bleu(average: int, alpha: float) -> float:
-        translator = Translator.from_pretrained(run, average)
-        return multi30k_bleu(translator.translate(list(sources), BEAMS, alpha), list(references)).score
+        found = open_translator(name, run, average).translate(list(sources), alpha=alpha)
+        return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
-    averages = {n: bleu(n, ALPHAS[0]) for n in AVERAGES if n <= config.keep}
-    average = max(averages, key=averages.get)
-    alphas = {alpha: averages[average] if alpha == ALPHAS[0] else bleu(average, alpha) for alpha in ALPHAS}
-    alpha = max(alphas, key=alphas.get)
-    return {
-        "average": average, "alpha": alpha, "validation_bleu": alphas[alpha],
-        "bleu_by_average": {str(n): round(value, 3) for n, value in averages.items()},
-        "bleu_by_alpha": {str(a): round(value, 3) for a, value in alphas.items()},
-    }
+    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
+    chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
+    tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
+    return {**chosen, "validation_bleu": scores["alpha"][chosen["alpha"]], **tables}
 
 
-def measure(runs: Sequence[Path], corpus: corpora.Corpus) -> dict:
+@dataclass(frozen=True)
+class Trained:
+    "One seed: its runs, what the last of them has reached, and its translations of the test sets."
+
+    runs: dict[Path, TrainingConfig]
+    found: dict
+    translations: dict[str, list[str]]
+
+    @property
+    def last(self) -> Path:
+        "The run whose weights are the result."
+        return list(self.runs)[-1]
+
+    def search(self) -> Search:
+        return Search(alpha=self.found["alpha"])
+
+
+def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus) -> Trained:
     "What one seed has reached at the end of its last run, and what all of its runs have cost."
-    run, costs = runs[-1], [run_cost(part) for part in runs]
-    config, end = read_config(run), last_record(run)
-    chosen = choose(run, config, list(corpus.validation))
-    translator = Translator.from_pretrained(run, chosen["average"])
-    tests = {}
-    for name, pairs in corpus.tests.items():
-        sources, references = zip(*pairs)
-        found = translator.translate(list(sources), BEAMS, chosen["alpha"])
-        tests[name] = {"sentences": len(sources), **score(found, list(references), corpus.target_language).to_dict()}
+    (*_, (run, config)), costs = runs.items(), [run_cost(part) for part in runs]
+    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation))
+    translator, search = open_translator(name, run, chosen["average"]), Search(alpha=chosen["alpha"])
+    tests, translations = {}, {}
+    for test in corpus.tests:
+        translations[test], scores = score_split(translator, corpus, test, search)
+        tests[test] = {"sentences": len(translations[test]), **scores.to_dict()}
     about = {
         "seed": config.seed, "updates": [cost.updates for cost in costs],
         "minutes_of_updates": round(sum(cost.seconds for cost in costs) / 60, 1),
-        "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(translator.model),
+        "validation_perplexity": Run(run).reached()["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
-    examples = list(zip(EXAMPLES[corpus.name], translator.translate(EXAMPLES[corpus.name], BEAMS, chosen["alpha"])))
+    examples = list(zip(EXAMPLES[name], translator.translate(EXAMPLES[name], **dataclasses.asdict(search))))
     counts = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
-    cost = {name: sum(getattr(part, name) for part in costs) for name in counts}
-    return {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}
+    cost = {count: sum(getattr(part, count) for part in costs) for count in counts}
+    return Trained(runs, {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}, translations)
 
 
 def spread(seeds: Sequence[dict]) -> dict:
-    "Mean and standard deviation over the seeds (None for one) of what people compare."
-    def both(values: list[float]) -> dict:
-        return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
+    "Mean and standard deviation over the seeds of what people compare."
+    def of(test: str) -> dict:
+        tests = [found["tests"][test] for found in seeds]
+        bleu = {kind: mean_and_deviation([one[kind]["score"] for one in tests]) for kind in ("multi30k_bleu", "sacre_bleu")}
+        return bleu | {"exact": mean_and_deviation([one["exact"] for one in tests])}
 
     return {
         "seeds": len(seeds),
-        "validation_perplexity": both([found["validation_perplexity"] for found in seeds]),
-        "tests": {
-            name: {
-                "multi30k_bleu": both([found["tests"][name]["multi30k_bleu"]["score"] for found in seeds]),
-                "sacre_bleu": both([found["tests"][name]["sacre_bleu"]["score"] for found in seeds]),
-                "exact": both([found["tests"][name]["exact"] for found in seeds]),
-            }
-            for name in seeds[0]["tests"]
-        },
+        "validation_perplexity": mean_and_deviation([found["validation_perplexity"] for found in seeds]),
+        "tests": {test: of(test) for test in seeds[0]["tests"]},
     }
 
 
-def ship(runs: Sequence[Path], found: dict, name: str, hardware: dict, command: str, directory: Path) -> None:
-    "Put the model of the last run into `directory`, with its card; there stands the old one, or the new one whole."
-    configs = [read_config(run) for run in runs]
+def card(name: str, trained: Trained, tokenizer_size: int, hardware: dict, command: str) -> str:
+    "What README.md of the model says."
+    found, configs = trained.found, list(trained.runs.values())
     recipe = [
         PART.format(
             config, precision=config.execution.precision or "float32",
             agreement=f", two draws of dropout asked to agree (R-Drop, {config.consistency:g})" * bool(config.consistency),
         ) for config in configs
     ]
-    run = runs[-1]
-    translator = Translator.from_pretrained(run, found["average"], device="cpu")
-    translator.alpha = found["alpha"]
     scores = "; ".join(
         f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU lower-cased and tokenised, {figures['sacre_bleu']['score']:.2f} "
         f"sacreBLEU, {figures['exact']:.1%} exactly right" for test, figures in found["tests"].items()
     )
     model = configs[-1].model
-    cores = f"{hardware['threads']} of {hardware['cores']} cores of {hardware['processor']}"
-    card = CARD.format(
+    return CARD.format(
         name=name, parameters=found["parameters"], layers=model.n_layers, d_model=model.d_model, heads=model.n_heads,
-        vocab=translator.tokenizer.vocab_size, parts=";\n  then ".join(recipe), average=found["average"], seed=found["seed"],
-        minutes=found["minutes_of_updates"], hardware=cores, beams=BEAMS, alpha=found["alpha"], scores=scores, command=command,
-        **ABOUT[name],
+        vocab=tokenizer_size, parts=";\n  then ".join(recipe), average=found["average"], seed=found["seed"],
+        stored=", stored in 16 bits" * (name in IN_16_BITS), minutes=found["minutes_of_updates"],
+        hardware=f"{hardware['threads']} of {hardware['cores']} cores of {hardware['processor']}",
+        beams=Search.beam_size, alpha=found["alpha"], scores=scores, command=command, **ABOUT[name],
     )
+
+
+def ship(name: str, trained: Trained, hardware: dict, command: str, directory: Path) -> None:
+    "Put the model of the last run into `directory`, with its card; there stands the old one, or the new one whole."
+    translator = Translator.from_pretrained(trained.last, trained.found["average"], device="cpu")
+    translator.alpha = trained.found["alpha"]
+    if name in IN_16_BITS:
+        translator.model.half()
+    text = card(name, trained, translator.tokenizer.vocab_size, hardware, command)
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
         beside = Path(beside, "model")
         translator.save_pretrained(beside)
-        (beside / "README.md").write_text(card, encoding="utf-8")
+        (beside / "README.md").write_text(text, encoding="utf-8")
         (beside / "model.safetensors").chmod(0o644)  # safetensors keeps its files to their owner
         write_sums(beside, (*read_sums(beside), "README.md"))
         if directory.exists():
@@ -205,47 +277,89 @@ def ship(runs: Sequence[Path], found: dict, name: str, hardware: dict, command: 
         beside.rename(directory)
 
 
-def main(options: Sequence[str] | None = None) -> None:
+def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:
+    "A file for each test set, as `score --out` writes it, the translations, and the course of the training."
+    model, average = (name, {}) if shipped else (trained.last, {"average": trained.found["average"]})
+    search = dataclasses.asdict(trained.search()) | average
+    for test, lines in trained.translations.items():
+        place = out.with_name(f"{out.stem}.{test}.json")
+        options = {"corpus": name, "split": test, "out": place, **search}
+        words = [str(word) for option, value in options.items() for word in (f"--{option.replace('_', '-')}", value)]
+        results.write(
+            place, trained.found["tests"][test], command=["annotated-transformer", "score", model, *words],
+            search=search, config=trained.runs[trained.last].to_dict(), training=Run(trained.last).reached(),
+        )
+        write_text(place.with_suffix(".txt"), "".join(f"{line}\n" for line in lines))
+    course = ({"part": number, **line} for number, run in enumerate(trained.runs, 1) for line in Run(run).metrics())
+    write_text(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in course))
+
+
+def write_text(path: Path, text: str) -> None:
+    write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pretrained", description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--parts", type=int, help="only so many parts of the recipe; all if not given")
-    parser.add_argument("--steps", type=int, help="updates of the last part; the recipe's if not given")
+    parser.add_argument("--steps", type=int, nargs="+", default=[], help="updates of the last part or parts; else the recipe's")
+    parser.add_argument("--as-it-stands", type=int, nargs="?", const=99, default=0, metavar="N",
+                        help="of the first N parts, or of all, take what there is and train no further; for one seed")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/NAME.json if not given")
     arguments = parser.parse_args(options)
-    name, out = arguments.name, arguments.out or Path(f"results/{arguments.name}.json")
+    if arguments.as_it_stands and len(arguments.seeds) > 1:
+        parser.error("--as-it-stands takes one seed: each has come to another update")
+    arguments.out = arguments.out or Path(f"results/{arguments.name}.json")
+    return arguments
+
+
+def train_and_measure(arguments: argparse.Namespace, seed: int, corpus: corpora.Corpus) -> Trained:
+    "All parts of one seed."
+    runs = parts(arguments.name, seed, arguments.runs, arguments.parts, arguments.steps)
+    for number, (run, config) in enumerate(runs.items()):
+        if number < arguments.as_it_stands:
+            runs[run] = as_it_stands(run, config)
+        else:
+            train(config, run)
+    return measure(arguments.name, runs, corpus)
+
+
+def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, trained: Trained) -> list[str]:
+    "What makes the figures again; of runs that were taken as they stood, with their numbers of updates."
+    if not arguments.as_it_stands:
+        return command_of("benchmarks.pretrained", options)
+    steps = [str(config.steps) for config in trained.runs.values()]
+    given = ["--seeds", str(trained.found["seed"]), "--parts", str(len(steps)), "--steps", *steps]
+    return command_of("benchmarks.pretrained", [arguments.name, *given, *["--ship"] * arguments.ship])
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    arguments = options_read(options)
+    name, out = arguments.name, arguments.out
     try:
         corpus = corpora.load(RECIPES[name][0].corpus)
-        seeds, runs = {}, {}
-        for seed in progress_bar(iterable=arguments.seeds, unit="seed", desc=name):
-            runs[seed] = parts(name, seed, arguments.runs, arguments.parts, arguments.steps)
-            for run, config in runs[seed].items():
-                train(config, run)
-            seeds[seed] = measure(list(runs[seed]), corpus)
+        bar = progress_bar(iterable=arguments.seeds, unit="seed", desc=name)
+        seeds = {seed: train_and_measure(arguments, seed, corpus) for seed in bar}
     except InputError as error:
-        parser.exit(2, f"{error}\n")
-    best = max(seeds, key=lambda seed: seeds[seed]["validation_bleu"])
-    figures = {"best_seed": best, "summary": spread(list(seeds.values())), "by_seed": list(seeds.values())}
-    config = {"recipe": [config.to_dict() for config in runs[best].values()], "beam_size": BEAMS}
-    save(out, "benchmarks.pretrained", figures, config, best, options)
-    record = json.loads(out.read_text(encoding="utf-8"))
-    for test in corpus.tests:
-        search = Search(BEAMS, seeds[best]["alpha"], average=seeds[best]["average"])
-        score_command(str(list(runs[best])[-1]), split=test, out=out.with_name(f"{out.stem}.{test}.json"), search=search)
-    course = "".join(
-        json.dumps({"part": number, **json.loads(line)}) + "\n"
-        for number, run in enumerate(runs[best], 1)
-        for line in (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-    )
-    write_file(out.with_name(f"{out.stem}.metrics.jsonl"), lambda path: path.write_text(course, encoding="utf-8"))
+        print(error, file=sys.stderr)
+        sys.exit(2)
+    except Stopped as stopped:
+        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
+        sys.exit(STOPPED)
+    best = max(seeds, key=lambda seed: seeds[seed].found["validation_bleu"])
+    by_seed = [trained.found for trained in seeds.values()]
+    figures = {"best_seed": best, "summary": spread(by_seed), "by_seed": by_seed}
+    config = {"recipe": [part.to_dict() for part in seeds[best].runs.values()], "beam_size": Search.beam_size}
+    about = {"command": command_again(arguments, options, seeds[best]), "config": config, "seed": best}
+    record = results.write(out, figures, **about)
+    write_scores(out, name, seeds[best], arguments.ship)
     if arguments.ship:
-        directory = PRETRAINED / name
-        ship(list(runs[best]), seeds[best], name, record["hardware"], record["command"], directory)
-        figures["weights_sha256"] = sha256(directory / "model.safetensors")
-        save(out, "benchmarks.pretrained", figures, config, best, options)
-        assert set(read_sums(directory)) >= {"model.safetensors", "config.json", "tokenizer.model", SEARCH, "README.md"}
+        ship(name, seeds[best], record["hardware"], record["command"], PRETRAINED / name)
+        figures["weights_sha256"] = sha256(PRETRAINED / name / "model.safetensors")
+        results.write(out, figures, **about)
     print(json.dumps(figures, indent=1))
 
 

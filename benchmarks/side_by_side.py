@@ -1,21 +1,16 @@
-"What the comparisons share: contenders that take turns, the machine's own rate, and the file that the figures go to."
+"What the benchmarks share: contenders that take turns, memory, choices, and the file that the figures go to."
 import json
-import os
-import shlex
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
 
-from annotated_transformer import progress_bar
+from annotated_transformer import progress_bar, results
 from annotated_transformer.checkpoints import write_file
-from annotated_transformer.runs import environment
-
-LOAD_BEFORE = os.getloadavg()[0]  # of the last minute before the benchmark started
 
 
 def take_turns(
@@ -60,14 +55,45 @@ def in_own_process(module: str, function: str, *arguments):
     return json.loads(done.stdout)
 
 
-def save(path: Path, module: str, figures: dict, config: dict, seed: int = 0, options: list[str] | None = None) -> None:
-    "Write a result with all that it takes to get it again."
-    command = shlex.join(["python", "-m", module, *(sys.argv[1:] if options is None else options)])
-    about = environment()
-    about["hardware"] = about["hardware"] | {"threads": torch.get_num_threads(), "load_before": LOAD_BEFORE}
-    whole = {"command": command, "figures": figures, "config": config, "seed": seed, **about}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, lambda path: path.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8"))
+def resident_peak() -> int:
+    "The most bytes that this process and a child of it held, pages of files included."
+    import resource
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss of a new process starts with what its parent held; this figure starts from nothing
+        own = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) * 1024
+    else:
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    return own + children
+
+
+def mean_and_deviation(values: Sequence[float]) -> dict:
+    "Of several seeds; for one there is no standard deviation."
+    return {"mean": statistics.mean(values), "deviation": statistics.stdev(values) if len(values) > 1 else None}
+
+
+def choose(score: Callable[..., float], options: dict[str, Sequence], start: dict) -> tuple[dict, dict[str, dict]]:
+    "The best option of one setting after another, the others as chosen before or as at the start; and all scores, by setting."
+    chosen, scores = dict(start), {}
+    for name, values in options.items():
+        scores[name] = {value: score(**{**chosen, name: value}) for value in values}
+        chosen[name] = max(scores[name], key=scores[name].get)
+    return chosen, scores
+
+
+def command_of(module: str, options: Sequence[str] | None = None) -> list[str]:
+    "The words that start a benchmark with these options, or those of the command line."
+    return ["python", "-m", module, *(sys.argv[1:] if options is None else options)]
+
+
+def save(
+    path: Path, module: str, figures: dict | list, config: dict, seed: int | list[int] = 0, options: Sequence[str] | None = None,
+    **more,
+) -> dict:
+    "Write the figures of a benchmark with all that it takes to get them again; returns what the file says."
+    return results.write(path, figures, command=command_of(module, options), config=config, seed=seed, **more)
 
 
 def save_picture(figure, path: Path) -> None:

@@ -12,10 +12,7 @@ with the length of the sentences, the size of the batch and the vocabulary; wher
 with matrix products of 16 bits, which newer processors have instructions for.
 """
 import argparse
-import json
 import math
-import os
-import re
 import statistics
 import subprocess
 import sys
@@ -31,8 +28,6 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch.nn.modules import module as nn_module
-from torch.profiler import profile, record_function
 
 from annotated_transformer import PAD
 from annotated_transformer.batching import Batch, collate
@@ -42,9 +37,9 @@ from annotated_transformer.processes import autocast, memory_kept
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.training_cost import forward_flops, training_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
-from benchmarks.preparation import resident_peak
-from benchmarks.side_by_side import in_own_process, matrix_products, save, save_picture, summary, take_turns
+from benchmarks.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
 from benchmarks.training_chart import chart
+from benchmarks.training_profile import KINDS, where_the_time_goes
 
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
 MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick
@@ -292,90 +287,6 @@ def time_growth(works: dict[int, Work], rounds: int, desc: str = "") -> list[dic
     return points
 
 
-@contextmanager
-def dropout_named() -> Iterator[None]:
-    "Name what happens inside any module for dropout, so that the profile can tell its products and copies from all others."
-    ranges: list = []
-
-    def enter(module, _):
-        if "Dropout" in type(module).__name__:
-            ranges.append(record_function("dropout"))
-            ranges[-1].__enter__()
-
-    def leave(module, *_):
-        if "Dropout" in type(module).__name__:
-            ranges.pop().__exit__(None, None, None)
-
-    hooks = nn_module.register_module_forward_pre_hook(enter), nn_module.register_module_forward_hook(leave)
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-PLAIN = {  # what an operation is, told by its own name; only attention multiplies batches of matrices
-    "matrix products": r"^aten::(mm|addmm)_?$",
-    "attention": r"^aten::(bmm|baddbmm|_softmax)",
-}
-INSIDE = {  # or by the name of what it is a part of
-    "attention": r"scaled_dot_product",
-    "dropout": r"(?i)dropout",
-    "layer norm": r"layer_norm",
-    "loss": r"_ProjectAndLose|cross_entropy|log_softmax|nll_loss",
-    "optimizer": r"^Optimizer\.",
-}
-COPIES = r"^aten::(copy|clone|cat|add|sub|mul|div|sum|fill|zero|_?index|masked|where|threshold|relu|clamp_min|nonzero)"
-KINDS = [*dict.fromkeys([*PLAIN, *INSIDE]), "copies and additions", "other"]
-
-
-def kind_of(event, forward: dict[int, object]) -> str:
-    "What a profiled operation is for. What the backward pass does belongs to the operation of the forward pass it answers."
-    for kind, pattern in PLAIN.items():
-        if re.search(pattern, event.name):
-            return kind
-    parent = event
-    while parent is not None:
-        for kind, pattern in INSIDE.items():
-            if re.search(pattern, parent.name):
-                return kind
-        if parent.name.startswith("autograd::engine::evaluate_function"):
-            answered = forward.get(parent.sequence_nr)
-            kind = kind_of(answered, {}) if answered is not None else "other"
-            if kind in INSIDE:
-                return kind
-        parent = parent.cpu_parent
-    return "copies and additions" if re.search(COPIES, event.name) else "other"
-
-
-def profiled(step: Callable[[], float], steps: int = 3) -> list[tuple[str, object]]:
-    "All operations of a few steps, each with what it is for."
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
-    for _ in range(2):
-        step()
-    with dropout_named(), profile() as found:
-        for _ in range(steps):
-            with record_function("step"):
-                step()
-    events = sorted(found.events(), key=lambda event: event.time_range.start)
-    # Of those with one number, the last is the one that the backward pass answers: those before it have no gradient.
-    forward = {
-        event.sequence_nr: event for event in events
-        if event.sequence_nr >= 0 and not re.search(r"^autograd::|Backward", event.name)
-    }
-    return [(kind_of(event, forward), event) for event in events]
-
-
-def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
-    "Shares of the time of a few steps, by kind of work."
-    spent = dict.fromkeys(KINDS, 0.0)
-    for kind, event in profiled(step, steps):
-        spent[kind] += event.self_cpu_time_total  # without that of the operations it is made of
-    total = sum(spent.values())
-    shares = {kind: round(time / total, 4) for kind, time in spent.items()}
-    return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": shares}
-
-
 def profile_of(name: str, work: Work) -> dict:
     return where_the_time_goes(CONTENDERS[name](work))
 
@@ -468,9 +379,9 @@ def main(options: Sequence[str] | None = None) -> None:
             for name, series in GROWTH[arguments.sizes].items()
         },
     }
-    save(arguments.out, "benchmarks.training", figures, config, SEED, options)
+    record = save(arguments.out, "benchmarks.training", figures, config, SEED, options)
     if figures.keys() >= {"steps", "growth", "profile"}:
-        save_picture(chart(json.loads(arguments.out.read_text(encoding="utf-8"))), arguments.out.with_suffix(".png"))
+        save_picture(chart(record), arguments.out.with_suffix(".png"))
     print("\n".join(report(figures)))
 
 

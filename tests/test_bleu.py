@@ -96,6 +96,17 @@ def test_case_matters_except_for_multi30k():
     assert multi30k_bleu(hypotheses, gold).score > 99.99
 
 
+def test_of_several_references_each_n_gram_counts_that_any_of_them_has():
+    hypotheses, gold = ["the cat sat on the mat", "a dog"], [["the cat lay on the mat", "a cat sat on a mat"], ["a dog"]]
+    found = sacre_bleu(hypotheses, gold)
+    # By hand: "the" twice and the other words stand in one reference or the other, and so do all pairs of words;
+    # of the triples, "the cat sat" and "cat sat on" and "sat on the" and "on the mat", only the second and the last do.
+    assert [round(value) for value in found.precisions[:3]] == [100, 100, 50]
+    alone = sacre_bleu(hypotheses, [own[0] for own in gold])
+    assert [round(value) for value in alone.precisions[:2]] == [88, 67]  # "sat" is missed: 7 of 8 words, 4 of 6 pairs
+    assert sacre_bleu(["a dog"], ["a dog"]).score == sacre_bleu(["a dog"], [["a dog"]]).score
+
+
 def test_multi30k_tokens_are_those_of_the_perl_scripts():
     assert multi30k_tokens("Ein saftig-grünes Feld, „schön“!") == "ein saftig-grünes feld , &quot; schön &quot; !"
     assert multi30k_tokens("Er rief: „Komm her.“") == "er rief : &quot; komm her &quot; ."

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.cli import Variations, read_options, train_options, variations_command
+from annotated_transformer.cli import Train, Variations, read_options, variations_command
 from annotated_transformer.processes import Execution
-from annotated_transformer.runs import PRESETS, TrainingConfig, open_run
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.transformer import TransformerConfig
 
 
@@ -33,26 +33,28 @@ def test_variations_read_their_options_like_train_and_refuse_wrong_ones_first():
 
 
 def test_preset_decides_the_defaults_and_options_change_them():
-    config, run = train_options(["--seed", "7", "--preset", "base", "--warmup-steps=800"])
-    assert config == dataclasses.replace(PRESETS["base"], seed=7, warmup_steps=800)
-    assert run == Path("runs/wmt14-en-de-base")
-    config, run = train_options("--preset big-en-fr --device-tokens 4096 --precision float32".split())
-    assert config == dataclasses.replace(PRESETS["big-en-fr"], execution=Execution(device_tokens=4096, precision="float32"))
-    assert run == Path("runs/wmt14-en-fr-big")
+    options = read_options(Train, ["--seed", "7", "--preset", "base", "--warmup-steps=800"])
+    assert options.config == dataclasses.replace(PRESETS["base"], seed=7, warmup_steps=800)
+    assert options.run == Path("runs/wmt14-en-de-base")
+    options = read_options(Train, "--preset big-en-fr --device-tokens 4096 --precision float32".split())
+    execution = Execution(device_tokens=4096, precision="float32")
+    assert options.config == dataclasses.replace(PRESETS["big-en-fr"], execution=execution)
+    assert options.run == Path("runs/wmt14-en-fr-big")
 
 
 def test_a_run_that_exists_decides_the_defaults():
     with tempfile.TemporaryDirectory() as directory:
         saved = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, d_k=24, n_layers=3), seed=5)
-        open_run(saved, Path(directory))
-        assert train_options(["--run", directory]) == (saved, Path(directory))
-        assert train_options(["--run", directory, "--steps", "9"])[0] == dataclasses.replace(saved, steps=9)
-        assert train_options(["--run", directory, "--preset", "demo"])[0] == PRESETS["demo"]
+        Run(directory).open(saved)
+        options = read_options(Train, ["--run", directory])
+        assert (options.config, options.run) == (saved, Path(directory))
+        assert read_options(Train, ["--run", directory, "--steps", "9"]).config == dataclasses.replace(saved, steps=9)
+        assert read_options(Train, ["--run", directory, "--preset", "demo"]).config == PRESETS["demo"]
 
 
 def test_width_of_a_head_follows_d_model_and_n_heads_unless_given():
     for options, d_k, d_v in [("--n-heads 16", 32, 32), ("--d-model 1024 --d-k 16", 16, 128), ("--d_k=None --d-v=48", 64, 48)]:
-        model = train_options(["--preset", "base", *options.split()])[0].model
+        model = read_options(Train, ["--preset", "base", *options.split()]).config.model
         assert (model.d_k, model.d_v) == (d_k, d_v)
 
 
@@ -60,7 +62,7 @@ def test_every_field_of_the_configuration_is_an_option_of_its_name():
     shown = io.StringIO()
     try:
         with contextlib.redirect_stdout(shown):
-            train_options(["--help"])
+            read_options(Train, ["--help"])
     except SystemExit as end:
         assert not end.code
     options = {word for word in shown.getvalue().split() if re.match("--[a-z]", word)}
@@ -74,7 +76,7 @@ def test_any_mistake_in_the_options_is_one_sentence():
     mistakes = {"--steps 0": "steps", "--stpes 5": "--steps", "--d-ff x": "--d-ff", "--seed": "--seed", "--n-heads 3": "n_heads=3"}
     for options, named in mistakes.items():
         try:
-            train_options(options.split())
+            read_options(Train, options.split())
         except InputError as error:
             assert named in str(error) and not set("\n─│") & set(str(error))
         else:

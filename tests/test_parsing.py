@@ -113,14 +113,15 @@ def test_lines_become_printed_trees():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=30))
     parser = Parser(Translator(model, tokenizer))
-    printed, parses = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], 1, 0.3, 9)
+    short = {"beam_size": 1, "alpha": 0.3, "extra_length": 9}
+    printed, parses = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], **short)
     assert [line and Tree.fromstring(line).leaves() for line in printed] == [["f-LRB-x-RRB-", "is", "it"], "", ["is", "it"], ""]
     assert len(parses) == 2
     every = parser.parse([["is", "it"], ["it"]], 1, 0.3, 9)
     values = confidences(parser, [parse.tree for parse in every])
     assert 0 < min(values) < max(values) < 1
     for least in (min(values), max(values), 1.0):
-        some, _ = parse_lines(parser, ["", "is it", "it"], 1, 0.3, 9, least_confidence=least)
+        some, _ = parse_lines(parser, ["", "is it", "it"], least_confidence=least, **short)
         assert some == ["", *(print_tree(parse.tree) if value >= least else "" for parse, value in zip(every, values))]
     try:
         parse_lines(parser, ["is", "", "it " * 40], name="x.txt")

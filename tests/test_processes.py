@@ -43,8 +43,8 @@ def test_the_mean_of_means_is_not_the_mean():
 
 def test_choices_are_made_by_the_device_and_each_can_be_switched():
     cpu = Execution().on(torch.device("cpu"))
-    assert cpu == Execution(device="cpu", precision="float32", fused_adam=True, compile=False)
-    given = Execution(precision="bfloat16", fused_adam=False, compile=True, device_tokens=7)
+    assert cpu == Execution(device="cpu", precision="float32", compile=False)
+    given = Execution(precision="bfloat16", compile=True, device_tokens=7)
     assert given.on(torch.device("cpu")) == replace(given, device="cpu")
     with autocast("cpu", "bfloat16"):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16

@@ -10,10 +10,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from annotated_transformer import InputError
 from annotated_transformer.processes import Execution, Group
-from annotated_transformer.runs import PRESETS, Metrics, TrainingConfig, load_start, open_run, prepare, read_config
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, prepare
 from annotated_transformer.transformer import TransformerConfig
-from annotated_transformer.translation import Translator
 
 
 def test_vocabulary_never_sees_validation_or_test():
@@ -30,53 +28,53 @@ def test_vocabulary_never_sees_validation_or_test():
 
 def test_a_run_goes_on_only_as_it_began_but_may_move():
     with tempfile.TemporaryDirectory() as directory:
-        run, group = Path(directory, "run"), Group(torch.device("cpu"))
-        open_run(PRESETS["demo"], run, group)
+        run, group = Run(Path(directory, "run")), Group(torch.device("cpu"))
+        run.open(PRESETS["demo"], group)
         for changes in ({"steps": 9}, {"keep": 2}, {"execution": Execution(precision="bfloat16", device_tokens=500)}):
-            open_run(dataclasses.replace(PRESETS["demo"], **changes), run, group)
-            assert read_config(run) == dataclasses.replace(PRESETS["demo"], **changes)
-        starts = json.loads((run / "config.json").read_text())["starts"]
-        assert [(start["precision"], start["parts"]) for start in starts] == [("float32", 1)] * 3 + [("bfloat16", 4)]
-        before = (run / "config.json").read_bytes()
+            run.open(dataclasses.replace(PRESETS["demo"], **changes), group)
+            assert run.config == dataclasses.replace(PRESETS["demo"], **changes)
+        assert [(start["precision"], start["parts"]) for start in run.starts] == [("float32", 1)] * 3 + [("bfloat16", 4)]
+        before = (run.directory / "config.json").read_bytes()
         for name, value in {"seed": 2, "smoothing": 0.2, "batch_tokens": 7, "corpus": "multi30k-en-de"}.items():
             try:
-                open_run(dataclasses.replace(PRESETS["demo"], **{name: value}), run, group)
+                run.open(dataclasses.replace(PRESETS["demo"], **{name: value}), group)
             except InputError as error:
                 assert name in str(error) and repr(value) in str(error) and str(run) in str(error)
             else:
                 raise AssertionError(f"{name} changed in the middle of a run")
-        assert (run / "config.json").read_bytes() == before
+        assert (run.directory / "config.json").read_bytes() == before
 
 
-def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
-    from annotated_transformer.transformer import Transformer
-
+def test_the_configuration_of_an_older_run_is_read_and_that_of_another_version_refused():
+    model = {"vocab_size": 80, "n_layers": 4, "d_model": 32, "d_ff": 64, "n_heads": 8, "d_k": 4, "d_v": 4, "dropout": 0.1,
+             "positions": "sinusoidal", "max_length": 512}
+    training = {"model": model, "corpus": "/some/where", "batch_tokens": 2048, "steps": 60000, "init_gain": 0.5, "keep": 20,
+                "execution": {"device": None, "device_tokens": 600, "precision": None, "fused_adam": None, "compile": None}}
     with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 9), ("validation", 4)):
-            for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text("the cat sat on the mat\n" * n)
-        tokenizer = Tokenizer.train(["seven ships sail"] * 9, 26)
-        sizes = TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2)
-        Translator(Transformer(sizes), tokenizer).save_pretrained(Path(directory, "model"))
-        here = dataclasses.replace(sizes, vocab_size=999, dropout=0.3, max_length=50)
-        config = TrainingConfig(here, corpus=directory, start_from=str(Path(directory, "model")))
-        found, pairs, _ = prepare(config, Path(directory, "run"))
-        assert found.encode("ships") == tokenizer.encode("ships") and found.vocab_size == 26
-        assert pairs[0][0].tolist() == tokenizer.encode("the cat sat on the mat")
-        for wrong in ({"d_ff": 9}, {"n_heads": 4, "d_k": None, "d_v": None}, {"positions": "learned"}):
+        run = Run(directory)
+        assert not run.exists()
+
+        def as_written(**record):
+            Path(directory, "config.json").write_text(json.dumps(record))
+            return run.config
+
+        config = as_written(training=training, versions={"torch": "2.9"}, starts=[{"fused_adam": True}])
+        assert (config.keep, config.model.d_k, config.model.norm, config.execution.device_tokens) == (20, 4, "post", 600)
+        assert run.exists() and run.starts == [{"fused_adam": True}]
+        run.open(config)                                     # and so the run may go on
+        for change, named in [
+            ({"momentum": 0.9}, "'momentum'"), ({"model": model | {"width": 3}}, "'width'"), ({"keep": 0}, "keep must be at least 1"),
+            ({"model": 3}, "not the configuration of a run"), ({"execution": {"wings": 2}}, "'wings'"),
+        ]:
             try:
-                load_start(dataclasses.replace(config, model=dataclasses.replace(here, **wrong)))
-                raise AssertionError(f"took weights of another shape: {wrong}")
+                as_written(training=training | change)
             except InputError as error:
-                assert next(iter(wrong)) in str(error) and "start-from" in str(error)
-        learned = dataclasses.replace(sizes, positions="learned")
-        Translator(Transformer(learned), tokenizer).save_pretrained(Path(directory, "learned"))
-        longer = dataclasses.replace(learned, max_length=50)
-        try:
-            load_start(dataclasses.replace(config, model=longer, start_from=str(Path(directory, "learned"))))
-            raise AssertionError("took the vectors of other positions")
-        except InputError as error:
-            assert "max_length" in str(error)
+                assert str(error).startswith(str(Path(directory, "config.json"))) and named in str(error), error
+            else:
+                raise AssertionError(f"read in spite of {change}")
+
+
+def test_a_consistency_that_is_no_weight_is_refused():
     for wrong in (-1.0, math.inf, math.nan):
         try:
             TrainingConfig(TransformerConfig(28), consistency=wrong)
@@ -122,3 +120,35 @@ def test_metrics_drop_what_will_be_done_again():
         assert [(line["step"], line["loss"]) for line in lines] == [(10, 10.0), (20, 5.0), (30, 3.0)]
         shown = EventAccumulator(str(run / "tensorboard")).Reload().Scalars("loss")
         assert [(event.step, event.value) for event in shown] == [(10, 10.0), (20, 5.0), (30, 3.0)]
+
+
+def test_a_run_tells_its_last_whole_line_and_its_last_measure_up_to_the_checkpoint():
+    with tempfile.TemporaryDirectory() as directory:
+        run = Run(directory)
+        assert run.metrics() == [] and run.checkpoints() == []
+        for ask in (run.last, run.weights, run.reached):
+            try:
+                ask()
+            except InputError as error:
+                assert str(error) == f"{directory}: the run has no checkpoint yet; train it first"
+            else:
+                raise AssertionError("a checkpoint out of nowhere")
+        with Metrics(run.directory, 0) as metrics:
+            for step, value in ((10, 9.0), (20, 5.0), (30, 4.0)):
+                metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, validation_perplexity=value)
+        with open(run.directory / "metrics.jsonl", "a") as file:
+            file.write('{"step": 40, "los')
+        assert [line["step"] for line in run.metrics()] == [10, 20, 30]
+        for step in (10, 25):
+            (run.directory / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+            (run.checkpoints()[-1] / "state.json").write_text(json.dumps({"step": step, "batch": 3}))
+        assert run.last() == {"step": 25, "batch": 3}
+        assert run.reached() == {"step": 25, "batch": 3, "epoch": 0, "seconds": 2.5, "validation_perplexity": 5.0}
+        with open(run.directory / "metrics.jsonl", "w") as file:
+            file.write('{"step": 10, }\n')
+        try:
+            run.metrics()
+        except InputError as error:
+            assert "metrics.jsonl" in str(error)
+        else:
+            raise AssertionError("read a damaged line")

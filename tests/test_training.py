@@ -4,20 +4,23 @@ import json
 import math
 import shutil
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import nn
 
-from annotated_transformer import PAD, InputError
+from annotated_transformer import PAD, InputError, models
 from annotated_transformer.averaging import average_checkpoints
 from annotated_transformer.batching import collate
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
+from annotated_transformer.processes import Group
 from annotated_transformer.regularization import disagreement, label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, TrainingConfig
-from annotated_transformer.training import WithLoss, evaluate, new_model, train, train_step
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.training import WithLoss, begin, evaluate, load_start, new_model, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -188,6 +191,37 @@ def test_same_seed_same_weights_other_seed_others():
         assert all(torch.equal(one[name], same[name]) for name in one)
         assert not torch.equal(one["embedding.weight"], other["embedding.weight"])
         assert (one["embedding.weight"][PAD] == 0).all(), "padding stays the zero vector"
+
+
+def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
+    with tempfile.TemporaryDirectory() as directory:
+        for split, n in (("train", 9), ("validation", 4)):
+            for language in ("en", "de"):
+                Path(directory, f"{split}.{language}").write_text("the cat sat on the mat\n" * n)
+        tokenizer = Tokenizer.train(["seven ships sail"] * 9, 26)
+        sizes = TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2)
+        models.save(Path(directory, "model"), Transformer(sizes), tokenizer)
+        here = dataclasses.replace(sizes, vocab_size=999, dropout=0.3, max_length=50)
+        config = TrainingConfig(here, corpus=directory, start_from=str(Path(directory, "model")))
+        with ExitStack() as stack:
+            begin(config, run := Run(Path(directory, "run")), Group(torch.device("cpu")), stack)
+        found, pairs, _ = run.prepared()
+        assert found.encode("ships") == tokenizer.encode("ships") and found.vocab_size == 26
+        assert pairs[0][0].tolist() == tokenizer.encode("the cat sat on the mat")
+        for wrong in ({"d_ff": 9}, {"n_heads": 4, "d_k": None, "d_v": None}, {"positions": "learned"}):
+            try:
+                load_start(dataclasses.replace(config, model=dataclasses.replace(here, **wrong)))
+                raise AssertionError(f"took weights of another shape: {wrong}")
+            except InputError as error:
+                assert next(iter(wrong)) in str(error) and "start-from" in str(error)
+        learned = dataclasses.replace(sizes, positions="learned")
+        models.save(Path(directory, "learned"), Transformer(learned), tokenizer)
+        longer = dataclasses.replace(learned, max_length=50)
+        try:
+            load_start(dataclasses.replace(config, model=longer, start_from=str(Path(directory, "learned"))))
+            raise AssertionError("took the vectors of other positions")
+        except InputError as error:
+            assert "max_length" in str(error)
 
 
 def test_a_run_starts_from_another_ones_weights_and_then_needs_them_no_more():

@@ -166,12 +166,14 @@ def test_what_is_missing_or_damaged_in_a_run_is_named():
 
 
     run = Path(tempfile.mkdtemp())
-    assert "config.json: no such file" in complaint(run) and "config.json: no such file" in complaint(run / "nowhere")
-    for broken in ("{", "[]", "3", "{}", '{"training": 3}', '{"training": {}}', '{"training": {"model": {"vocab_size": 0}}}',
-                   '{"training": {"model": {"width": 3}}}'):
+    assert all("config.json: there is no such file" in complaint(place) for place in (run, run / "nowhere"))
+    for broken in ("{", "[]", "3", "{}", '{"training": 3}', '{"training": {}}'):
         (run / "config.json").write_text(broken)
-        assert "config.json: the file is damaged" in complaint(run), broken
-    assert "config.json: no such file" in complaint(run / "config.json")  # a file where a directory should be
+        assert "config.json: this is not the configuration of a run" in complaint(run), broken
+    for sizes, words in (({"vocab_size": 0}, "vocab_size must be at least 1"), ({"vocab_size": 9, "width": 3}, "'width'")):
+        (run / "config.json").write_text(json.dumps({"training": {"model": sizes}}))
+        assert str(run / "config.json") in complaint(run) and words in complaint(run), sizes
+    assert "config.json: there is no such file" in complaint(run / "config.json")  # a file where a directory should be
     sizes = {"vocab_size": 20, "n_layers": 1, "d_model": 2, "d_ff": 3, "n_heads": 1}
     (run / "config.json").write_text(json.dumps({"training": {"model": sizes}}))
     assert complaint(run).endswith("the run has no checkpoint yet; train it first")
@@ -179,9 +181,9 @@ def test_what_is_missing_or_damaged_in_a_run_is_named():
     checkpoint.mkdir(parents=True)
     good = {"step": 10, "epoch": 0, "batch": 3, "seconds": 5.0, "device_seconds": 5.0, "source_tokens": 8, "target_tokens": 6}
     for bad, words in [
-        ("{", "it holds something else than it should"),
-        ("7", "it holds something else than it should"),
-        (json.dumps({"step": 10}), "it has no 'seconds'"),
+        ("{", "the file is missing or damaged"),
+        ("7", "the file is missing or damaged"),
+        (json.dumps({"step": 10}), "seconds must be a number above 0, not None"),
         (json.dumps(good | {"device_seconds": 0}), "device seconds must be a number above 0, not 0"),
         (json.dumps(good | {"seconds": math.nan}), "seconds must be a number above 0, not nan"),
         (json.dumps(good | {"source_tokens": None}), "source tokens must be a number above 0, not None"),

@@ -378,7 +378,7 @@ def test_a_missing_weight_is_an_error():
         save_file(weights, path)
         try:
             Transformer.from_pretrained(directory)
-        except RuntimeError as error:
+        except InputError as error:
             assert "encoder.layers.0.self_attention.norm.weight" in str(error)
         else:
             raise AssertionError("loaded a model with a weight left at random")

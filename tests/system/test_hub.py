@@ -2,6 +2,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import huggingface_hub
 import torch
 from huggingface_hub import hub_mixin
 
@@ -21,7 +22,7 @@ def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypat
             return f"commit to {repo_id}"
 
     monkeypatch.setattr(hub_mixin, "HfApi", StandIn)
-    monkeypatch.setattr(hub_mixin, "hf_hub_download", lambda repo_id, filename, **_: str(tmp_path / "hub" / filename))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **_: str(tmp_path / "hub"))
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(19, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_v=5, norm="pre", max_length=9))
     assert model.push_to_hub("ann/model") == "commit to ann/model"

@@ -15,9 +15,10 @@ import torch
 from safetensors.torch import load_file
 
 from annotated_transformer.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.launch import launch
 from annotated_transformer.processes import Execution
-from annotated_transformer.runs import TrainingConfig, open_run, read_config
-from annotated_transformer.training import launch, train
+from annotated_transformer.runs import Run, TrainingConfig
+from annotated_transformer.training import train
 from annotated_transformer.transformer import TransformerConfig
 
 TRAIN = """
@@ -94,7 +95,7 @@ def test_two_processes_or_two_parts_make_the_updates_of_one(corpus, alone, tmp_p
     parts = config_for(corpus, execution=Execution(device_tokens=175))
     train_together(config_for(corpus), tmp_path / "two", 2)
     train_together(parts, tmp_path / "accumulated", 1)
-    assert [start["parts"] for start in json.loads((tmp_path / "accumulated" / "config.json").read_text())["starts"]] == [2]
+    assert [start["parts"] for start in Run(tmp_path / "accumulated").starts] == [2]
     for run in (tmp_path / "two", tmp_path / "accumulated"):
         assert difference(run, alone) < 1e-6
         texts = [(directory / "metrics.jsonl").read_text() for directory in (run, alone)]
@@ -168,20 +169,20 @@ def same_bits(run: Path, other: Path) -> bool:
 
 def test_torchrun_starts_a_killed_worker_again_and_nothing_is_lost(long, tmp_path):
     config, undisturbed = long
-    open_run(config, tmp_path / "run")
+    Run(tmp_path / "run").open(config)
     child = torchrun(tmp_path / "run", "--max-restarts=2")
     wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
     os.kill(workers_of(child)[-1], signal.SIGKILL)
     output, _ = child.communicate(timeout=180)
     assert child.returncode == 0, output
-    starts = json.loads((tmp_path / "run" / "config.json").read_text())["starts"]
+    starts = Run(tmp_path / "run").starts
     assert [start["processes"] for start in starts] == [2, 2], "the run was not started again"
     assert same_bits(tmp_path / "run", undisturbed)
 
 
 def test_sigterm_to_torchrun_writes_a_checkpoint_and_the_same_command_goes_on(long, tmp_path):
     config, undisturbed = long
-    open_run(config, tmp_path / "run")
+    Run(tmp_path / "run").open(config)
     child = torchrun(tmp_path / "run")
     wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
     child.terminate()
@@ -189,7 +190,7 @@ def test_sigterm_to_torchrun_writes_a_checkpoint_and_the_same_command_goes_on(lo
     assert child.returncode != 0 and output.count("is saved at step") == 1 and "Traceback" not in output.split("is saved")[0]
     reached = json.loads((checkpoint_directories(tmp_path / "run")[-1] / "state.json").read_text())
     assert f"saved at step {reached['step']:,};" in output
-    launch(read_config(tmp_path / "run"), tmp_path / "run", processes=2)
+    launch(Run(tmp_path / "run").config, tmp_path / "run", processes=2)
     assert same_bits(tmp_path / "run", undisturbed)
 
 
@@ -197,7 +198,7 @@ def test_a_mistake_is_told_once(corpus, tmp_path):
     (tmp_path / "bad").mkdir()
     for path in corpus.iterdir():
         (tmp_path / "bad" / path.name).write_text(path.read_text() + ("one line more\n" if path.name == "train.de" else ""))
-    open_run(config_for(tmp_path / "bad"), tmp_path / "run")
+    Run(tmp_path / "run").open(config_for(tmp_path / "bad"))
     child = torchrun(tmp_path / "run")
     output, _ = child.communicate(timeout=60)
     assert child.returncode != 0
@@ -208,7 +209,7 @@ def test_a_mistake_is_told_once(corpus, tmp_path):
 
 def test_an_orphan_keeps_its_run_to_itself(long, corpus, tmp_path):
     config, _ = long
-    open_run(config, tmp_path / "run")
+    Run(tmp_path / "run").open(config)
     child = torchrun(tmp_path / "run")
     wait_for(tmp_path / "run" / "checkpoints" / "step-00000020", child)
     orphans = workers_of(child)
@@ -230,9 +231,9 @@ def test_launch_tells_what_went_wrong(corpus, tmp_path):
 def test_sixteen_bits_and_plain_adam_can_be_switched_on(corpus, tmp_path):
     config = config_for(corpus, steps=6)
     expected = train(config, tmp_path / "long").state_dict()
-    short = train(dataclasses.replace(config, execution=Execution(precision="bfloat16", fused_adam=False)), tmp_path / "short")
-    start, = json.loads((tmp_path / "short" / "config.json").read_text())["starts"]
-    assert (start["precision"], start["fused_adam"], start["compile"]) == ("bfloat16", False, False)
+    short = train(dataclasses.replace(config, execution=Execution(precision="bfloat16")), tmp_path / "short")
+    start, = Run(tmp_path / "short").starts
+    assert (start["precision"], start["compile"]) == ("bfloat16", False)
     for name, value in short.state_dict().items():
         assert value.dtype == expected[name].dtype
     apart = difference(tmp_path / "short", tmp_path / "long")
@@ -245,6 +246,6 @@ def test_a_compiled_model_trains_as_a_plain_one(corpus, tmp_path):
     config = config_for(corpus, steps=6)
     train(config, tmp_path / "plain")
     train(dataclasses.replace(config, execution=Execution(compile=True)), tmp_path / "compiled")
-    start, = json.loads((tmp_path / "compiled" / "config.json").read_text())["starts"]
+    start, = Run(tmp_path / "compiled").starts
     assert start["compile"] is True
     assert difference(tmp_path / "compiled", tmp_path / "plain") < 1e-5

@@ -11,7 +11,7 @@ from annotated_transformer import corpora
 from annotated_transformer.attention_maps import AttentionMaps
 from annotated_transformer.evalb import bracket_scores
 from annotated_transformer.parsing import Parse
-from annotated_transformer.runs import PRESETS, read_config
+from annotated_transformer.runs import PRESETS, Run
 from annotated_transformer.transformer import TransformerConfig
 from annotated_transformer.trees import damaged, linearize, repair
 from benchmarks import parser as benchmark
@@ -83,7 +83,7 @@ def test_the_curve_trains_on_parts_and_scores_on_the_same_sentences(laboratory):
     assert [(point["share"], point["sentences"]) for point in figures["points"]] == [(25, 30), (50, 60), (100, 120)]
     gold = laboratory.corpus.trees("train")
     for share in (25, 50):
-        corpus = corpora.load(read_config(laboratory.run(f"share{share}", 1)).corpus)
+        corpus = corpora.load(Run(laboratory.run(f"share{share}", 1)).config.corpus)
         assert corpus.trees("train") == benchmark.part_of(gold, share)[0]
         for split in ("validation", "test"):
             assert corpus.trees(split) == laboratory.corpus.trees(split)
@@ -96,7 +96,7 @@ def test_self_training_adds_the_sure_parses_of_the_other_sentences(laboratory):
     assert (one["gold"], one["unlabelled"]) == (60, 60) and 0 < one["kept"] <= 60
     assert one["parsed"]["sure"]["sentences"] == one["kept"] and one["validation"]["sure"]["sentences"] >= 5  # of 9
     gold, rest = benchmark.part_of(laboratory.corpus.trees("train"), 50)
-    corpus = corpora.load(read_config(laboratory.run("self-training-after-300", 1)).corpus)
+    corpus = corpora.load(Run(laboratory.run("self-training-after-300", 1)).config.corpus)
     trees = corpus.trees("train")
     assert trees[:60] == gold and len(trees) == 60 + one["kept"]
     words = [tree.leaves() for tree in rest]

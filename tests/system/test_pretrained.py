@@ -1,4 +1,5 @@
 "The weights that ship: whole, by name, the same as those that were measured, and in the wheel."
+import dataclasses
 import json
 import os
 import re
@@ -9,14 +10,19 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
 from annotated_transformer import InputError, Transformer, Translator, corpora
-from annotated_transformer.checkpoints import damage, read_sums, sha256
-from annotated_transformer.transformer import PRETRAINED, shipped_models
+from annotated_transformer.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
+from annotated_transformer.runs import Run, TrainingConfig
+from annotated_transformer.transformer import TransformerConfig
+from benchmarks import pretrained
 from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[2]
 NAMES = ["multi30k-en-de", "numbers-en-de"]
+MEBIBYTES = {"everyday-en-de": 24}  # the others: 12
 FILES = {"model.safetensors", "config.json", "tokenizer.model", "search.json", "README.md"}
 
 
@@ -35,7 +41,7 @@ def test_what_ships_is_whole_and_small():
         directory = PRETRAINED / name
         assert {path.name for path in directory.iterdir()} == FILES | {"SHA256SUMS"}
         assert set(read_sums(directory)) == FILES and damage(directory, FILES) is None
-        assert sum(path.stat().st_size for path in directory.iterdir()) <= 12 * 2**20
+        assert sum(path.stat().st_size for path in directory.iterdir()) <= MEBIBYTES.get(name, 12) * 2**20
         assert sha256(directory / "model.safetensors") == record(name)["figures"]["weights_sha256"]
 
 
@@ -44,15 +50,19 @@ def test_a_recipe_goes_on_from_the_end_of_each_part(tmp_path):
     assert begun.start_from is None and finished.start_from == str(first) and first != second
     assert begun.seed == finished.seed == 3 and begun.consistency == 0 < finished.consistency
     assert (begun.steps, finished.steps) == tuple(config.steps for config in RECIPES["multi30k-en-de"])
-    [(alone, longer)] = parts("multi30k-en-de", 3, tmp_path, number=1, steps=99).items()
+    [(alone, longer)] = parts("multi30k-en-de", 3, tmp_path, number=1, steps=[99]).items()
     assert alone == first and longer.steps == 99
-    assert [config.steps for config in parts("multi30k-en-de", 3, tmp_path, steps=99).values()] == [begun.steps, 99]
+    assert [config.steps for config in parts("multi30k-en-de", 3, tmp_path, steps=[99]).values()] == [begun.steps, 99]
+    assert [config.steps for config in parts("multi30k-en-de", 3, tmp_path, steps=[98, 99]).values()] == [98, 99]
+    with pytest.raises(InputError, match="--steps names 3 parts"):
+        parts("multi30k-en-de", 3, tmp_path, steps=[1, 2, 3])
 
 
 def test_the_shipped_weights_are_what_the_recipe_says():
     record_, run = record("multi30k-en-de"), shipped_run("multi30k-en-de")
-    recipe = [config.to_dict() for config in parts("multi30k-en-de", run["seed"], Path("runs/pretrained")).values()]
-    assert record_["config"]["recipe"] == recipe and run["updates"] == [part["steps"] for part in recipe]
+    recipe = list(parts("multi30k-en-de", run["seed"], Path("runs/pretrained")).values())
+    assert list(map(TrainingConfig.from_dict, record_["config"]["recipe"])) == recipe
+    assert run["updates"] == [part.steps for part in recipe]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,3 +122,85 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
         env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True, stdout=subprocess.PIPE, text=True,
     )
     assert done.stdout == f"{expected}\n"
+
+
+@pytest.fixture
+def small_recipe(tmp_path, monkeypatch):
+    "In place of the recipe for everyday sentences one of two parts that trains in a second, and another place to ship to."
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for name, n in (("train", 60), ("validation", 6), ("test", 4)):
+        (directory / f"{name}.en").write_text("".join(f"the dog sees {i % 7} cats and the key\n" for i in range(n)))
+        (directory / f"{name}.de").write_text("".join(f"der Hund sieht {i % 7} Katzen und den Schluessel\n" for i in range(n)))
+    model = TransformerConfig(60, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.1, max_length=64)
+    first = dataclasses.replace(
+        pretrained.EVERYDAY, model=model, corpus=str(directory), batch_tokens=300, steps=40, warmup_steps=10, validate_every=4,
+        checkpoint_every=4, keep=5, log_every=1,
+    )
+    finish = dataclasses.replace(first, consistency=1.0, steps=6, checkpoint_every=2)
+    monkeypatch.setitem(RECIPES, "everyday-en-de", (first, finish))
+    monkeypatch.setattr(pretrained, "ALPHAS", (0.6, 1.0))
+    monkeypatch.setattr(pretrained, "PRETRAINED", tmp_path / "shipped")
+    return ["everyday-en-de", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "results" / "everyday-en-de.json")]
+
+
+def test_a_run_that_was_cut_short_is_measured_and_shipped_as_it_stands(small_recipe, tmp_path, capsys):
+    run, out, shipped = tmp_path / "runs/everyday-en-de-seed1", Path(small_recipe[-1]), tmp_path / "shipped/everyday-en-de"
+    pretrained.main([*small_recipe, "--parts", "1", "--steps", "10"])
+    straight = json.loads(out.read_text())
+    settings = json.loads((run / "config.json").read_text())
+    settings["training"] |= {"steps": 40, "corpus": "elsewhere"}  # as if 40 updates had been planned, for a directory of pairs
+    (run / "config.json").write_text(json.dumps(settings))
+    pretrained.main([*small_recipe, "--parts", "1", "--as-it-stands", "--ship"])
+    record = json.loads(out.read_text())
+    assert record["command"] == "python -m benchmarks.pretrained everyday-en-de --seeds 1 --parts 1 --steps 10 --ship"
+    assert record["config"] == straight["config"] and record["config"]["recipe"][0]["steps"] == 10
+    one, before = record["figures"]["by_seed"][0], straight["figures"]["by_seed"][0]
+    assert one == before and one["updates"] == [10] and one["tests"]["test"]["sentences"] == 4
+    assert set(one["bleu_by_average"]) == {"1", "5"} and set(one["bleu_by_alpha"]) == {"0.6", "1.0"}
+
+    stored = load_file(shipped / "model.safetensors")
+    assert {weight.dtype for weight in stored.values()} == {torch.float16} and damage(shipped, FILES) is None
+    assert sha256(shipped / "model.safetensors") == record["figures"]["weights_sha256"]
+    translator = Translator.from_pretrained(shipped)
+    weights = Transformer.from_pretrained(shipped).state_dict()
+    for name, weight in translator.model.state_dict().items():
+        assert weight.dtype == torch.float32 and weight.equal(stored[name].float()) and weight.equal(weights[name])
+    sources, translations = zip(*one["examples"])
+    assert translator.translate(list(sources)) == list(translations) and translator.alpha == one["alpha"]
+    card = (shipped / "README.md").read_text(encoding="utf-8")
+    assert "10 updates" in card and "stored in 16 bits" in card and record["command"] in card and "Tatoeba" in card
+
+    scored = json.loads((out.parent / "everyday-en-de.test.json").read_text())
+    assert scored["figures"] == one["tests"]["test"] and scored["training"]["step"] == 10
+    assert scored["command"].startswith("annotated-transformer score everyday-en-de --corpus everyday-en-de --split test --out ")
+    lines = (out.parent / "everyday-en-de.test.txt").read_text().splitlines()
+    tested = (tmp_path / "corpus/test.en").read_text().splitlines()
+    assert len(lines) == 4 and translator.translate(tested) == lines
+    course = (out.parent / "everyday-en-de.metrics.jsonl").read_text().splitlines()
+    assert len(course) == len(Run(run).metrics()) and json.loads(course[-1])["part"] == 1
+
+
+def test_the_parts_after_one_that_is_taken_as_it_stands_are_trained(small_recipe, tmp_path, capsys):
+    pretrained.main([*small_recipe, "--parts", "1", "--steps", "10"])
+    pretrained.main([*small_recipe, "--as-it-stands", "1"])
+    record = json.loads(Path(small_recipe[-1]).read_text())
+    assert record["figures"]["by_seed"][0]["updates"] == [10, 6]
+    assert record["command"] == "python -m benchmarks.pretrained everyday-en-de --seeds 1 --parts 2 --steps 10 6"
+    assert not (tmp_path / "shipped").exists()
+
+
+def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe, tmp_path, monkeypatch, capsys):
+    pretrained.main([*small_recipe, "--parts", "1", "--steps", "4"])
+    capsys.readouterr()
+    first, _ = RECIPES["everyday-en-de"]
+    monkeypatch.setitem(RECIPES, "everyday-en-de", (dataclasses.replace(first, warmup_steps=11), first))
+    for given, words in ((["--as-it-stands"], "warmup_steps is 10 there and 11 in the recipe"),
+                         (["--as-it-stands", "--seeds", "2"], "everyday-en-de-seed2")):
+        with pytest.raises(SystemExit) as end:
+            pretrained.main([*small_recipe, *given])
+        said = capsys.readouterr().err
+        assert end.value.code == 2 and words in said and said.count("\n") == 1, said
+    with pytest.raises(SystemExit) as end:
+        pretrained.main([*small_recipe, "--as-it-stands", "--seeds", "1", "2"])
+    assert end.value.code == 2 and "one seed" in capsys.readouterr().err

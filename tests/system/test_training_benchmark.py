@@ -13,9 +13,10 @@ from annotated_transformer import PAD
 from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.training import WithLoss
 from annotated_transformer.transformer import Transformer, TransformerConfig
-from benchmarks import training, training_chart
+from benchmarks import training, training_chart, training_profile
 from benchmarks.side_by_side import in_own_process
-from benchmarks.training import CONTENDERS, KINDS, SMOOTHING, Peer, Work, peer_step, with_the_papers_dropout
+from benchmarks.training import CONTENDERS, SMOOTHING, Peer, Work, peer_step, with_the_papers_dropout
+from benchmarks.training_profile import KINDS
 
 CONFIG = TransformerConfig(19, n_layers=2, d_model=12, d_ff=20, n_heads=2, dropout=0.0, max_length=16)
 WORK = Work(CONFIG, rows=5, length=16)
@@ -165,7 +166,7 @@ def test_each_operation_of_a_step_is_told_apart_by_what_it_is_for():
     dropping = Work(TransformerConfig(50, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.1, max_length=32), 6, 16)
     for contender in ("ours", "peer"):
         kinds: dict[str, set] = {}
-        for kind, event in training.profiled(CONTENDERS[contender](dropping), steps=1):
+        for kind, event in training_profile.profiled(CONTENDERS[contender](dropping), steps=1):
             kinds.setdefault(event.name, set()).add(kind)
         assert set.union(*kinds.values()) == set(KINDS)
         assert {name: {TOLD[name]} for name in kinds if name in TOLD} == {name: kinds[name] for name in kinds if name in TOLD}
@@ -173,7 +174,7 @@ def test_each_operation_of_a_step_is_told_apart_by_what_it_is_for():
     # The backward pass of a product belongs to what was multiplied: here a dropout, or the scaling of the embedding.
     assert kinds["autograd::engine::evaluate_function: MulBackward0"] == {"dropout", "other"}
 
-    found = training.where_the_time_goes(CONTENDERS["ours"](WORK), steps=1)
+    found = training_profile.where_the_time_goes(CONTENDERS["ours"](WORK), steps=1)
     assert list(found["shares"]) == KINDS and sum(found["shares"].values()) == pytest.approx(1, abs=1e-3)
 
 
