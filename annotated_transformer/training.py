@@ -29,6 +29,7 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from . import PAD, InputError, progress_bar
+from .agreement import fused_consistent_loss
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
 from annotated_transformer.checkpoints import (
     clear_leftovers,
@@ -38,9 +39,9 @@ from annotated_transformer.checkpoints import (
     require_room,
     save_checkpoint,
 )
+from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
 from .optimizer import adam, learning_rate
 from .processes import Group, autocast, join, memory_kept, part_seed
-from .regularization import fused_consistent_loss, fused_label_smoothed_cross_entropy, fused_losses
 from .runs import Metrics, TrainingConfig, load_start, open_prepared, open_run, prepare
 from .transformer import Transformer
 

@@ -10,8 +10,9 @@ from torch import nn
 
 from annotated_transformer import InputError
 from annotated_transformer.attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from annotated_transformer.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.optimizer import adam
-from annotated_transformer.regularization import fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig, count_parameters
 
 
