@@ -2,13 +2,22 @@
 import inspect
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
 from annotated_transformer import Transformer, TransformerConfig
 from annotated_transformer.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated_transformer.drawing import LOOKS, calls, draw_attention, draw_transformer, operations, read_stack
+from annotated_transformer.canvas import Look
+from annotated_transformer.drawing import (
+    COLOURS,
+    calls,
+    draw_attention,
+    draw_transformer,
+    look_of,
+    notebook_of,
+    operations,
+    read_stack,
+)
 from annotated_transformer.embedding import SharedEmbedding
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.layers import Residual
@@ -18,7 +27,6 @@ from annotated_transformer.position import PositionalEncoding
 def test_a_decoder_layer_without_memory_attention_has_no_such_box():
     def texts(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 
@@ -50,7 +58,6 @@ def test_a_decoder_layer_without_memory_attention_has_no_such_box():
 def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
     def texts(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 
@@ -70,7 +77,6 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
 def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
     def norms(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         texts = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
         return {label: sorted(y for text, (x, y) in texts if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
 
@@ -88,10 +94,12 @@ def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_
     assert drawn["Norm"][1] < drawn["Add"][1] < drawn["Norm"][2]
 
 
-def test_each_tab_names_the_room_that_builds_the_class():
+def test_each_tab_names_the_notebook_that_builds_the_class():
     for built in (SharedEmbedding, PositionalEncoding, MultiHeadAttention, scaled_dot_product_attention, FeedForward, Residual):
         with open(inspect.getsourcefile(built), encoding="utf-8") as module:
-            assert f"nbs/{LOOKS[built.__name__][0]}_" in module.readline()  # nbdev writes there which notebook it is from
+            assert f"nbs/{look_of(built.__name__).notebook}_" in module.readline()  # nbdev writes there which notebook it is from
+    assert look_of("Softmax").notebook == "54, 61a" and look_of("Linear") == Look()
+    assert all(notebook_of(name) for name in COLOURS)
 
 
 def test_the_steps_are_those_of_the_function():
@@ -106,7 +114,6 @@ def test_the_steps_are_those_of_the_function():
 def test_a_change_of_attention_changes_figure_2():
     def texts(attend, attention):
         figure = draw_attention(attend, attention)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 

@@ -20,6 +20,8 @@ from pathlib import Path
 import vl_convert
 from colab import CELL as COLAB
 
+from annotated_transformer.explorer import VEGA_LITE
+
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS, PREPARED, SITE = Path("nbs"), Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
@@ -28,7 +30,6 @@ CHAPTERS = {  # how a row of the index begins, and the heading of its group in t
     "§1": "Why attention", "§3": "§3 The model", "§4": "§4 Why self-attention", "§5": "§5 Training", "§6": "§6 Results",
     "Appendix": "What the heads look at", "": "In use",
 }
-VEGA_LITE = "5.20"  # the explorer's
 CHART = "application/vnd.vegalite.v5+json"
 
 

@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
-    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb"},
+     "checkpoints", "processes", "tokenizer", "bleu", "canvas", "trees"},
+    {"layers", "layer_types", "batching", "averaging", "drawing", "explorer", "corpora", "evalb"},
     {"transformer"},
     {"decoding"},
     {"attention_maps"},
