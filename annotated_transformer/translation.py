@@ -18,7 +18,9 @@ from .averaging import average_checkpoints
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .checkpoints import SUMS, checkpoint_directories, damage, load_weights, read_sums, write_sums
-from .decoding import RoughVocabulary, beam_search, greedy_search
+from .decoding import beam_search, greedy_search
+from .embedding import SharedEmbedding
+from .fast_decoding import RoughVocabulary
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig, local_directory, shipped_models
 
@@ -145,8 +147,9 @@ class Translator:
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."
-        weight, bias = self.model.embedding.weight, self.model.embedding.bias
-        helps = sentences <= RoughVocabulary.MOST_ROWS and bias is None  # its proof knows of no bias
+        weight = self.model.embedding.weight
+        plain = type(self.model.embedding) is SharedEmbedding  # the proof knows of no bias
+        helps = sentences <= RoughVocabulary.MOST_ROWS and plain
         if self._rough is None and helps and RoughVocabulary.pays(weight):
             self._rough = RoughVocabulary(weight)
         return self._rough
