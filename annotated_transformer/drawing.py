@@ -46,50 +46,6 @@ def calls(
             hook.remove()
     return found
 
-# %% ../nbs/30a_drawing.ipynb #9b21926e
-class Sublayer(NamedTuple):
-    "What Figure 1 says about one sub-layer."
-
-    kind: str     # the name of its class, which has a look
-    label: str
-    detail: str   # its sizes
-    norm: str     # "after", "before", or "" where there is no residual connection
-    memory: bool  # it reads the encoder's output
-
-
-def read_sublayer(
-    part: nn.Module,    # the sub-layer, within its residual connection or bare
-    found: list[Call],
-) -> Sublayer:
-    "What the calls of one run say about a sub-layer."
-    order = [call.module for call in found]
-    inner = getattr(part, "sublayer", part)
-    call, kind, memory = found[order.index(inner)], type(inner).__name__, False
-    label, detail, norm = kind, "", ""
-    if kind == "MultiHeadAttention":
-        memory = len(call.args) > 1 and call.args[0] is not call.args[1]
-        label = "Attention to memory" if memory else "Causal self-attention" if call.kwargs.get("causal") else "Self-attention"
-        detail = f"{inner.n_heads} heads, $d_k$ = {inner.d_k}, $d_v$ = {inner.d_v}"
-    elif kind == "FeedForward":
-        label, sizes = "Feed-forward", (inner.inner.in_features, inner.inner.out_features, inner.outer.out_features)
-        detail = " → ".join(f"{size:,}" for size in sizes)
-    if inner is not part:
-        norm = "after" if order.index(part.norm) > order.index(inner) else "before"
-    return Sublayer(kind, label, detail, norm, memory)
-
-
-def read_stack(
-    stack: nn.Module,   # with its layers in `.layers`
-    found: list[Call],
-) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: so many layers alike, with these sub-layers
-    "The layers of a stack, those that are alike and stand together counted."
-    order = [call.module for call in found]
-    layers = [
-        [read_sublayer(part, found) for part in sorted(filter(order.__contains__, layer.children()), key=order.index)]
-        for layer in stack.layers
-    ]
-    return [(len(list(alike)), sublayers) for sublayers, alike in groupby(layers)]
-
 # %% ../nbs/30a_drawing.ipynb #1f08e835
 COLOURS = {  # class or function: light and dark
     "SharedEmbedding": ("#f8d0da", "#b0416a"),
@@ -99,7 +55,6 @@ COLOURS = {  # class or function: light and dark
     "FeedForward": ("#bfe0f4", "#2a6b98"),
     "Residual": ("#f4eeba", "#857a22"),
 }
-SOFTMAX = "label_smoothed_cross_entropy", "beam_search"  # the functions that take the softmax of the logits
 
 
 def notebook_of(
@@ -113,12 +68,65 @@ def notebook_of(
     return ""
 
 
+def lineage(part: object) -> tuple[str, ...]:
+    "The names of its class and of those from which that one is derived, the nearest first."
+    return tuple(kind.__name__ for kind in type(part).__mro__)
+
+
 @functools.cache
-def look_of(name: str) -> Look:
-    "Number of the notebook and colours of a class or a function, of the sum with its norm, or of the softmax."
-    if name == "Softmax":
-        return Look(", ".join(map(notebook_of, SOFTMAX)), "#cde8c6", "#3d7d38")
-    return Look(notebook_of(name), *COLOURS.get(name, ()))
+def look_of(
+    *names: str,  # of a class or a function, then of those from which it is derived
+) -> Look:
+    "The number is its own, the colours are those of the nearest relation that has some."
+    return Look(notebook_of(names[0]), *next((COLOURS[name] for name in names if name in COLOURS), ()))
+
+
+SOFTMAX = Look(", ".join(map(notebook_of, ("label_smoothed_cross_entropy", "beam_search"))), "#cde8c6", "#3d7d38")
+
+# %% ../nbs/30a_drawing.ipynb #9b21926e
+class Sublayer(NamedTuple):
+    "What Figure 1 says about one sub-layer."
+
+    label: str
+    detail: str           # its sizes
+    look: Look
+    norm: str             # "after", "before", or "" where there is no residual connection
+    residual: Look | None
+    memory: bool          # it reads the encoder's output
+
+
+def read_sublayer(
+    part: nn.Module,    # the sub-layer, within its residual connection or bare
+    found: list[Call],
+) -> Sublayer:
+    "What the calls of one run say about a sub-layer."
+    order = [call.module for call in found]
+    inner = getattr(part, "sublayer", part)
+    call, kinds, memory = found[order.index(inner)], lineage(inner), False
+    label, detail, norm = kinds[0], "", ""
+    if "MultiHeadAttention" in kinds:
+        memory = len(call.args) > 1 and call.args[0] is not call.args[1]
+        label = "Attention to memory" if memory else "Causal self-attention" if call.kwargs.get("causal") else "Self-attention"
+        detail = f"{inner.n_heads} heads, $d_k$ = {inner.d_k}, $d_v$ = {inner.d_v}"
+    elif "FeedForward" in kinds:
+        label, sizes = "Feed-forward", (inner.inner.in_features, inner.inner.out_features, inner.outer.out_features)
+        detail = " → ".join(f"{size:,}" for size in sizes)
+    if inner is not part:
+        norm = "after" if order.index(part.norm) > order.index(inner) else "before"
+    return Sublayer(label, detail, look_of(*kinds), norm, look_of(*lineage(part)) if norm else None, memory)
+
+
+def read_stack(
+    stack: nn.Module,   # with its layers in `.layers`
+    found: list[Call],
+) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: so many layers alike, with these sub-layers
+    "The layers of a stack, those that are alike and stand together counted."
+    order = [call.module for call in found]
+    layers = [
+        [read_sublayer(part, found) for part in sorted(filter(order.__contains__, layer.children()), key=order.index)]
+        for layer in stack.layers
+    ]
+    return [(len(list(alike)), sublayers) for sublayers, alike in groupby(layers)]
 
 # %% ../nbs/30a_drawing.ipynb #7d63069a
 SOURCE, MIDDLE, TARGET, WIDTH = 2.6, 5.1, 7.6, 3.3  # x of the two stacks and of what lies between; width of a box
@@ -136,11 +144,11 @@ def draw_layers(
     bottom, edge, out, readers = y, x + side * WIDTH / 2, x + side * (WIDTH / 2 + 0.33), []
     below = y - 0.6  # what the layer stands on: the sum, or another layer
     for part in sublayers:
-        rows = [(part.label, part.detail, look_of(part.kind))]
+        rows = [(part.label, part.detail, part.look)]
         if part.norm == "after":
-            rows = [*rows, ("Add & Norm", "", look_of("Residual"))]
+            rows = [*rows, ("Add & Norm", "", part.residual)]
         elif part.norm == "before":
-            rows = [("Norm", "", look_of("Residual")), *rows, ("Add", "", look_of("Residual"))]
+            rows = [("Norm", "", part.residual), *rows, ("Add", "", part.residual)]
         canvas.arrow((x, below), (x, y + 0.5))
         start, y = y + 0.18, y + 0.5
         for label, detail, look in rows:
@@ -198,7 +206,7 @@ def draw_transformer(
     y = draw_foot(canvas, SOURCE, "source", "(B, S)", matrix)
     draw_foot(canvas, TARGET, "target, shifted right by one", "(B, T)", matrix)
     positions = "learned" if isinstance(model.positions.table, nn.Parameter) else "sinusoids"
-    canvas.box(MIDDLE, y - 0.6 - 0.39, "Position", positions, look_of("PositionalEncoding"), width=1.9)
+    canvas.box(MIDDLE, y - 0.6 - 0.39, "Position", positions, look_of(*lineage(model.positions)), width=1.9)
     encoder_norm, decoder_norm = (isinstance(stack.norm, nn.LayerNorm) for stack in (model.encoder, model.decoder))
     encoder, _ = draw_stack(canvas, SOURCE, y, -1, "Encoder", read_stack(model.encoder, found), encoder_norm)
     decoder, readers = draw_stack(canvas, TARGET, y, 1, "Decoder", read_stack(model.decoder, found), decoder_norm)
@@ -215,7 +223,7 @@ def draw_transformer(
     top = canvas.box(TARGET, linear, "Output projection", f"{matrix}, transposed", look_of("SharedEmbedding"))
     canvas.arrow((TARGET, top), (TARGET, top + 0.42))
     canvas.note(TARGET + 0.12, top + 0.18, "logits (B, T, V)")
-    top = canvas.box(TARGET, top + 0.42, "Softmax", "", look_of("Softmax"))
+    top = canvas.box(TARGET, top + 0.42, "Softmax", "", SOFTMAX)
     canvas.arrow((TARGET, top), (TARGET, top + 0.34))
     canvas.note(TARGET, top + 0.52, "probabilities of the next token", ha="center", size=10, color="black")
 
@@ -285,7 +293,7 @@ def operations(
 # %% ../nbs/30a_drawing.ipynb #2c745c2a
 CAPTIONS = {"matmul": "Matrix product", "div": "Divide by", "masked_fill": "Mask with", "softmax": "Softmax"}
 PRODUCT, STEP, PROJECTION, JOIN = (  # the same colours, no number: all of Figure 2 is one notebook's
-    look_of(kind)._replace(notebook="") for kind in ("MultiHeadAttention", "Residual", "FeedForward", "Softmax")
+    look._replace(notebook="") for look in (*map(look_of, ("MultiHeadAttention", "Residual", "FeedForward")), SOFTMAX)
 )
 NUMBERS = {2.0: r"$\sqrt{d_k}$", float("-inf"): "−∞"}  # 2 is the root of the 4 below
 DEPTH = 0.42  # of all boxes of a pile together

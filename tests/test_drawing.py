@@ -10,9 +10,11 @@ from annotated_transformer.attention import MultiHeadAttention, scaled_dot_produ
 from annotated_transformer.canvas import Look
 from annotated_transformer.drawing import (
     COLOURS,
+    SOFTMAX,
     calls,
     draw_attention,
     draw_transformer,
+    lineage,
     look_of,
     notebook_of,
     operations,
@@ -22,6 +24,7 @@ from annotated_transformer.embedding import SharedEmbedding
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.layers import Residual
 from annotated_transformer.position import PositionalEncoding
+from annotated_transformer.pre_norm import PreNormResidual
 
 
 def test_a_decoder_layer_without_memory_attention_has_no_such_box():
@@ -84,7 +87,7 @@ def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_
     with torch.device("meta"):
         config = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2)
         model, pre_norm = Transformer(config), Transformer(replace(config, norm="pre"))
-        model.encoder.layers[1].feed_forward = Residual(FeedForward(12, 10), 12, 0.0, pre_norm=True)
+        model.encoder.layers[1].feed_forward = PreNormResidual(FeedForward(12, 10), 12, 0.0)
     first, second = read_stack(model.encoder, calls(model))
     assert first[0] == second[0] == 1 and [part.norm for part in first[1] + second[1]] == ["after", "after", "after", "before"]
     drawn = norms(model)
@@ -98,8 +101,10 @@ def test_each_tab_names_the_notebook_that_builds_the_class():
     for built in (SharedEmbedding, PositionalEncoding, MultiHeadAttention, scaled_dot_product_attention, FeedForward, Residual):
         with open(inspect.getsourcefile(built), encoding="utf-8") as module:
             assert f"nbs/{look_of(built.__name__).notebook}_" in module.readline()  # nbdev writes there which notebook it is from
-    assert look_of("Softmax").notebook == "54, 61a" and look_of("Linear") == Look()
+    assert SOFTMAX.notebook == "54, 61a" and look_of("Linear") == Look()
     assert all(notebook_of(name) for name in COLOURS)
+    variant, paper = look_of(*lineage(PreNormResidual(FeedForward(12, 10), 12, 0.0))), look_of("Residual")
+    assert variant.light == paper.light and variant.notebook not in ("", paper.notebook)  # a part from another page
 
 
 def test_the_steps_are_those_of_the_function():
