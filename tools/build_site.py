@@ -21,11 +21,12 @@ import vl_convert
 from colab import CELL as COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
 
+from annotated_transformer.explorer import VEGA_LITE
+
 ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
-VEGA_LITE = "5.20"  # the explorer's
 CHART = "application/vnd.vegalite.v5+json"
 
 
