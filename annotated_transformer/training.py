@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from . import PAD, InputError, models, progress_bar
+from .agreement import fused_consistent_loss
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
 from annotated_transformer.checkpoints import (
     clear_leftovers,
@@ -31,6 +32,7 @@ from annotated_transformer.checkpoints import (
     require_room,
     save_checkpoint,
 )
+from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
 from .optimizer import adam, learning_rate
 from annotated_transformer.processes import (
     STOPPED,
@@ -44,7 +46,6 @@ from annotated_transformer.processes import (
     noted_signals,
     part_seed,
 )
-from .regularization import fused_consistent_loss, fused_label_smoothed_cross_entropy, fused_losses
 from .runs import Metrics, Run, TrainingConfig, prepare
 from .tokenizer import Tokenizer
 from .transformer import Transformer
