@@ -258,7 +258,8 @@ def load_into(
     own = model.state_dict()
     for name in own.keys() | weights.keys():
         if name not in own or name not in weights or own[name].shape != weights[name].shape:
-            raise InputError(f"{path}: the weights do not fit the configuration (first at {name!r}); take those of the same run")
+            problem = f"weights, configuration and vocabulary do not fit one another (first at {name!r})"
+            raise InputError(f"{path}: {problem}; take those of one run")
     model.load_state_dict(weights)
 
 # %% ../nbs/52a_checkpoints.ipynb #2a82e0a8

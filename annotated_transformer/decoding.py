@@ -2,22 +2,19 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty', 'Search',
-           'readable_beam_search', 'StepwiseDecoder', 'as_summand', 'closed_ranks', 'likeliest', 'continuations',
-           'RoughVocabulary', 'evaluating', 'longest_output', 'greedy_search', 'beam_search']
+           'readable_beam_search', 'evaluating', 'longest_output', 'greedy_search', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from . import EOS, PAD, InputError
-from .attention import padding_mask
+from .fast_decoding import RoughVocabulary, StepwiseDecoder, closed_ranks, continuations, likeliest
 from .transformer import Transformer
 
 # %% ../nbs/61a_decoding.ipynb #7ae8e94c
@@ -100,204 +97,6 @@ def readable_beam_search(
             break
         alive = going
     return finished or [Hypothesis(tokens, p / length_penalty(longest, alpha), p) for p, tokens in alive]
-
-# %% ../nbs/61a_decoding.ipynb #24c8e298
-class StepwiseDecoder:
-    """The decoder one token at a time, for several beams of each of B sentences.
-
-    What does not change stays where it was first written: the keys and values of the memory once per sentence, those of earlier
-    tokens once for each beam of a step. A beam is its path, the places of its own tokens in the cache; so nothing moves when
-    beams change, and when a sentence leaves, one other takes its place.
-    """
-
-    def __init__(
-        self,
-        model: Transformer,  # in eval mode
-        source: Tensor,      # (B, S) ids
-        n_beams: int,        # the most there will be for a sentence
-        max_steps: int,      # room in the cache
-    ):
-        self.model, self.step_number, self.used = model, 0, 0
-        memory, B, c = model.encode(source), len(source), model.config
-        self.visible = None if (source != PAD).all() else as_summand(padding_mask(source), memory)
-        self.memory = [layer.memory_attention.sublayer.project_memory(memory) for layer in model.decoder.layers]
-        width = c.n_heads * (c.d_k + c.d_v)
-        self.cache = [memory.new_empty(B, max_steps * n_beams, width) for _ in model.decoder.layers]
-        self.kept = [  # the same memory by heads: keys and values
-            layer.self_attention.sublayer.keys_and_values(cache) for layer, cache in zip(model.decoder.layers, self.cache)
-        ]
-        self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
-        self.space = memory.new_empty(B * n_beams, c.vocab_size)            # for the logits of every step
-
-    def step(
-        self,
-        tokens: Tensor,  # (B, K) ids: the last token of each beam; at the first step one PAD
-    ) -> Tensor:         # hidden (B, K, d_model), before the output projection
-        "The next position of every beam, at the cost of one position."
-        B, K = tokens.shape
-        old, self.used = self.used, self.used + K
-        here = torch.arange(old, self.used, device=tokens.device).expand(B, K)
-        self.path = torch.cat([self.path, here[..., None]], dim=-1)
-        x = self.model.embed(tokens.reshape(B * K, 1), start=self.step_number).view(B, K, -1)
-        own_path = None                                                     # alone, a beam sees all that is kept
-        if self.used > self.step_number + 1:
-            own_path = torch.zeros(B, K, self.used, dtype=torch.bool, device=tokens.device).scatter_(2, self.path, True)
-            own_path = as_summand(own_path[:, None], x)
-        visible = self.visible if self.visible is None else self.visible[:B]
-        for layer, cache, (keys, values), (memory_keys, memory_values) in zip(
-            self.model.decoder.layers, self.cache, self.kept, self.memory
-        ):
-            own, cross = layer.self_attention, layer.memory_attention
-            query, cache[:B, old : self.used] = own.sublayer.project_new(own.enter(x))  # the beams are K queries of one sentence
-            heads = own.sublayer.attend(query, keys[:B, :, : self.used], values[:B, :, : self.used], own_path)
-            x = own.leave(x, own.sublayer.output(heads))
-            query = cross.sublayer.project_query(cross.enter(x))
-            heads = cross.sublayer.attend(query, memory_keys[:B], memory_values[:B], visible)
-            x = cross.leave(x, cross.sublayer.output(heads))
-            x = layer.feed_forward(x)
-        self.step_number += 1
-        return self.model.decoder.norm(x)
-
-    def logits(
-        self,
-        hidden: Tensor,  # (B, K, d_model)
-    ) -> Tensor:         # (B·K, V), valid until the next call; PAD has -inf
-        "The output projection, into the same memory at every step."
-        hidden = hidden.flatten(0, 1)
-        logits = torch.mm(hidden, self.model.embedding.weight.T, out=self.space[: len(hidden)])
-        if self.model.embedding.bias is not None:
-            logits += self.model.embedding.bias
-        logits[:, PAD] = float("-inf")
-        return logits
-
-    def select(
-        self,
-        sentences: Tensor,  # (B',) which sentence each place takes
-        beams: Tensor,      # (B', K) for each of them, the old beam that each new beam continues
-    ) -> None:
-        "Follow the search: beams change their paths, and what remains of the batch closes ranks."
-        self.path = self.path[sentences[:, None], beams]
-        moved = (sentences != torch.arange(len(sentences), device=sentences.device)).nonzero().squeeze(1)
-        if len(moved):
-            source = sentences[moved]
-            for cache in self.cache:
-                cache[moved, : self.used] = cache[source, : self.used]
-            for kept in chain(*self.memory, [] if self.visible is None else [self.visible]):
-                kept[moved] = kept[source]
-
-
-def as_summand(
-    allowed: Tensor,  # bool
-    like: Tensor,
-) -> Tensor:
-    "A mask as it is added to the scores: 0 where a key may be seen, -inf where not. Made once, it serves all layers."
-    return torch.zeros(allowed.shape, dtype=like.dtype, device=like.device).masked_fill_(~allowed, float("-inf"))
-
-
-def closed_ranks(
-    stay: Tensor,  # bool (B,)
-) -> Tensor:       # (B',) which sentence takes each place
-    "Those that stay keep their places if they can; the last ones move into the gaps, so that as few as possible move."
-    n = int(stay.sum())
-    order = torch.arange(n, device=stay.device)
-    order[~stay[:n]] = n + stay[n:].nonzero().squeeze(1)
-    return order
-
-
-def likeliest(
-    logits: Tensor,   # (R, V)
-    n: int,
-    block: int = 64,
-) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
-    "As `logits.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
-    R, V = logits.shape
-    blocks = V // block
-    if blocks <= n:
-        return logits.topk(n)
-    maxima = logits[:, : blocks * block].unflatten(1, (blocks, block)).amax(2)                   # (R, blocks)
-    where = maxima.topk(n).indices[..., None] * block                                            # (R, n, 1)
-    rest = torch.arange(blocks * block, V, device=logits.device).expand(R, -1)                   # fewer than a block
-    words = torch.cat([(where + torch.arange(block, device=logits.device)).flatten(1), rest], dim=1)
-    values, place = logits.gather(1, words).topk(n)
-    return values, words.gather(1, place)
-
-
-def continuations(
-    logits: Tensor,  # (B·K, V); its memory is used up
-    log_p: Tensor,   # (B, K) log-probabilities of the beams
-    n: int,
-) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
-    "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
-    (B, K), each = log_p.shape, min(n, logits.size(1))
-    values, tokens = likeliest(logits, each)                                                     # (B·K, each)
-    largest = values[:, :1]
-    log_normalizer = largest + logits.sub_(largest).exp_().sum(1, True).log()
-    candidates = (log_p[..., None] + (values - log_normalizer).view(B, K, each)).flatten(1)
-    top, place = F.pad(candidates, (0, max(0, n - K * each)), value=float("-inf")).topk(n)
-    place = place.clamp(max=K * each - 1)
-    return top, place // each, tokens.view(B, -1).gather(1, place)
-
-# %% ../nbs/61a_decoding.ipynb #cce6698e
-class RoughVocabulary:
-    "The output matrix in 8 bits, made once, by which to prove of most words that they are not the likeliest: equation (4)."
-
-    MOST_ROWS = 64  # as far as the search is known to gain by it
-
-    def __init__(
-        self,
-        weight: Tensor,  # (V, d_model), the shared embedding matrix, on a CPU that multiplies numbers of 8 bits
-    ):
-        if not self.can(weight):
-            raise InputError("a rough vocabulary needs weights on a CPU with instructions for 8-bit dot products (VNNI)")
-        self.weight = weight.detach()
-        self.rough, self.scale = self.rounded(self.weight)
-        self.error, self.norm = self.errors(self.weight, self.rough, self.scale)
-
-    @staticmethod
-    def rounded(
-        rows: Tensor,  # (n, d_model)
-    ) -> tuple[Tensor, Tensor]:  # int8 (n, d_model) and (n, 1), whose product is near the rows
-        "Each row in whole numbers from -127 to 127."
-        scale = rows.abs().amax(1, True).clamp(min=1e-30) / 127
-        return (rows / scale).round_().clamp_(-127, 127).to(torch.int8), scale
-
-    @staticmethod
-    def errors(rows: Tensor, rough: Tensor, scale: Tensor) -> tuple[float, float]:
-        "The largest distance of a row to its rough form, and the largest norm of a rough row."
-        back = rough * scale
-        return float((rows - back).norm(dim=1).max()), float(back.norm(dim=1).max())
-
-    def shortlist(
-        self,
-        hidden: Tensor,  # (R, d_model)
-    ) -> Tensor:         # ids of all words that may be the likeliest of some row, ascending
-        "What (4) does not rule out, with room for the rounding of the logits themselves."
-        short, scale = self.rounded(hidden)
-        logits = torch._int_mm(short, self.rough.T) * self.scale.T * scale                        # (R, V): whole numbers, exact
-        logits[:, PAD] = float("-inf")
-        cut_off, size = (hidden - short * scale).norm(dim=1), hidden.norm(dim=1)
-        off = size * self.error + cut_off * self.norm                                              # (4)
-        off = off + 1e-5 * size * self.norm
-        return (logits >= (logits.amax(1) - 2 * off)[:, None]).any(0).nonzero().squeeze(1)
-
-    def likeliest(
-        self,
-        hidden: Tensor,  # (R, d_model)
-    ) -> Tensor:         # (R,) ids
-        "The word with the largest logit."
-        words = self.shortlist(hidden)
-        return words[F.linear(hidden, self.weight[words]).argmax(1)]
-
-    @staticmethod
-    def can(weight: Tensor) -> bool:
-        "Whether this machine multiplies such rows, and without a sum that may overflow as it does on older processors."
-        knows = getattr(torch.cpu, "_is_vnni_supported", lambda: False)
-        return weight.device.type == "cpu" and weight.dtype == torch.float32 and knows() and hasattr(torch, "_int_mm")
-
-    @classmethod
-    def pays(cls, weight: Tensor) -> bool:
-        "Whether it is worth making one: for a matrix too large to stay in a processor's nearest memory."
-        return cls.can(weight) and weight.numel() >= 2**23
 
 # %% ../nbs/61a_decoding.ipynb #6b553cd9
 @contextmanager

@@ -21,7 +21,6 @@ class SharedEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.empty(vocab_size, d_model))
         nn.init.normal_(self.weight, std=d_model**-0.5)
         nn.init.zeros_(self.weight[PAD])
-        self.register_parameter("bias", None)  # on the logits: the paper has none, a model from elsewhere may bring one
 
     def forward(
         self,
@@ -35,5 +34,12 @@ class SharedEmbedding(nn.Module):
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # logits (..., V)
         "Logits by the same matrix. The row of PAD is left out of the product, so no gradient can move it from zero."
-        bias = None if self.bias is None else self.bias[PAD + 1 :]
-        return F.pad(F.linear(x, self.weight[PAD + 1 :], bias), (1, 0))
+        return F.pad(F.linear(x, self.weight[PAD + 1 :]), (1, 0))
+
+    def project_into(
+        self,
+        space: Tensor,  # (N, V), overwritten
+        x: Tensor,      # (N, d_model)
+    ) -> Tensor:        # logits, in that space
+        "The same for decoding, which has no gradients and wants no new memory at each step."
+        return torch.mm(x, self.weight.T, out=space)

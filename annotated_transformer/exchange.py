@@ -2,27 +2,24 @@
 
 # %% auto #0
 __all__ = ['SELF_ATTENTION', 'MEMORY_ATTENTION', 'FEED_FORWARD', 'LAYERS', 'extra', 'sines_first', 'attention_names',
-           'marian_names', 'ordered', 'require_widths', 'require_fit', 'to_marian', 'marian_tokenizer',
-           'BiasedAttention', 'two_biases', 'SwishFeedForward', 'MarianTransformer', 'MarianPieces', 'marian_order',
+           'marian_names', 'ordered', 'require_widths', 'require_fit', 'to_marian', 'marian_tokenizer', 'marian_order',
            'require_known', 'from_marian', 'our_tokenizer', 'load_marian', 'save_marian', 'without_bars', 'token_names',
-           'to_ctranslate2', 'torch_names', 'to_torch', 'from_torch']
+           'to_ctranslate2']
 
 # %% ../nbs/80_exchange.ipynb #2efcb37c
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from . import EOS, PAD, UNK, InputError
-from .attention import MultiHeadAttention
-from .feed_forward import FeedForward
-from .layers import DecoderLayer, EncoderLayer, Residual
+from .decoding import Search
+from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from .position import sinusoids
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
@@ -131,7 +128,8 @@ def to_marian(
         activation_function="relu", scale_embedding=True, forced_eos_token_id=None,
     ))
     # Without these, `generate` stops after 20 tokens. Its length penalty, L^α, ranks long outputs as the paper's does.
-    marian.generation_config = transformers.GenerationConfig(num_beams=4, length_penalty=0.6, max_length=c.max_length, **ids)
+    search = {"num_beams": Search.beam_size, "length_penalty": Search.alpha, "max_length": c.max_length}
+    marian.generation_config = transformers.GenerationConfig(**search, **ids)
     weights, order = marian.state_dict(), sines_first(c.d_model)
     ours = {name: weight.detach().float().cpu() for name, weight in model.state_dict().items()}
     for name in weights:
@@ -163,124 +161,7 @@ def marian_tokenizer(
         their_files = {"source_spm": str(model), "target_spm": str(model), "vocab": str(vocabulary)}
         return extra("transformers").MarianTokenizer(**their_files, **names, model_max_length=max_length)
 
-# %% ../nbs/80_exchange.ipynb #1d9a63e4
-class BiasedAttention(MultiHeadAttention):
-    "Attention with the biases that other software has, by two vectors in the place of four."
-
-    def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
-        super().__init__(d_model, n_heads, d_k, d_v)
-        self.query_bias = nn.Parameter(torch.zeros(n_heads * d_k))
-        self.out_projection = nn.Linear(n_heads * d_v, d_model)
-
-    def project_query(
-        self,
-        x: Tensor,     # (B, T, d_model)
-    ) -> Tensor:       # (B, h, T, d_k)
-        "The queries of all heads, with their bias."
-        return super().project_query(x) + self.query_bias.view(self.n_heads, 1, self.d_k)
-
-    def project_new(
-        self,
-        x: Tensor,                   # (B, T, d_model)
-    ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
-        "All three, with the bias of the queries."
-        query, both = super().project_new(x)
-        return query + self.query_bias.view(self.n_heads, 1, self.d_k), both
-
-
-def two_biases(
-    query: Tensor,       # (h·d_k)
-    value: Tensor,       # (h·d_v)
-    output: Tensor,      # (d_model)
-    matrix: Tensor,      # W^O (d_model, h·d_v)
-) -> tuple[Tensor, Tensor]:
-    "The queries' bias and the output's, which takes in that of the values. That of the keys does nothing."
-    return query, output + matrix @ value
-
-
-class SwishFeedForward(FeedForward):
-    "The feed-forward network with x·σ(x) in the place of ReLU."
-
-    def forward(
-        self,
-        x: Tensor,  # (..., d_model)
-    ) -> Tensor:    # (..., d_model)
-        return self.outer(F.silu(self.inner(x)))
-
-# %% ../nbs/80_exchange.ipynb #329badad
-class MarianTransformer(Transformer):
-    """The model of Figure 1 with what published Marian models have beside: biases, and swish.
-
-    It translates and is looked at. It is neither trained on nor saved here: Marian's own files and tools do both.
-    """
-
-    def __init__(self, config: TransformerConfig, swish: bool):
-        super().__init__(config)
-        c = config
-        for residual in self.modules():
-            if isinstance(residual, Residual):
-                if isinstance(residual.sublayer, MultiHeadAttention):
-                    residual.sublayer = BiasedAttention(c.d_model, c.n_heads, c.d_k, c.d_v)
-                elif swish:
-                    residual.sublayer = SwishFeedForward(c.d_model, c.d_ff)
-        self.embedding.bias = nn.Parameter(torch.zeros(c.vocab_size))
-
-    def train(self, mode: bool = True) -> "MarianTransformer":
-        "Refuse to be trained."
-        if mode:
-            raise InputError("a model that came from Marian is not trained here: our loss knows no biases; train the Marian")
-        return super().train(mode)
-
-    def save_pretrained(self, *_, **__) -> None:
-        "Refuse to be saved in our form."
-        raise InputError("a model that came from Marian is kept in Marian's form: call save_pretrained of the model it came from")
-
-    push_to_hub = save_pretrained
-
 # %% ../nbs/80_exchange.ipynb #583172a2
-class MarianPieces:
-    "The tokenizer of a Marian model, to be used as our `Tokenizer` is."
-
-    def __init__(
-        self,
-        tokenizer,      # transformers.MarianTokenizer
-        order: Tensor,  # (V,) its id of each of ours
-    ):
-        self.tokenizer, self.theirs = tokenizer, order.tolist()
-        self.ours = {their: our for our, their in enumerate(self.theirs)}
-
-    @property
-    def vocab_size(self) -> int:
-        "V: pieces of both languages, special tokens included."
-        return len(self.theirs)
-
-    def encode(self, text: str) -> list[int]:
-        "Token ids of a source, EOS last."
-        return [self.ours[token] for token in self.tokenizer(text).input_ids]
-
-    def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
-        "Token ids of each source, EOS last."
-        return [self.encode(text) for text in texts]
-
-    def encode_target(self, text: str) -> list[int]:
-        "Token ids of a target, EOS last: cut by the other language's pieces."
-        return [self.ours[token] for token in self.tokenizer(text_target=text).input_ids]
-
-    def decode(self, ids: Iterable[int]) -> str:
-        "The text up to the first EOS, padding left out."
-        ids = list(ids)
-        ids = ids[: ids.index(EOS)] if EOS in ids else ids
-        return self.tokenizer.decode([self.theirs[token] for token in ids], skip_special_tokens=True)
-
-    def pieces(self, ids: Iterable[int]) -> list[str]:
-        "The written form of each token; '▁' begins a word."
-        return self.tokenizer.convert_ids_to_tokens([self.theirs[int(token)] for token in ids])
-
-    def save(self, path: str | Path) -> None:
-        "Refuse to be saved in our form."
-        raise InputError("a tokenizer that came from Marian is two models and a list: it is kept in Marian's own files")
-
-
 def marian_order(
     marian,            # transformers.MarianMTModel
     tokenizer=None,    # transformers.MarianTokenizer, which knows where UNK stands
@@ -471,65 +352,3 @@ def to_ctranslate2(
     spec.validate()
     spec.optimize()  # the three tables of the embedding become one
     spec.save(str(directory))
-
-# %% ../nbs/80_exchange.ipynb #279d892d
-def torch_names(decoder: bool) -> dict[str, str]:
-    "Our name of each weight of a layer, and PyTorch's."
-    attentions = {"self_attention": "self_attn"} | ({"memory_attention": "multihead_attn"} if decoder else {})
-    names = {}
-    for ours, theirs in attentions.items():
-        names[f"{ours}.sublayer.in_projection"] = f"{theirs}.in_proj_weight"
-        names[f"{ours}.sublayer.out_projection.weight"] = f"{theirs}.out_proj.weight"
-    for part in ("weight", "bias"):
-        for number, ours in enumerate([*attentions, "feed_forward"], 1):
-            names[f"{ours}.norm.{part}"] = f"norm{number}.{part}"
-        names[f"feed_forward.sublayer.inner.{part}"] = f"linear1.{part}"
-        names[f"feed_forward.sublayer.outer.{part}"] = f"linear2.{part}"
-    return names
-
-
-def to_torch(
-    layer: EncoderLayer | DecoderLayer,
-) -> nn.TransformerEncoderLayer | nn.TransformerDecoderLayer:  # batch first
-    "The same layer of PyTorch, its biases in attention zero; the same outputs where nothing is dropped."
-    attention, feed_forward = layer.self_attention.sublayer, layer.feed_forward.sublayer
-    if type(attention) is not MultiHeadAttention or type(feed_forward) is not FeedForward or attention.additive is not None:
-        raise InputError("only the paper's own layers go into PyTorch's: dot products, no biases in attention, ReLU")
-    d_ff, d_model = feed_forward.inner.weight.shape
-    require_widths("PyTorch's layer", d_model, attention.n_heads, attention.d_k, attention.d_v)
-    decoder = isinstance(layer, DecoderLayer)
-    theirs = (nn.TransformerDecoderLayer if decoder else nn.TransformerEncoderLayer)(
-        d_model, attention.n_heads, d_ff, layer.feed_forward.dropout.p, layer_norm_eps=layer.feed_forward.norm.eps,
-        batch_first=True, norm_first=layer.feed_forward.pre_norm,
-    )
-    ours, names = layer.state_dict(), torch_names(decoder)
-    zeros = {name: torch.zeros_like(weight) for name, weight in theirs.state_dict().items()}
-    theirs.load_state_dict(zeros | {names[name]: weight for name, weight in ours.items()})
-    return theirs.train(layer.training)
-
-
-def from_torch(
-    layer: nn.TransformerEncoderLayer | nn.TransformerDecoderLayer,
-) -> EncoderLayer | DecoderLayer:
-    "A layer of ours that computes the same; with `BiasedAttention` where PyTorch's has biases there that are not zero."
-    if layer.linear1.bias is None or layer.self_attn.bias_k is not None:
-        raise InputError("a layer of PyTorch is carried over with the biases that it has by default, and this one has others")
-    if not (layer.activation is F.relu or isinstance(layer.activation, nn.ReLU)):
-        raise InputError("a layer of PyTorch is carried over with the paper's ReLU alone: this one has another activation")
-    decoder = isinstance(layer, nn.TransformerDecoderLayer)
-    (d_ff, d_model), n_heads = layer.linear1.weight.shape, layer.self_attn.num_heads
-    width = d_model // n_heads
-    ours = (DecoderLayer if decoder else EncoderLayer)(d_model, d_ff, n_heads, width, width, layer.dropout1.p, layer.norm_first)
-    theirs = layer.state_dict()
-    weights = {our_name: theirs[their_name] for our_name, their_name in torch_names(decoder).items()}
-    attentions = {"self_attention": "self_attn"} | ({"memory_attention": "multihead_attn"} if decoder else {})
-    for name, their_name in attentions.items():
-        query, key, value = theirs[f"{their_name}.in_proj_bias"].chunk(3)
-        query, output = two_biases(query, value, theirs[f"{their_name}.out_proj.bias"], theirs[f"{their_name}.out_proj.weight"])
-        if query.any() or output.any():
-            getattr(ours, name).sublayer = BiasedAttention(d_model, n_heads, width, width)
-            weights |= {f"{name}.sublayer.query_bias": query, f"{name}.sublayer.out_projection.bias": output}
-    ours.load_state_dict(weights)
-    for name in (*attentions, "feed_forward"):
-        getattr(ours, name).norm.eps = layer.norm1.eps
-    return ours.train(layer.training)

@@ -4,25 +4,21 @@
 __all__ = ['Residual', 'EncoderLayer', 'DecoderLayer', 'Encoder', 'Decoder']
 
 # %% ../nbs/31_layers.ipynb #3462faa3
+from collections.abc import Callable, Iterable
+
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention
-from .feed_forward import FeedForward
 from .regularization import Dropout
 
 # %% ../nbs/31_layers.ipynb #ae8b9c31
 class Residual(nn.Module):
-    """A sub-layer with its residual connection: LayerNorm(x + Dropout(sublayer(x))), normalised after the sum (§3.1, §5.4).
+    "A sub-layer with its residual connection: LayerNorm(x + Dropout(sublayer(x))), normalised after the sum (§3.1, §5.4)."
 
-    With `pre_norm` it is x + Dropout(sublayer(LayerNorm(x))), which is not the paper's.
-    """
-
-    def __init__(self, sublayer: nn.Module, d_model: int, dropout: float, pre_norm: bool = False):
+    def __init__(self, sublayer: nn.Module, d_model: int, dropout: float):
         super().__init__()
         self.sublayer = sublayer
         self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(d_model)
-        self.pre_norm = pre_norm
 
     def forward(
         self,
@@ -30,36 +26,21 @@ class Residual(nn.Module):
         *args,          # what else the sub-layer takes
         **kwargs,
     ) -> Tensor:        # (B, T, d_model)
-        return self.leave(x, self.sublayer(self.enter(x), *args, **kwargs))
-
-    def enter(
-        self,
-        x: Tensor,      # (B, T, d_model)
-    ) -> Tensor:        # (B, T, d_model)
-        "What the sub-layer sees."
-        return self.norm(x) if self.pre_norm else x
-
-    def leave(
-        self,
-        x: Tensor,      # (B, T, d_model)
-        found: Tensor,  # (B, T, d_model), what the sub-layer put out
-    ) -> Tensor:        # (B, T, d_model)
-        "The stream after the sub-layer."
-        x = x + self.dropout(found)
-        return x if self.pre_norm else self.norm(x)
+        return self.norm(x + self.dropout(self.sublayer(x, *args, **kwargs)))
 
 # %% ../nbs/31_layers.ipynb #59cf829f
 class EncoderLayer(nn.Module):
     "Self-attention, then feed-forward: the left block of Figure 1."
 
     def __init__(
-        self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
-        additive: bool = False,
+        self,
+        attention: nn.Module,
+        feed_forward: nn.Module,
+        residual: Callable[[nn.Module], nn.Module],   # puts a sub-layer into its residual connection
     ):
         super().__init__()
-        heads = d_model, n_heads, d_k, d_v, 0.0, additive
-        self.self_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
-        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout, pre_norm)
+        self.self_attention = residual(attention)
+        self.feed_forward = residual(feed_forward)
 
     def forward(
         self,
@@ -74,37 +55,41 @@ class DecoderLayer(nn.Module):
     "Causal self-attention, attention over the encoder's output, then feed-forward: the right block of Figure 1."
 
     def __init__(
-        self, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
-        additive: bool = False,
+        self,
+        self_attention: nn.Module,
+        memory_attention: nn.Module,
+        feed_forward: nn.Module,
+        residual: Callable[[nn.Module], nn.Module],   # puts a sub-layer into its residual connection
     ):
         super().__init__()
-        heads = d_model, n_heads, d_k, d_v, 0.0, additive
-        self.self_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
-        self.memory_attention = Residual(MultiHeadAttention(*heads), d_model, dropout, pre_norm)
-        self.feed_forward = Residual(FeedForward(d_model, d_ff), d_model, dropout, pre_norm)
+        self.self_attention = residual(self_attention)
+        self.memory_attention = residual(memory_attention)
+        self.feed_forward = residual(feed_forward)
 
     def forward(
         self,
-        x: Tensor,        # (B, T, d_model)
-        memory: Tensor,   # (B, S, d_model), the encoder's output
-        allowed: Tensor,  # bool, broadcastable to (B, h, T, S); False at the source's padding
-    ) -> Tensor:          # (B, T, d_model)
-        x = self.self_attention(x, causal=True)
+        x: Tensor,                           # (B, T, d_model)
+        memory: Tensor,                      # (B, S, d_model), the encoder's output
+        allowed: Tensor,                     # bool, broadcastable to (B, h, T, S); False at the source's padding
+        earlier: Tensor | None = None,       # in decoding: what it keeps of the tokens before `x` (61f), and
+        allowed_earlier: Tensor | None = None,   # which of them may be seen
+    ) -> Tensor:                             # (B, T, d_model)
+        x = self.self_attention(x, memory=earlier, allowed=allowed_earlier, causal=earlier is None)
         x = self.memory_attention(x, memory, allowed)
         return self.feed_forward(x)
 
 # %% ../nbs/31_layers.ipynb #681e9e63
 class Encoder(nn.Module):
-    "A stack of `n_layers` encoder layers, alike in form, each with weights of its own (§3.1)."
+    "A stack of encoder layers, alike in form, each with weights of its own (§3.1)."
 
     def __init__(
-        self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
-        additive: bool = False,
+        self,
+        layers: Iterable[nn.Module],
+        norm: nn.Module | None = None,   # after the last layer; a post-norm layer's output is normalised already
     ):
         super().__init__()
-        sizes = d_model, d_ff, n_heads, d_k, d_v, dropout, pre_norm, additive
-        self.layers = nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))
-        self.norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()  # a post-norm layer's output is normalised already
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm or nn.Identity()
 
     def forward(
         self,
@@ -117,16 +102,16 @@ class Encoder(nn.Module):
 
 
 class Decoder(nn.Module):
-    "A stack of `n_layers` decoder layers, each of which sees the encoder's last output (§3.1)."
+    "A stack of decoder layers, each of which sees the encoder's last output (§3.1)."
 
     def __init__(
-        self, n_layers: int, d_model: int, d_ff: int, n_heads: int, d_k: int, d_v: int, dropout: float, pre_norm: bool = False,
-        additive: bool = False,
+        self,
+        layers: Iterable[nn.Module],
+        norm: nn.Module | None = None,   # as in `Encoder`
     ):
         super().__init__()
-        sizes = d_model, d_ff, n_heads, d_k, d_v, dropout, pre_norm, additive
-        self.layers = nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))
-        self.norm = nn.LayerNorm(d_model) if pre_norm else nn.Identity()  # a post-norm layer's output is normalised already
+        self.layers = nn.ModuleList(layers)
+        self.norm = norm or nn.Identity()
 
     def forward(
         self,

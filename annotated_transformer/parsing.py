@@ -18,10 +18,10 @@ from nltk.tree import Tree
 
 from . import PAD, InputError
 from .batching import Batch, batches, collate
-from .corpora import Treebank
 from .decoding import Search
 from .evalb import BracketScores, bracket_scores
 from .translation import Translator
+from .treebanks import Treebank
 from .trees import TOP, WORD, bracket_free, delinearize, is_word, linearize, print_tree, repair
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it

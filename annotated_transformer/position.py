@@ -23,16 +23,11 @@ def sinusoids(
 
 # %% ../nbs/35_position.ipynb #3a691be1
 class PositionalEncoding(nn.Module):
-    "Add to each embedding the row of a table that tells its position: fixed sinusoids, or learned (Table 3, row E)."
+    "Add to each embedding the row of a table that tells its position: fixed sinusoids (§3.5)."
 
-    def __init__(self, d_model: int, max_length: int, kind: str = "sinusoidal"):
+    def __init__(self, d_model: int, max_length: int):
         super().__init__()
-        if kind == "sinusoidal":
-            self.register_buffer("table", sinusoids(max_length, d_model), persistent=False)
-        elif kind == "learned":
-            self.table = nn.Parameter(torch.empty(max_length, d_model).normal_(std=d_model**-0.5))
-        else:
-            raise InputError(f"positions must be 'sinusoidal' or 'learned', not {kind!r}")
+        self.register_buffer("table", sinusoids(max_length, d_model), persistent=False)
 
     def forward(
         self,

@@ -14,8 +14,10 @@ import torch
 from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
-from .corpora import Corpus
-from .decoding import RoughVocabulary, Search, beam_search, greedy_search
+from .decoding import Search, beam_search, greedy_search
+from .embedding import SharedEmbedding
+from .fast_decoding import RoughVocabulary
+from .pairs import Corpus, references
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -117,8 +119,9 @@ class Translator:
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."
-        weight, bias = self.model.embedding.weight, self.model.embedding.bias
-        helps = sentences <= RoughVocabulary.MOST_ROWS and bias is None  # its proof knows of no bias
+        weight = self.model.embedding.weight
+        plain = type(self.model.embedding) is SharedEmbedding  # the proof knows of no bias
+        helps = sentences <= RoughVocabulary.MOST_ROWS and plain
         if self._rough is None and helps and RoughVocabulary.pays(weight):
             self._rough = RoughVocabulary(weight)
         return self._rough
@@ -142,16 +145,6 @@ print(translator.translate(["A sentence."]))
 
 To be filled in: the languages, what the model was trained on, how good it is, and the licence of the weights.
 """
-
-# %% ../nbs/61d_translation.ipynb #60924663
-def references(
-    pairs: list[tuple[str, str]],
-) -> tuple[list[str], list[list[str]]]:  # the different sources in their order, and all references of each
-    "Equal sources together."
-    found: dict[str, list[str]] = {}
-    for source, reference in pairs:
-        found.setdefault(source, []).append(reference)
-    return list(found), list(found.values())
 
 # %% ../nbs/61d_translation.ipynb #bce1d0cd
 @dataclass(frozen=True)

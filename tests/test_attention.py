@@ -5,14 +5,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from annotated_transformer import PAD, InputError
-from annotated_transformer.attention import (
-    AdditiveAttention,
-    MultiHeadAttention,
-    causal_mask,
-    padding_mask,
-    scaled_dot_product_attention,
-)
+from annotated_transformer import PAD
+from annotated_transformer.attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 
 
 def test_a_query_ten_times_a_key_fetches_its_value():
@@ -54,20 +48,6 @@ def test_readable_equals_fused_in_output_and_gradient():
         direction = torch.randn_like(readable)
         for ours, theirs in zip(torch.autograd.grad(readable, inputs, direction), torch.autograd.grad(fused, inputs, direction)):
             torch.testing.assert_close(ours, theirs, msg=f"gradient, mask {name}")
-
-
-def test_additive_attention_by_hand():
-    torch.manual_seed(0)
-    attend = AdditiveAttention(d_k=4, d_hidden=7)
-    query, key, value = torch.randn(3, 4), torch.randn(5, 4), torch.randn(5, 6)
-    allowed = torch.arange(5) != 2
-    output, weights = attend(query, key, value, allowed)
-    W_q, W_k, b, w = attend.query_projection.weight, attend.key_projection.weight, attend.key_projection.bias, attend.score.weight[0]
-    for t in range(3):
-        shares = torch.stack([(w @ torch.tanh(W_q @ query[t] + W_k @ key[s] + b)).exp() * allowed[s] for s in range(5)])
-        shares = shares / shares.sum()
-        torch.testing.assert_close(weights[t], shares)
-        torch.testing.assert_close(output[t], sum(share * v for share, v in zip(shares, value)))
 
 
 def test_a_dot_product_has_variance_d_k():
@@ -119,21 +99,6 @@ def test_each_projection_has_its_own_glorot_bound():
         assert abs(matrix.std() / (bound / math.sqrt(3)) - 1) < 0.05  # uniform, not merely within the bound
 
 
-def test_attention_dropout_is_off_by_default_and_acts_in_training_only():
-    torch.manual_seed(0)
-    x, memory = torch.randn(50, 1, 8), torch.randn(50, 1, 8)  # a single key has the whole weight: 1, or under dropout 0 or 1/(1-p)
-    attention = MultiHeadAttention(d_model=8, n_heads=1, d_k=4, d_v=6, dropout=0.75)
-    default = MultiHeadAttention(d_model=8, n_heads=1, d_k=4, d_v=6)
-    default.load_state_dict(attention.state_dict())
-    value = attention.output(attention.project_memory(memory)[1])
-    torch.testing.assert_close(default.train()(x, memory), value)
-    torch.testing.assert_close(attention.eval()(x, memory), value)
-    output = attention.train()(x, memory)
-    dropped = (output == 0).all(-1, keepdim=True)
-    assert 25 < dropped.sum() < 50
-    torch.testing.assert_close(output, torch.where(dropped, 0, 4 * value))
-
-
 def test_under_autocast_a_cpu_attends_in_32_bits_to_what_was_projected_in_16():
     torch.manual_seed(0)
     attention, x, memory = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6), torch.randn(2, 3, 8), torch.randn(2, 5, 8)
@@ -177,33 +142,6 @@ def test_three_uses_equal_pytorch_with_copied_weights():
         torch.testing.assert_close(gradient, their_gradient, msg=use)
 
 
-def test_additive_heads_are_additive_attention_in_each_projection():
-    torch.manual_seed(0)
-    attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6, additive=True)
-    x, memory, allowed = torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.tensor([3, 5])[:, None, None, None] > torch.arange(5)
-    query, key, value = attention.project(x, memory)
-    heads, weights = [], []
-    for i in range(2):
-        head, weight = attention.additive(query[:, i], key[:, i], value[:, i], allowed[:, 0])
-        heads.append(head)
-        weights.append(weight)
-    expected = torch.cat(heads, dim=-1) @ attention.out_projection.weight.T
-    torch.testing.assert_close(attention(x, memory, allowed), expected)
-    torch.testing.assert_close(attention.weights(x, memory, allowed), torch.stack(weights, dim=1))
-    summand = torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
-    torch.testing.assert_close(attention(x, memory, summand), expected)
-    torch.testing.assert_close(attention(x, causal=True), attention(x, x, causal_mask(3)))
-    dot_product = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
-    dot_product.load_state_dict(attention.state_dict(), strict=False)
-    assert not torch.allclose(dot_product(x, memory, allowed), expected, atol=1e-3)
-    try:
-        MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6, dropout=0.1, additive=True)
-    except InputError as error:
-        assert "no dropout" in str(error)
-    else:
-        raise AssertionError("dropout would have been left out without a word")
-
-
 def test_no_look_ahead():
     torch.manual_seed(0)
     attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
@@ -228,12 +166,11 @@ def test_padding_changes_nothing():
 
 def test_masks_of_the_caller_stay_as_they_are():
     torch.manual_seed(0)
-    attention, additive = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6), AdditiveAttention(d_k=8, d_hidden=3)
+    attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
     x, ids = torch.randn(2, 3, 8), torch.tensor([[5, 1, PAD], [7, 8, 1]])
     allowed, x_before, ids_before = padding_mask(ids), x.clone(), ids.clone()
     attention(x, x, allowed)
     attention.weights(x, x, allowed)
-    additive(x, x, x, allowed[:, 0])
     scaled_dot_product_attention(x, x, x, allowed[:, 0])
     assert torch.equal(allowed, padding_mask(ids_before)) and torch.equal(ids, ids_before) and torch.equal(x, x_before)
 

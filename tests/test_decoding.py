@@ -6,14 +6,9 @@ import torch
 from annotated_transformer import EOS, PAD, UNK, InputError
 from annotated_transformer.batching import pad, shift_right
 from annotated_transformer.decoding import (
-    RoughVocabulary,
-    StepwiseDecoder,
     beam_search,
-    closed_ranks,
-    continuations,
     greedy_search,
     length_penalty,
-    likeliest,
     next_token_without_cache,
     readable_beam_search,
     readable_greedy_search,
@@ -28,79 +23,6 @@ def test_the_length_penalty_by_hand():
     assert abs(length_penalty(19, 0.5) - 2) < 1e-12                # √(24 / 6)
     assert -4.0 / length_penalty(4, 0.55) > -4.9 / length_penalty(8, 0.55)
     assert -4.0 / length_penalty(4, 0.56) < -4.9 / length_penalty(8, 0.56)
-
-
-def test_cached_steps_equal_the_whole_model_again():
-    for kind in ({}, {"positions": "learned", "norm": "pre", "compatibility": "additive"}):
-        torch.manual_seed(1)
-        model = Transformer(TransformerConfig(11, n_layers=2, d_model=8, d_ff=16, n_heads=2, d_k=3, d_v=5, **kind)).eval()
-        source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [9, EOS, PAD, PAD, PAD]])
-        K, steps = 4, 6
-        with torch.inference_mode():
-            decoder = StepwiseDecoder(model, source, K, steps)
-            tokens, written = torch.full((3, 1), PAD), [[[]] for _ in range(3)]
-            for step in range(steps):
-                log_p = decoder.logits(decoder.step(tokens)).log_softmax(1).view(*tokens.shape, -1)
-                assert log_p.shape == (len(written), K if step else 1, 11)
-                for row, beams in zip(range(len(written)), written):
-                    for k in range(len(beams)):
-                        expected = next_token_without_cache(model, source[row])(beams[k])
-                        torch.testing.assert_close(log_p[row, k], expected, atol=1e-5, rtol=1e-5)
-                stay = torch.tensor([2, 1] if step == 2 else range(len(written)))
-                order = torch.randint(tokens.size(1), (len(stay), K))
-                tokens = torch.randint(2, 11, (len(stay), K))
-                decoder.select(stay, order)
-                source = source[stay]
-                written = [[[*written[i][order[j, k]], int(tokens[j, k])] for k in range(K)] for j, i in enumerate(stay.tolist())]
-
-
-def test_the_likeliest_are_those_that_torch_sorts_out():
-    torch.manual_seed(0)
-    for R, V, n in [(3, 1000, 8), (2, 130, 1), (5, 64, 3), (1, 7, 7), (4, 641, 9)]:
-        logits = torch.randn(R, V)
-        values, words = likeliest(logits, n)
-        expected = logits.topk(n)
-        assert torch.equal(values, expected.values) and torch.equal(words, expected.indices)
-
-
-def test_continuations_are_the_best_of_all_beams_and_words():
-    torch.manual_seed(0)
-    logits, log_p = torch.randn(6, 200), torch.tensor([[-1.0, -2.0], [-0.5, float("-inf")], [-3.0, -3.0]])
-    expected = (log_p[..., None] + logits.view(3, 2, 200).log_softmax(-1)).flatten(1).topk(5)
-    top, beam, token = continuations(logits, log_p, 5)
-    torch.testing.assert_close(top, expected.values)
-    assert torch.equal(beam * 200 + token, expected.indices)
-    top, _, _ = continuations(torch.randn(3, 4), torch.zeros(3, 1), 6)  # one beam and four words: two are missing
-    assert top[:, :4].isfinite().all() and (top[:, 4:] == float("-inf")).all()
-
-
-def test_those_who_stay_move_only_into_gaps():
-    assert closed_ranks(torch.tensor([True, False, True, False, True, True])).tolist() == [0, 4, 2, 5]
-    assert closed_ranks(torch.tensor([True, True, False])).tolist() == [0, 1]
-    assert closed_ranks(torch.tensor([False, False, True])).tolist() == [2]
-
-
-def test_no_word_that_could_win_is_ruled_out():
-    torch.manual_seed(0)
-    for V, d_model, spread in [(3_000, 64, 1.0), (3_000, 512, 4.0), (501, 100, 0.05)]:
-        weight = torch.randn(V, d_model) * d_model**-0.5 * torch.rand(V, 1).add(0.2)
-        weight[PAD] = 0
-        weight[7] = weight[8] * 1.0005                                     # a rival that only exact numbers can tell apart
-        if not RoughVocabulary.can(weight):
-            break
-        rough = RoughVocabulary(weight)
-        for R in (1, 3):
-            near = 30 * weight[torch.randint(7, 9, (R,))] + 0.01 * torch.randn(R, d_model)
-            for hidden in (spread * torch.randn(R, d_model), near):
-                logits = hidden @ weight.T
-                logits[:, PAD] = float("-inf")
-                words = rough.shortlist(hidden)
-                assert logits.argmax(1).tolist() == rough.likeliest(hidden).tolist()
-                assert PAD not in words and len(words) < V / 2, "and most are ruled out"
-                short, scale = rough.rounded(hidden.double())
-                rough_logits = (short.double() * scale) @ (rough.rough.double() * rough.scale.double()).T
-                off = hidden.norm(dim=1) * rough.error + (hidden - short * scale).norm(dim=1) * rough.norm
-                assert ((rough_logits - hidden.double() @ weight.double().T).abs() <= 1.001 * off[:, None]).all(), "(4)"
 
 
 def test_a_beam_that_holds_everything_finds_the_best_of_all_sequences():
@@ -156,24 +78,6 @@ def test_greedy_search_equals_the_readable_one_and_a_beam_of_one():
             assert [[h.tokens for h in hypotheses] for hypotheses in one_beam] == [[tokens] for tokens in found]
         lengths |= {len(tokens) for tokens in found}
     assert len(lengths) > 3  # some ended early, some ran to their limit
-
-
-def test_greedy_search_writes_the_same_with_a_rough_vocabulary():
-    torch.manual_seed(5)
-    model = Transformer(TransformerConfig(700, n_layers=2, d_model=32, d_ff=16, n_heads=2)).eval()
-    model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)
-    source = pad([[*torch.randint(3, 700, (n,)).tolist(), EOS] for n in (6, 1, 4, 2, 5, 3)])
-    if RoughVocabulary.can(model.embedding.weight):
-        rough = RoughVocabulary(model.embedding.weight)
-        rough.MOST_ROWS = 4
-        for rows in (source, source[:3], source[5:]):  # more than it takes at a time, fewer, one
-            expected = greedy_search(model, rows, extra_length=9)
-            assert greedy_search(model, rows, 9, rough) == expected and len(set(sum(expected, []))) > 3
-    try:
-        RoughVocabulary(torch.zeros(9, 40, dtype=torch.float64))
-        raise AssertionError("a matrix that the bound was not worked out for was accepted")
-    except InputError as error:
-        assert "8-bit" in str(error)
 
 
 def test_every_hypothesis_has_the_probability_that_the_model_gives_it():

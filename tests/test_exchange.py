@@ -11,16 +11,7 @@ from torch import nn
 from annotated_transformer import EOS, PAD, UNK, InputError
 from annotated_transformer.batching import pad, shift_right
 from annotated_transformer.decoding import beam_search, greedy_search
-from annotated_transformer.exchange import (
-    BiasedAttention,
-    from_torch,
-    sines_first,
-    to_ctranslate2,
-    to_marian,
-    to_torch,
-    two_biases,
-)
-from annotated_transformer.layers import DecoderLayer, EncoderLayer
+from annotated_transformer.exchange import sines_first, to_ctranslate2, to_marian
 from annotated_transformer.position import sinusoids
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from annotated_transformer.translation import Translator
@@ -106,26 +97,6 @@ def test_marians_beam_search_finds_what_ours_finds():
     torch.testing.assert_close(found.sequences_scores, scores, atol=1e-4, rtol=1e-4)
 
 
-def test_two_biases_do_what_four_do():
-    torch.manual_seed(0)
-    B, T, S, d_model, h = 2, 3, 5, 12, 3
-    theirs = nn.MultiheadAttention(d_model, h, batch_first=True).eval()
-    nn.init.normal_(theirs.in_proj_bias)
-    nn.init.normal_(theirs.out_proj.bias)
-    ours = BiasedAttention(d_model, h, 4, 4)
-    (query, key, value), matrix = theirs.in_proj_bias.detach().chunk(3), theirs.out_proj.weight.detach()
-    query, output = two_biases(query, value, theirs.out_proj.bias.detach(), matrix)
-    ours.load_state_dict({"in_projection": theirs.in_proj_weight, "query_bias": query,
-                          "out_projection.weight": matrix, "out_projection.bias": output})
-    x, memory = torch.randn(B, T, d_model), torch.randn(B, S, d_model)
-    allowed = torch.arange(S) < torch.tensor([[[[3]]], [[[5]]]])
-    expected, weights = theirs(x, memory, memory, key_padding_mask=~allowed[:, 0, 0], average_attn_weights=False)
-    torch.testing.assert_close(ours(x, memory, allowed), expected)
-    torch.testing.assert_close(ours.weights(x, memory, allowed), weights)
-    torch.testing.assert_close(ours(x), theirs(x, x, x)[0])  # the three projections by one product
-    assert (key != 0).all()
-
-
 def test_ctranslate2_gives_our_translations_and_their_probabilities():
     ctranslate2 = pytest.importorskip("ctranslate2")
     sentences = ["Two dogs are playing in the snow.", "A man repairs his bicycle and a child watches him.", "She reads ☃.", "Dogs."]
@@ -145,57 +116,6 @@ def test_ctranslate2_gives_our_translations_and_their_probabilities():
         for theirs, (best, *_) in zip(found, ours):
             if len(best.tokens) < 40:
                 assert abs(theirs.scores[0] - best.log_probability) < 1e-3
-
-
-def test_pytorchs_layers_compute_what_ours_compute():
-    torch.manual_seed(0)
-    for pre_norm in (False, True):
-        sizes = 12, 20, 3, 4, 4, 0.25, pre_norm
-        encoder, decoder = EncoderLayer(*sizes), DecoderLayer(*sizes)
-        for parameter in (*encoder.parameters(), *decoder.parameters()):
-            if parameter.dim() == 1:
-                nn.init.normal_(parameter)
-        x, y = torch.randn(2, 5, 12), torch.randn(2, 3, 12)
-        hidden = torch.arange(5) >= torch.tensor([[3], [5]])  # PyTorch's masks say what is hidden, ours what is allowed
-        allowed, future = ~hidden[:, None, None], torch.ones(3, 3, dtype=torch.bool).triu(1)
-        for ours, inputs, arguments, theirs_take in (
-            (encoder, (x,), {"allowed": allowed}, {"src_key_padding_mask": hidden}),
-            (decoder, (y, x), {"allowed": allowed}, {"tgt_mask": future, "memory_key_padding_mask": hidden}),
-        ):
-            theirs = to_torch(ours)
-            assert theirs.dropout1.p == 0.25 and theirs.training
-            theirs.eval()
-            expected = ours.eval()(*inputs, **arguments)
-            torch.testing.assert_close(theirs(*inputs, **theirs_take), expected)
-            back = from_torch(theirs)
-            assert {name: weight.tolist() for name, weight in back.state_dict().items()} == {
-                name: weight.tolist() for name, weight in ours.state_dict().items()}
-            for name, bias in theirs.named_parameters():
-                if name.endswith(("in_proj_bias", "out_proj.bias")):
-                    nn.init.normal_(bias)
-            theirs.norm1.eps = theirs.norm2.eps = 1e-3
-            if ours is decoder:
-                theirs.norm3.eps = 1e-3
-            biased = from_torch(theirs)
-            assert isinstance(biased.self_attention.sublayer, BiasedAttention)
-            torch.testing.assert_close(biased(*inputs, **arguments), theirs(*inputs, **theirs_take))
-
-
-def test_layers_with_more_or_less_than_the_papers_are_refused():
-    base = {"d_model": 12, "nhead": 3, "dim_feedforward": 20, "batch_first": True}
-    reasons = {
-        "another activation": lambda: from_torch(nn.TransformerEncoderLayer(**base, activation="gelu")),
-        "biases that it has by default": lambda: from_torch(nn.TransformerDecoderLayer(**base, bias=False)),
-        "heads of d_v=5": lambda: to_torch(EncoderLayer(12, 20, 3, 4, 5, 0.1)),
-        "dot products": lambda: to_torch(DecoderLayer(12, 20, 3, 4, 4, 0.1, additive=True)),
-    }
-    for reason, hand_over in reasons.items():
-        try:
-            hand_over()
-        except InputError as error:
-            assert reason in str(error)
-        else:
-            raise AssertionError(f"accepted: {reason}")
 
 
 def test_a_missing_library_is_named_with_what_to_type():

@@ -80,29 +80,17 @@ def test_likeness_depends_on_the_distance_alone():
 
 def test_each_position_gets_its_row_whatever_the_sentence():
     torch.manual_seed(0)
-    x = torch.randn(2, 5, 8)
-    for kind in ("sinusoidal", "learned"):
-        positions = PositionalEncoding(8, 10, kind)
-        torch.testing.assert_close(positions(x) - x, positions.table[:5].expand(2, 5, 8))
-    torch.testing.assert_close(PositionalEncoding(8, 10).table, sinusoids(10, 8))
+    x, positions = torch.randn(2, 5, 8), PositionalEncoding(8, 10)
+    torch.testing.assert_close(positions(x) - x, sinusoids(5, 8).expand(2, 5, 8))
 
 
 def test_step_by_step_gives_the_same_positions_as_all_at_once():
     torch.manual_seed(0)
-    x = torch.randn(2, 5, 8)
-    for kind in ("sinusoidal", "learned"):
-        positions = PositionalEncoding(8, 10, kind)
-        steps = [positions(x[:, t : t + 1], start=t) for t in range(5)]
-        torch.testing.assert_close(torch.cat(steps, dim=1), positions(x))
-        forgotten = [positions(x[:, t : t + 1]) for t in range(5)]  # the defect: each token as if it were the first
-        assert ((torch.cat(forgotten, dim=1) - positions(x)).abs().amax((0, 2)) > 0.1).tolist() == [False, True, True, True, True]
-
-
-def test_learned_rows_beyond_the_longest_sentence_are_never_trained():
-    torch.manual_seed(0)
-    positions = PositionalEncoding(8, 10, "learned")
-    (positions(torch.randn(2, 5, 8)) * torch.randn(2, 5, 8)).sum().backward()
-    assert (positions.table.grad[:5] != 0).all() and (positions.table.grad[5:] == 0).all()
+    x, positions = torch.randn(2, 5, 8), PositionalEncoding(8, 10)
+    steps = [positions(x[:, t : t + 1], start=t) for t in range(5)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), positions(x))
+    forgotten = [positions(x[:, t : t + 1]) for t in range(5)]  # the defect: each token as if it were the first
+    assert ((torch.cat(forgotten, dim=1) - positions(x)).abs().amax((0, 2)) > 0.1).tolist() == [False, True, True, True, True]
 
 
 def test_sinusoids_have_nothing_to_train_or_save_and_exist_for_any_length():
@@ -122,12 +110,3 @@ def test_too_long_a_sequence_is_refused_in_words():
         except InputError as error:
             message = str(error)
         assert message == "a sequence of 9 tokens is longer than the model takes (max_length=8): split it"
-
-
-def test_an_unknown_kind_of_position_is_refused_in_words():
-    message = ""
-    try:
-        PositionalEncoding(4, 8, "rotary")
-    except InputError as error:
-        message = str(error)
-    assert message == "positions must be 'sinusoidal' or 'learned', not 'rotary'"

@@ -8,10 +8,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from annotated_transformer import InputError
+from annotated_transformer import PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from annotated_transformer.decoding import beam_search, next_token_without_cache, readable_beam_search
 from annotated_transformer.optimizer import adam
-from annotated_transformer.regularization import fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.regularization import Dropout, fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig, count_parameters
 
 
@@ -156,6 +157,68 @@ def test_a_sequence_that_is_too_long_is_refused():
             assert "max_length=4" in str(error) and "5 tokens" in str(error)
         else:
             raise AssertionError("five tokens went through")
+
+
+def test_layers_have_weights_of_their_own():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(11, n_layers=3, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5))
+    for stack in (model.encoder, model.decoder):
+        # parameters() yields a shared one only once
+        assert len(list(stack.parameters())) == 3 * len(list(stack.layers[0].parameters()))
+        assert not any(torch.equal(a, b) for a, b in zip(*(
+            [p for p in layer.parameters() if p.dim() == 2] for layer in stack.layers[:2])))
+
+
+def test_a_model_takes_parts_of_ones_own():
+    class Gated(nn.Module):
+        "x + gate · Dropout(sublayer(x)), with a gate that starts at 0."
+
+        def __init__(self, sublayer, dropout):
+            super().__init__()
+            self.sublayer, self.dropout, self.gate = sublayer, Dropout(dropout), nn.Parameter(torch.zeros(()))
+
+        def forward(self, x, *args, **kwargs):
+            return x + self.gate * self.dropout(self.sublayer(x, *args, **kwargs))
+
+
+    class Directions(MultiHeadAttention):
+        "Scores are cosines, times 5."
+
+        def project(self, x, memory=None):
+            query, key, value = super().project(x, memory)
+            return 5 * 4**0.5 * nn.functional.normalize(query, dim=-1), nn.functional.normalize(key, dim=-1), value
+
+
+    class Variant(Transformer):
+        def attention(self):
+            return Directions(12, 2, 4, 5)
+
+        def residual(self, sublayer):
+            return Gated(sublayer, self.config.dropout)
+
+
+    torch.manual_seed(0)
+    model = Variant(TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5, dropout=0.0))
+    source, target_input = torch.tensor([[5, 6, 7, 8, 1], [9, 4, 1, 0, 0]]), torch.tensor([[0, 3, 10], [0, 4, 3]])
+    assert torch.equal(model.encode(source), model.embed(source)), "closed gates add nothing"
+    optimizer = adam(model.parameters())
+    optimizer.param_groups[0]["lr"] = 0.05
+    for _ in range(5):
+        loss = label_smoothed_cross_entropy(model(source, target_input), torch.tensor([[3, 10, 1], [4, 3, 1]]), 0.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert all(abs(part.gate) > 0.01 for part in model.modules() if isinstance(part, Gated))
+    weights = model.attention_maps(source, target_input).encoder[0, 0, 0]  # of the first layer, whose input is known
+    first, x = model.encoder.layers[0].self_attention.sublayer, model.embed(source)
+    W_Q, W_K = (matrix[:4] for matrix in first.in_projection.split(first.widths)[:2])  # of the first head
+    query, key = x[0] @ W_Q.T, x[0] @ W_K.T
+    cosines = query @ key.T / query.norm(dim=-1, keepdim=True) / key.norm(dim=-1)
+    torch.testing.assert_close(weights, (5 * cosines).softmax(-1))
+    for row, hypotheses in enumerate(beam_search(model, source, beam_size=3, extra_length=2)):
+        longest = int((source[row] != PAD).sum()) + 2
+        expected = readable_beam_search(next_token_without_cache(model.eval(), source[row]), 3, 0.6, longest)[0]
+        assert hypotheses[0].tokens == expected.tokens and abs(hypotheses[0].score - expected.score) < 1e-4
 
 
 def test_parameters_of_base_and_big():

@@ -18,20 +18,20 @@ import sacrebleu
 from sacrebleu.dataset import DATASETS
 
 from annotated_transformer import InputError
-from annotated_transformer.corpora import (
+from annotated_transformer.corpora import from_directory, load
+from annotated_transformer.downloads import (
     MULTI30K_SHA256,
     WMT14,
     Archive,
-    PairFiles,
     cache_directory,
-    load,
     multi30k,
     newstest,
-    numbers,
-    read_lines,
     wmt14,
     wmt14_files,
 )
+from annotated_transformer.everyday import tatoeba_pairs
+from annotated_transformer.number_words import numbers
+from annotated_transformer.pairs import PairFiles, line_batches
 
 
 @pytest.fixture
@@ -114,35 +114,32 @@ def test_a_gzip_file_that_is_none_or_stops_short(directory, data):
 
 
 def test_a_directory_in_the_place_of_a_file(tmp_path):
-    assert f"{tmp_path} cannot be read" in complaint(read_lines, tmp_path)
+    assert f"{tmp_path} cannot be read" in complaint(next, line_batches(tmp_path))
 
 
 def test_a_directory_without_training_files(tmp_path):
     message = complaint(load, tmp_path)
-    assert str(tmp_path) in message and "no language" in message and "train.SOURCE" in message
+    assert str(tmp_path) in message and "no language" in message and "train.TARGET" in message
 
 
 def test_languages_that_are_missing_or_not_clear(directory):
     for name in ("train", "validation", "test"):
         (directory / f"{name}.fr").write_text("un\ndeux\n", encoding="utf-8")
     assert "de, en, fr" in complaint(load, directory)  # en is the source, but what is the target?
-    assert next(iter(load(directory, target_language="fr").train)) == ("one", "un")
-    assert "train.nl does not exist" in complaint(load, directory, "en", "nl")
-    assert "de, en, fr" in complaint(load, directory, "en", "en")
+    assert next(iter(from_directory(directory, target_language="fr").train)) == ("one", "un")
+    assert "train.nl does not exist" in complaint(from_directory, directory, "en", "nl")
+    assert "de, en, fr" in complaint(from_directory, directory, "en", "en")
     for path in directory.glob("*.en"):
         path.unlink()
-    assert "name the source and the target language" in complaint(load, directory)
-    assert next(iter(load(directory, "fr").train)) == ("un", "eins")
+    message = complaint(load, directory)
+    assert "de, fr" in message and "corpora.from_directory in Python, with the source and the target language" in message
+    assert next(iter(from_directory(directory, "fr").train)) == ("un", "eins")
 
 
 def test_an_unknown_corpus():
     message = complaint(load, "multi30k-en-ed")
     assert "did you mean multi30k-en-de?" in message and "numbers-en-de" in message and "directory" in message
     assert "did you mean" not in complaint(load, "/no/such/place")
-
-
-def test_languages_for_a_corpus_that_fixes_them():
-    assert "fixes its own languages" in complaint(load, "numbers-en-de", source_language="de")
 
 
 def test_an_unknown_split(directory):
@@ -175,6 +172,17 @@ def test_a_damaged_cached_file_and_no_network(tmp_path, closed_port):
     (tmp_path / "train.en.gz").write_bytes(b"damaged")
     assert f"{tmp_path / 'train.en.gz'} is damaged" in complaint(multi30k, "de", tmp_path, closed_port)
     assert (tmp_path / "train.en.gz").read_bytes() == b"damaged"  # left for its owner to look at
+
+
+@pytest.mark.parametrize("name", ["tatoeba-en-de", "everyday-en-de"])
+def test_tatoeba_without_a_network_says_which_file_is_missing(name, tmp_path, closed_port, monkeypatch):
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr("annotated_transformer.everyday.tatoeba_pairs", partial(tatoeba_pairs, base_url=closed_port))
+    path = tmp_path / "tatoeba-en-de" / "deu-eng.zip"
+    message = complaint(load, name)
+    assert f"{path} is missing" in message and "a directory that holds tatoeba-en-de/deu-eng.zip" in message
+    path.write_bytes(b"damaged")
+    assert f"{path} is damaged" in complaint(load, name)
 
 
 def test_the_environment_moves_the_cache(tmp_path, monkeypatch):

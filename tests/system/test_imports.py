@@ -9,14 +9,19 @@ PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
 # A module imports from the lines above its own alone; those of one line know nothing of each other.
 FLOORS = [
     {"attention", "feed_forward", "embedding", "position", "optimizer", "regularization",
-     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees"},
-    {"layers", "layer_types", "batching", "averaging", "explorer", "corpora", "evalb", "results"},
-    {"transformer"},
-    {"decoding", "runs"},
-    {"attention_maps", "models", "launch", "training_cost"},
-    {"translation", "training"},
+     "checkpoints", "processes", "tokenizer", "bleu", "drawing", "trees", "pairs"},
+    {"layers", "layer_types", "batching", "averaging", "explorer", "evalb", "downloads", "number_words", "results",
+     "additive_attention", "learned_positions"},
+    {"everyday", "treebanks", "pre_norm"},
+    {"transformer", "corpora"},
+    {"fast_decoding", "marian_parts"},
+    {"decoding"},
+    {"attention_maps", "runs"},
+    {"models", "launch", "training_cost", "progress"},
+    {"translation", "training", "options"},
     {"heads", "parse_maps"},
     {"parsing", "variations", "exchange"},
+    {"filters"},
     {"cli"},
 ]
 FLOOR = {module: floor for floor, modules in enumerate(FLOORS) for module in modules}

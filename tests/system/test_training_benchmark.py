@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from annotated_transformer import PAD
-from annotated_transformer.exchange import to_torch
 from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.training import WithLoss
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -55,13 +54,32 @@ def test_the_peers_step_reports_the_loss_of_its_logits():
     assert later[-1] < first, "it learns"
 
 
+def in_their_names(layer: torch.nn.Module) -> dict[str, torch.Tensor]:
+    "The weights of a layer of ours, and zeros for the biases that PyTorch's attention has beside."
+    parts = {"self_attention": "self_attn", "memory_attention": "multihead_attn", "feed_forward": ""}
+    weights, number = {}, 0
+    for ours, theirs in parts.items():
+        if (part := getattr(layer, ours, None)) is None:
+            continue
+        number += 1
+        weights |= {f"norm{number}.{name}": value for name, value in part.norm.named_parameters()}
+        if theirs:
+            matrix, out = part.sublayer.in_projection, part.sublayer.out_projection.weight
+            weights |= {f"{theirs}.in_proj_weight": matrix, f"{theirs}.in_proj_bias": torch.zeros(len(matrix))}
+            weights |= {f"{theirs}.out_proj.weight": out, f"{theirs}.out_proj.bias": torch.zeros(len(out))}
+        else:
+            for linear, name in ((part.sublayer.inner, "linear1"), (part.sublayer.outer, "linear2")):
+                weights |= {f"{name}.weight": linear.weight, f"{name}.bias": linear.bias}
+    return weights
+
+
 def copy_weights(model: Transformer, peer: Peer) -> None:
     "Ours into the peer, which then has no second final LayerNorm."
     peer.embedding.weight.copy_(model.embedding.weight)
     for stack, theirs in ((model.encoder, peer.transformer.encoder), (model.decoder, peer.transformer.decoder)):
         theirs.norm = None
         for layer, other in zip(stack.layers, theirs.layers):
-            other.load_state_dict(to_torch(layer).state_dict())
+            other.load_state_dict(in_their_names(layer))
 
 
 def test_but_for_the_second_final_layer_norm_the_peer_computes_what_our_model_computes():

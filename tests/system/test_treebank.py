@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from nltk.tree import Tree
 
-from annotated_transformer import corpora
+from annotated_transformer import corpora, treebanks
 from annotated_transformer.batching import TokenizedPairs
+from annotated_transformer.downloads import cache_directory
 from annotated_transformer.evalb import bracket_scores
 from annotated_transformer.runs import PRESETS
 from annotated_transformer.tokenizer import Tokenizer
@@ -126,7 +127,7 @@ def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, compla
 
 def test_a_missing_sample_is_explained(tmp_path, monkeypatch, complaint):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
-    monkeypatch.setattr(corpora, "TREEBANK_URL", "http://127.0.0.1:9/")
+    monkeypatch.setattr(treebanks, "TREEBANK_URL", "http://127.0.0.1:9/")
     message = complaint("train", "--preset", "parsing-small", "--run", tmp_path / "run")
     assert "could not be fetched from http://127.0.0.1:9/treebank.zip" in message
     assert "name a directory that holds treebank.zip" in message
@@ -134,7 +135,7 @@ def test_a_missing_sample_is_explained(tmp_path, monkeypatch, complaint):
 
 @pytest.fixture(scope="session")
 def sample():
-    if not (path := corpora.cache_directory() / "treebank.zip").exists():
+    if not (path := cache_directory() / "treebank.zip").exists():
         pytest.skip(f"{path} is not there: set ANNOTATED_TRANSFORMER_DATA to a directory with treebank.zip")
     return corpora.load("treebank")
 

@@ -1,0 +1,66 @@
+"""Tatoeba's pairs in groups: how many leaks a split by line would have, and how many ours has.
+
+python -m benchmarks.splits      (Tatoeba is downloaded once, 4 MB; Multi30k, 1.4 MB)
+
+A pair leaks when its English or its German sentence stands in the training set too, capitals and punctuation apart.
+The pairs are from tatoeba.org, by way of manythings.org/anki (CC BY 2.0).
+"""
+import argparse
+import hashlib
+from pathlib import Path
+
+from annotated_transformer.downloads import multi30k
+from annotated_transformer.everyday import everyday, groups, leaks, tatoeba, tatoeba_pairs
+from annotated_transformer.pairs import Corpus, Pairs, references
+from benchmarks.side_by_side import save
+
+SIDES = {"English": (0,), "German": (1,), "either": (0, 1)}
+
+
+def by_line(pairs: Pairs, like: Corpus) -> Corpus:
+    "Sets of the same sizes, but every line by itself, in the order of its own SHA-256."
+    order = sorted(pairs, key=lambda pair: hashlib.sha256("\t".join(pair).encode()).hexdigest())
+    test, validation = len(like.test), len(like.validation)
+    return Corpus("by line", "en", "de", order[test + validation :], order[test : test + validation], {"test": order[:test]})
+
+
+def counted(corpus: Corpus, name: str) -> dict[str, int]:
+    "Pairs of a split that share a sentence with the training set."
+    return {side: len(leaks(corpus.split(name), corpus.train, which)) for side, which in SIDES.items()}
+
+
+def measure(pairs: Pairs, captions: Corpus) -> dict:
+    "All figures, from Tatoeba's pairs and Multi30k."
+    ours = tatoeba(pairs)
+    both, rules = everyday(ours, captions), {"by line": by_line(pairs, ours), "by groups": ours}
+    sizes = {
+        corpus.name: {name: len(corpus.split(name)) for name in ("train", "validation", *corpus.tests)} for corpus in (ours, both)
+    }
+    found = groups(pairs)
+    return {
+        "pairs": len(pairs),
+        "english_sentences": len({english for english, _ in pairs}),
+        "groups": len(found),
+        "largest_group": max(map(len, found)),
+        **sizes,
+        "test_english_sentences": len(references(ours.test)[0]),
+        "test_pairs_that_leak": {rule: counted(corpus, "test") for rule, corpus in rules.items()},
+        "validation_pairs_that_leak": {rule: counted(corpus, "validation") for rule, corpus in rules.items()},
+        "test_pairs_that_stand_in_validation": {rule: len(leaks(one.test, one.validation)) for rule, one in rules.items()},
+        "left_out_of_everyday_training": len(ours.train) + len(captions.train) - len(both.train),
+        "everyday_pairs_that_leak": {name: counted(both, name)["either"] for name in ("validation", *both.tests)},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.splits", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("results/tatoeba-splits.json"))
+    options = parser.parse_args()
+    figures = measure(tatoeba_pairs(), multi30k("de"))
+    save(options.out, "benchmarks.splits", figures, {"corpora": ["tatoeba-en-de", "everyday-en-de"]})
+    for name, value in figures.items():
+        print(f"{name}: {value}")
+
+
+if __name__ == "__main__":
+    main()
