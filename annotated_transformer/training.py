@@ -2,15 +2,13 @@
 
 # %% auto #0
 __all__ = ['batch_loss', 'WithLoss', 'train_step', 'Evaluation', 'evaluate', 'validate', 'batches_from', 'own_parts', 'new_model',
-           'load_start', 'begin', 'resume', 'learner_for', 'Meter', 'Due', 'Schedule', 'Told', 'train', 'stopped',
-           'all_finite', 'refuse_to_go_on']
+           'load_start', 'begin', 'resume', 'learner_for', 'train', 'stopped', 'all_finite', 'refuse_to_go_on']
 
 # %% ../nbs/52_training.ipynb #38d85e6d
 import dataclasses
 import math
 import shutil
 import signal
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
@@ -21,8 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import PAD, InputError, models, progress_bar
-from .agreement import fused_consistent_loss
+from . import PAD, InputError, models
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
 from annotated_transformer.checkpoints import (
     clear_leftovers,
@@ -32,7 +29,6 @@ from annotated_transformer.checkpoints import (
     require_room,
     save_checkpoint,
 )
-from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
 from .optimizer import adam, learning_rate
 from annotated_transformer.processes import (
     STOPPED,
@@ -46,7 +42,9 @@ from annotated_transformer.processes import (
     noted_signals,
     part_seed,
 )
-from .runs import Metrics, Run, TrainingConfig, prepare
+from .progress import Meter, Schedule, Told
+from .regularization import fused_consistent_loss, fused_label_smoothed_cross_entropy, fused_losses
+from .runs import Run, TrainingConfig, prepare
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -266,109 +264,7 @@ def learner_for(
     learner = WithLoss(model, config.smoothing, execution.precision, config.consistency)
     return exchanging_gradients(learner, group) if group.size > 1 else learner
 
-
-class Meter:
-    "Adds up losses, tokens and seconds. Losses stay on the device until they are read, since reading waits for it."
-
-    def __init__(self, state: dict, group: Group):
-        self.state, self.group = state, group
-        self.unread: Tensor | float = 0.0            # loss of all tokens since it was last read, on the device
-        self.loss = self.tokens = self.seconds = 0.0  # since the last line of metrics.jsonl
-        self.clock = time.perf_counter()
-
-    def add(self, share: Tensor, source_tokens: int, tokens: int, **place: int) -> None:
-        "Another update, and where the run stands after it."
-        self.unread = self.unread + share * tokens
-        self.tokens += tokens
-        self.state.update(place)
-        self.state["source_tokens"] += source_tokens
-        self.state["target_tokens"] += tokens
-
-    def read(self) -> float:
-        "The loss of all tokens since it was last read, in all processes; and the clock."
-        loss, = self.group.total(float(self.unread))
-        seconds = time.perf_counter() - self.clock
-        self.state["seconds"] += seconds
-        self.state["device_seconds"] += self.group.size * seconds
-        self.seconds += seconds
-        self.loss += loss
-        self.unread = 0.0
-        return loss
-
-    def line(self) -> dict[str, float]:
-        "Mean loss and speed since the last line."
-        values = {"loss": self.loss / self.tokens, "target_tokens_per_second": round(self.tokens / self.seconds, 1)}
-        self.loss = self.tokens = self.seconds = 0.0
-        return values
-
-    def go_on(self) -> None:
-        "Start the clock again: validation and saving are not training time."
-        self.clock = time.perf_counter()
-
-
-class Due(NamedTuple):
-    "What is due after an update."
-
-    line: bool        # of metrics.jsonl
-    measure: bool     # on the validation split
-    save: bool
-    regular: bool     # a checkpoint in its turn, not for the sake of a signal
-    stop: int | None  # the signal that ends the run
-
-
-class Schedule:
-    "When what is due; all processes agree on it."
-
-    def __init__(self, config: TrainingConfig, group: Group, received: list[int]):
-        self.config, self.group, self.received = config, group, received
-        self.saved = time.perf_counter()
-
-    def due(self, step: int) -> Due | None:
-        "None: go on at once."
-        c = self.config
-        by_steps = c.checkpoint_every is not None and step % c.checkpoint_every == 0
-        minutes = (time.perf_counter() - self.saved) / 60
-        by_minutes = c.checkpoint_minutes is not None and minutes > c.checkpoint_minutes
-        terminated, interrupted, regular = map(bool, self.group.highest(
-            signal.SIGTERM in self.received, signal.SIGINT in self.received, self.group.rank == 0 and (by_steps or by_minutes),
-        ))
-        last = step == c.steps
-        stop = signal.SIGTERM if terminated else signal.SIGINT if interrupted else None
-        due = Due(
-            line=step % c.log_every == 0, measure=last or step % c.validate_every == 0,
-            save=last or regular or stop is not None, regular=regular, stop=None if last else stop,
-        )
-        return due if due.line or due.measure or due.save else None
-
-    def has_saved(self, due: Due) -> None:
-        "Count the minutes to the next checkpoint from here."
-        if due.regular:
-            self.saved = time.perf_counter()
-
-
-class Told:
-    "What a run tells of itself: the leader's metrics.jsonl and curves, and the bar."
-
-    def __init__(self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack):
-        self.state, self.group = state, group
-        self.metrics = group.lead(lambda: stack.enter_context(Metrics(run.directory, state["step"])))
-        named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
-        self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
-
-    def line(self, loss: float, target_tokens_per_second: float, learning_rate: float) -> None:
-        "Of the updates since the last line."
-        speed = {"target_tokens_per_second": target_tokens_per_second}
-        self.group.lead(lambda: self.metrics.record(self.state, loss=loss, learning_rate=learning_rate, **speed))
-        self.bar.set_postfix_str(f"loss {loss:.3f}, {target_tokens_per_second:,.0f} tokens/s")
-
-    def measure(self, found: Evaluation) -> None:
-        "On the validation split."
-        values = {"validation_loss": found.loss, "validation_perplexity": found.perplexity}
-        self.group.lead(lambda: self.metrics.record(self.state, **values))
-        if not self.bar.disable:
-            self.bar.write(f"step {self.state['step']:,}: validation perplexity {found.perplexity:.3f}")
-
-
+# %% ../nbs/52_training.ipynb #6585e198
 def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
@@ -411,7 +307,7 @@ def train(
             if due.line:
                 told.line(learning_rate=rate, **meter.line())
             if due.measure:
-                told.measure(validate(model, validation, config, execution, group))
+                told.measure(*validate(model, validation, config, execution, group))
             if due.save:
                 group.lead(partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular))
                 schedule.has_saved(due)
