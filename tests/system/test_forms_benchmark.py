@@ -7,7 +7,7 @@ import torch
 from benchmarks import forms
 from benchmarks.side_by_side import in_own_process
 
-OF_TORCH = {"torch, all logits", "torch, chunks of 256 tokens", "torch, chunks as it chooses"}
+OF_TORCH = {"torch, all logits", "torch, in chunks"}
 if not hasattr(torch.nn.functional, "linear_cross_entropy"):
     OF_TORCH = set()
 
