@@ -1,4 +1,4 @@
-"The shipped weights write what they always wrote: 200 captions of ours, translated by the code before the model was put together from parts."
+"The shipped weights write what they always wrote: 200 captions, as the code translated them before its model was made of parts."
 from pathlib import Path
 
 import pytest
