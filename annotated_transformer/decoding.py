@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty', 'Search',
-           'readable_beam_search', 'evaluating', 'longest_output', 'greedy_search', 'beam_search']
+           'readable_beam_search', 'greedy_search', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
@@ -119,7 +119,7 @@ def longest_output(
     "Source length + `extra_length` (§6.1), as far as the model's positions reach."
     return ((source != PAD).sum(1) + extra_length).clamp(max=model.config.max_length)
 
-
+# %% ../nbs/61a_decoding.ipynb #49c18986
 def greedy_search(
     model: Transformer,
     source: Tensor,          # (B, S) ids

@@ -85,7 +85,7 @@ def tatoeba(
     validation: int = 1_000,
     test: int = 2_000,
 ) -> Corpus:
-    "170,000 everyday sentences from Tatoeba (tatoeba.org, by way of manythings.org/anki; CC BY 2.0), split without leaks."
+    "169,813 everyday sentence pairs of Tatoeba (tatoeba.org, by way of manythings.org/anki; CC BY 2.0), split without leaks."
     splits = split_by_groups(tatoeba_pairs() if pairs is None else pairs, {"test": test, "validation": validation})
     return Corpus("tatoeba-en-de", "en", "de", splits["train"], splits["validation"], {"tatoeba": splits["test"]})
 

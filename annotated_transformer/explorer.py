@@ -18,25 +18,16 @@ from . import InputError
 from .checkpoints import write_file
 
 # %% auto #0
-__all__ = ['KINDS', 'INK', 'FAINT', 'BLUE', 'PALE_BLUE', 'NAVY', 'AMBER', 'ROW', 'COLUMN', 'FOCUS', 'VEGA_LITE', 'PAGE',
-           'head_records', 'Layout', 'across', 'down', 'chosen_cells', 'draw_weights', 'draw_labels', 'specification',
-           'sentence', 'drawing_code', 'Explorer', 'explore']
+__all__ = ['Explorer', 'explore']
 
 # %% ../nbs/70a_explorer.ipynb #e70a0006
-KINDS = {  # name in the picture, and what the queries and the keys are
-    "encoder": ("encoder self-attention", "source", "source"),
-    "decoder": ("decoder self-attention", "target, read", "target, read"),
-    "encoder_decoder": ("encoder-decoder attention", "target, written", "source"),
-}
-
-
 def head_records(
     maps,                 # AttentionMaps
 ) -> list[dict]:
     "One record for each head: what it is, and its weights in thousandths, a list for each query."
     return [
         {"kind": kind, "layer": layer, "head": head, "rows": (1000 * weights).round().int().tolist()}
-        for kind in KINDS
+        for kind in maps.kinds
         for layer, of_layer in enumerate(maps.of(kind)[0], 1)
         for head, weights in enumerate(of_layer, 1)
     ]
@@ -150,7 +141,10 @@ def draw_weights(at: Layout) -> list[alt.Chart]:
     return drawn
 
 
-def draw_labels(at: Layout) -> tuple[alt.Chart, list[alt.Chart]]:  # boxes, which belong behind the weights, and texts
+def draw_labels(
+    at: Layout,
+    kinds: dict,                             # of an AttentionMaps
+) -> tuple[alt.Chart, list[alt.Chart]]:      # boxes, which belong behind the weights, and texts
     "The tokens of both halves. Their boxes answer to the pointer, and that of the token that is pointed at is coloured."
     pointed = alt.selection_point("pointed", fields=["query", "key"], on="mouseover", clear="mouseout", toggle=False)
     labels = alt.Chart(alt.NamedData("labels")).transform_filter("datum.kind == kind")
@@ -164,7 +158,7 @@ def draw_labels(at: Layout) -> tuple[alt.Chart, list[alt.Chart]]:  # boxes, whic
             baseline="middle", fontSize=at.font, limit=at.label - 6, fill=INK, dy=at.step / 2, **how).encode(x, y, text="label:N")
 
     def heading(side, x, y, align):
-        text = alt.expr(f"{json.dumps({kind: texts[side] for kind, texts in KINDS.items()})}[kind]")
+        text = alt.expr(f"{json.dumps({name: kind[side] for name, kind in kinds.items()})}[kind]")
         return alt.Chart(alt.InlineData([{}])).mark_text(
             text=text, align=align, baseline="bottom", fontSize=at.font, fill=FAINT).encode(alt.X(value=x), alt.Y(value=y))
 
@@ -187,10 +181,10 @@ def specification(
     head: int,
 ) -> dict:
     "The whole picture as a specification in Vega-Lite 5, weights included."
-    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in KINDS}
+    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
     n_layers, n_heads = maps.of(kind)[0].shape[:2]
     at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
-    names, buttons = {name: texts[0] for name, texts in KINDS.items()}, alt.binding_radio
+    names, buttons = {name: kind.title for name, kind in maps.kinds.items()}, alt.binding_radio
     choices = [
         alt.param("kind", value=kind, bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
         alt.param("layer", value=layer, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
@@ -203,7 +197,7 @@ def specification(
     ]
     title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of {n_layers}, head ' + head + ' of {n_heads}'"
     subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
-    boxes, texts = draw_labels(at)
+    boxes, texts = draw_labels(at, maps.kinds)
     drawing = (
         alt.layer(boxes, *draw_weights(at), *texts)
         .add_params(*choices, *derived)
@@ -268,7 +262,7 @@ def drawing_code() -> str:
     "Vega, Vega-Lite and vega-embed as one text of JavaScript."
     return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
 
-
+# %% ../nbs/70a_explorer.ipynb #f4fdd23e
 class Explorer:
     "All heads in one picture that answers to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
 
@@ -322,8 +316,6 @@ def explore(
     head: int = 1,                  # counted from 1
 ) -> Explorer:
     "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
-    if kind not in KINDS:
-        raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
     n_layers, n_heads = maps.of(kind)[0].shape[:2]
     layer = n_layers if layer is None else layer
     for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):

@@ -2,8 +2,7 @@
 
 # %% auto #0
 __all__ = ['SelfAttention', 'neighbourhood_mask', 'restricted_attention', 'RestrictedSelfAttention', 'Recurrent', 'Convolution',
-           'SeparableConvolution', 'layer_types', 'Multiplications', 'multiplications', 'fitted_exponents',
-           'numbers_kept', 'longest_chain', 'turns', 'by_steps', 'reach', 'path_length']
+           'SeparableConvolution', 'layer_types', 'multiplications', 'longest_chain', 'path_length']
 
 # %% ../nbs/40_why_self_attention.ipynb #a0535d5a
 import copy
@@ -183,7 +182,7 @@ class Multiplications(NamedTuple):
     between_positions: int  # scores and averages
     by_weights: int         # projections, kernels, gates
 
-
+# %% ../nbs/40_why_self_attention.ipynb #609d61da
 def multiplications(layer: nn.Module, n: int, d: int) -> Multiplications:
     "Counted by PyTorch while the layer runs on one sequence of `n` shapes without numbers."
     layer, x = copy.deepcopy(layer).to("meta"), torch.empty(1, n, d, device="meta")
@@ -274,7 +273,7 @@ def reach(
     "How strongly the output at one position depends on each position of the input: the size of its gradient."
     return torch.autograd.grad(output[0, position].sum(), x, retain_graph=True)[0][0].norm(dim=-1)
 
-
+# %% ../nbs/40_why_self_attention.ipynb #c29e95b7
 def path_length(name: str, n: int, n_heads: int, kernel: int, neighbourhood: int) -> int | None:
     "Steps until the last of `n` positions has heard of the first; None if `n` steps do not suffice."
     x = torch.randn(1, n, 2 * n_heads, dtype=torch.float64, requires_grad=True)

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from . import PAD, InputError, models
+from .agreement import fused_consistent_loss
 from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
 from annotated_transformer.checkpoints import (
     clear_leftovers,
@@ -29,6 +30,7 @@ from annotated_transformer.checkpoints import (
     require_room,
     save_checkpoint,
 )
+from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
 from .optimizer import adam, learning_rate
 from annotated_transformer.processes import (
     STOPPED,
@@ -43,7 +45,6 @@ from annotated_transformer.processes import (
     part_seed,
 )
 from .progress import Meter, Schedule, Told
-from .regularization import fused_consistent_loss, fused_label_smoothed_cross_entropy, fused_losses
 from .runs import Run, TrainingConfig, prepare
 from .tokenizer import Tokenizer
 from .transformer import Transformer

@@ -1,9 +1,10 @@
 """The fast form of each part beside the readable one: the same numbers, in how much less time.
 
-    python -m benchmarks.forms [--rounds 9] [--out results/forms.json]
+    python -m benchmarks.forms [--parts loss ...] [--rounds 9] [--out results/forms.json]
 
-Both forms of a part take turns on the same inputs, in float32; that they agree is checked before anything is timed. The searches
-run a random model that writes to the full length. Of the loss the peak memory is measured too, each form in a process of its own.
+The forms of a part take turns on the same inputs, in float32; that they agree is checked before anything is timed. The searches
+run a random model that writes to the full length. The loss has PyTorch's own forms beside ours, where PyTorch has them (2.13),
+and its peak memory is measured too, each form in a process of its own.
 """
 import argparse
 import statistics
@@ -17,6 +18,7 @@ from torch import Tensor
 
 from annotated_transformer import PAD
 from annotated_transformer.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
+from annotated_transformer.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.decoding import (
     RoughVocabulary,
     beam_search,
@@ -26,7 +28,7 @@ from annotated_transformer.decoding import (
     readable_greedy_search,
 )
 from annotated_transformer.processes import memory_kept
-from annotated_transformer.regularization import fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding import random_model
 from benchmarks.preparation import resident_peak
@@ -37,7 +39,7 @@ SIZES = {
     "full": {"tokens": 1024, "vocabulary": 37_000, "d_model": 512, "heads": 8, "rows": 16, "length": 128, "longest": 30},
     "small": {"tokens": 64, "vocabulary": 500, "d_model": 64, "heads": 4, "rows": 8, "length": 12, "longest": 6},
 }
-Forms = tuple[Callable, Callable]  # readable and fast; what they return must be the same
+Forms = dict[str, Callable]  # "readable" and "fast" first, then what others have; all must return the same
 
 
 def with_gradients(function: Callable[..., Tensor], *inputs: Tensor) -> Callable[[], list[Tensor]]:
@@ -63,7 +65,33 @@ def loss(size: dict) -> Forms:
     def fast(hidden: Tensor, weight: Tensor) -> Tensor:
         return fused_label_smoothed_cross_entropy(hidden, weight, target, SMOOTHING)
 
-    return with_gradients(readable, hidden, weight), with_gradients(fast, hidden, weight)
+    forms = {"readable": readable, "fast": fast} | (losses_of_torch(target) if hasattr(F, "linear_cross_entropy") else {})
+    return {name: with_gradients(form, hidden, weight) for name, form in forms.items()}
+
+
+def losses_of_torch(target: Tensor) -> dict[str, Callable[[Tensor, Tensor], Tensor]]:
+    "PyTorch's projection and loss in one: with its own smoothing, and in chunks, which know no smoothing, with ours on top."
+    from torch.nn import LinearCrossEntropyOptions
+
+    def frozen(weight: Tensor) -> Tensor:
+        "The matrix, whose row of PAD gets no gradient."
+        view = weight.view_as(weight)
+        view.register_hook(lambda gradient: gradient.index_fill_(0, torch.tensor(PAD), 0))
+        return view
+
+    def whole(hidden: Tensor, weight: Tensor) -> Tensor:
+        smoothing = SMOOTHING * len(weight) / (len(weight) - 1)
+        return F.linear_cross_entropy(hidden, frozen(weight), target, ignore_index=PAD, label_smoothing=smoothing)
+
+    def in_chunks(hidden: Tensor, weight: Tensor) -> Tensor:
+        weight, options = frozen(weight), LinearCrossEntropyOptions(batch_chunk_size=256)  # as ours; of itself it would take 8
+        plain = F.linear_cross_entropy(hidden, weight, target, ignore_index=PAD, options=options)
+        off = SMOOTHING / (len(weight) - 1)
+        right = (hidden * F.embedding(target, weight)).sum(1)
+        # With z the logits and y the right token, smoothing adds (ε + off) z_y - off Σ z, which is linear in z.
+        return plain + ((SMOOTHING + off) * right - off * (hidden @ weight.sum(0))).mean()
+
+    return {"torch, all logits": whole, "torch, in chunks": in_chunks}
 
 
 def attention(size: dict, times: int = 1) -> Forms:
@@ -75,7 +103,7 @@ def attention(size: dict, times: int = 1) -> Forms:
     def readable(x: Tensor) -> Tensor:
         return module.output(scaled_dot_product_attention(*module.project(x, x), allowed)[0])
 
-    return with_gradients(readable, x), with_gradients(lambda x: module(x, x, causal=True), x)
+    return {"readable": with_gradients(readable, x), "fast": with_gradients(lambda x: module(x, x, causal=True), x)}
 
 
 def talkative(size: dict) -> tuple[Transformer, Tensor]:
@@ -87,25 +115,28 @@ def talkative(size: dict) -> tuple[Transformer, Tensor]:
 def greedy(size: dict) -> Forms:
     model, source = talkative(size)
     extra = size["longest"] - source.size(1)
-    return (
-        lambda: readable_greedy_search(next_token_without_cache(model, source[0]), size["longest"]),
-        lambda: greedy_search(model, source, extra)[0],
-    )
+    return {
+        "readable": lambda: readable_greedy_search(next_token_without_cache(model, source[0]), size["longest"]),
+        "fast": lambda: greedy_search(model, source, extra)[0],
+    }
 
 
 def beams(size: dict) -> Forms:
     model, source = talkative(size)
     extra = size["longest"] - source.size(1)
-    return (
-        lambda: readable_beam_search(next_token_without_cache(model, source[0]), 4, ALPHA, size["longest"])[0].tokens,
-        lambda: beam_search(model, source, 4, ALPHA, extra)[0][0].tokens,
-    )
+    return {
+        "readable": lambda: readable_beam_search(next_token_without_cache(model, source[0]), 4, ALPHA, size["longest"])[0].tokens,
+        "fast": lambda: beam_search(model, source, 4, ALPHA, extra)[0][0].tokens,
+    }
 
 
 def vocabulary(size: dict) -> Forms:
     model, source = talkative(size)
     extra, rough = size["longest"] - source.size(1), RoughVocabulary(model.embedding.weight)
-    return lambda: greedy_search(model, source, extra)[0], lambda: greedy_search(model, source, extra, rough)[0]
+    return {
+        "readable": lambda: greedy_search(model, source, extra)[0],
+        "fast": lambda: greedy_search(model, source, extra, rough)[0],
+    }
 
 
 PARTS = {  # the last is the fast search without and with the words that cannot win
@@ -115,22 +146,26 @@ PARTS = {  # the last is the fast search without and with the words that cannot 
 
 
 def peak_of_loss(form: str, name: str) -> int:
-    "Bytes that one form takes, forward and backward; to be called in a process of its own."
-    run = loss(SIZES[name])[("readable", "fast").index(form)]
+    "Bytes above those of the inputs that one form takes, forward and backward; to be called in a process of its own."
+    run, status = loss(SIZES[name])[form], Path("/proc/self/status")
     before = resident_peak()
+    if status.exists():  # what is held now: making the inputs took more than that
+        before = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS")) * 1024
     run()
     return resident_peak() - before
 
 
-def measure(size: dict, rounds: int) -> dict:
-    "Seconds of both forms of each part, and the median of the rounds' ratios."
+def measure(parts: Sequence[str], size: dict, rounds: int) -> dict:
+    "Seconds of all forms of each part, and how many times as fast as the readable one the others are."
     found = {}
-    for name, part in PARTS.items():
+    for name in parts:
         if name == "words that cannot win" and not RoughVocabulary.can(torch.empty(1, 1)):
             continue  # this processor has no such product
         torch.manual_seed(SEED)
-        forms = dict(zip(("readable", "fast"), part(size)))
-        torch.testing.assert_close(forms["fast"](), forms["readable"](), rtol=1e-3, atol=1e-4)
+        forms = PARTS[name](size)
+        expected = forms["readable"]()
+        for form in list(forms)[1:]:
+            torch.testing.assert_close(forms[form](), expected, rtol=1e-3, atol=1e-4)
         found[name] = timed(forms, 1 + rounds // 4 if "search" in name else rounds, name)  # the readable searches take their time
         if name == "loss":
             with memory_kept():
@@ -138,29 +173,35 @@ def measure(size: dict, rounds: int) -> dict:
     return found
 
 
-def timed(forms: dict[str, Callable], rounds: int, name: str) -> dict:
-    "Seconds of both, and the median of the rounds' ratios."
+def timed(forms: Forms, rounds: int, name: str) -> dict:
+    "Seconds of each, and the median of the rounds' ratios."
     seconds = take_turns(forms, rounds, desc=name)
-    ratio = statistics.median(a / b for a, b in zip(seconds["readable"], seconds["fast"]))
-    return {"times_as_fast": round(ratio, 3), "seconds": {form: [round(s, 5) for s in seconds[form]] for form in forms}}
+    speeds = {
+        form: round(statistics.median(a / b for a, b in zip(seconds["readable"], seconds[form])), 3) for form in list(forms)[1:]
+    }
+    figures = {"times_as_fast": speeds.pop("fast"), "seconds": {form: [round(s, 5) for s in seconds[form]] for form in forms}}
+    return figures | ({"others": speeds} if speeds else {})
 
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=9, help="a quarter as many for the searches")
     parser.add_argument("--out", type=Path, default=Path("results/forms.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
-    figures = measure(SIZES[arguments.sizes], arguments.rounds)
-    for form in ("readable", "fast"):
-        peak = in_own_process("benchmarks.forms", "peak_of_loss", form, arguments.sizes)
-        figures["loss"].setdefault("peak_bytes", {})[form] = peak
+    figures = measure(arguments.parts, SIZES[arguments.sizes], arguments.rounds)
+    if "loss" in figures:
+        figures["loss"]["peak_bytes"] = {
+            form: in_own_process("benchmarks.forms", "peak_of_loss", form, arguments.sizes) for form in figures["loss"]["seconds"]
+        }
     config = {"size": SIZES[arguments.sizes], "rounds": arguments.rounds, "smoothing": SMOOTHING, "alpha": ALPHA}
     save(arguments.out, "benchmarks.forms", figures, config, SEED, options)
     for name, part in figures.items():
-        print(f"{name:<26} {part['times_as_fast']:5.2f} times as fast", *(part.get("peak_bytes") or {}).items())
+        more = [*part.get("others", {}).items(), *part.get("peak_bytes", {}).items()]
+        print(f"{name:<26} {part['times_as_fast']:5.2f} times as fast", *more)
 
 
 if __name__ == "__main__":

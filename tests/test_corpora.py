@@ -58,10 +58,11 @@ def test_a_directory_of_trees_is_loaded_as_a_treebank():
     with tempfile.TemporaryDirectory() as directory:
         for name, text in {"train.en": "a\n", "train.de": "b\n", "validation.en": "a\n", "validation.de": "b\n"}.items():
             Path(directory, name).write_text(text)
-        assert not isinstance(load(directory), Treebank)
+        assert not isinstance(load(directory), Treebank) and load(directory).scorer == "translation"
         for name in ("train", "validation"):
             Path(directory, f"{name}.mrg").write_text("( (S (NN a)))")
-        assert isinstance(load(directory), Treebank) and list(load(directory).train) == [("a", "(S XX )S")]
+        assert isinstance(load(directory), Treebank) and load(directory).scorer == "parsing"
+        assert list(load(directory).train) == [("a", "(S XX )S")]
         for leaves, word in (("tags", "NN"), ("words", "a")):
             corpus = load(f"{directory}-{leaves}")
             assert list(corpus.train) == [("a", f"(S {word} )S")] and corpus.name.endswith(f"-{leaves}")

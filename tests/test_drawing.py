@@ -2,23 +2,34 @@
 import inspect
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
 from annotated_transformer import Transformer, TransformerConfig
 from annotated_transformer.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated_transformer.drawing import LOOKS, calls, draw_attention, draw_transformer, operations, read_stack
+from annotated_transformer.canvas import Look
+from annotated_transformer.drawing import (
+    COLOURS,
+    SOFTMAX,
+    calls,
+    draw_attention,
+    draw_transformer,
+    lineage,
+    look_of,
+    notebook_of,
+    operations,
+    read_stack,
+)
 from annotated_transformer.embedding import SharedEmbedding
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.layers import Residual
 from annotated_transformer.position import PositionalEncoding
+from annotated_transformer.pre_norm import PreNormResidual
 
 
 def test_a_decoder_layer_without_memory_attention_has_no_such_box():
     def texts(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 
@@ -50,7 +61,6 @@ def test_a_decoder_layer_without_memory_attention_has_no_such_box():
 def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
     def texts(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 
@@ -70,7 +80,6 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
 def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
     def norms(model):
         figure = draw_transformer(model)
-        plt.close(figure)
         texts = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
         return {label: sorted(y for text, (x, y) in texts if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
 
@@ -78,7 +87,7 @@ def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_
     with torch.device("meta"):
         config = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2)
         model, pre_norm = Transformer(config), Transformer(replace(config, norm="pre"))
-        model.encoder.layers[1].feed_forward = Residual(FeedForward(12, 10), 12, 0.0, pre_norm=True)
+        model.encoder.layers[1].feed_forward = PreNormResidual(FeedForward(12, 10), 12, 0.0)
     first, second = read_stack(model.encoder, calls(model))
     assert first[0] == second[0] == 1 and [part.norm for part in first[1] + second[1]] == ["after", "after", "after", "before"]
     drawn = norms(model)
@@ -88,10 +97,14 @@ def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_
     assert drawn["Norm"][1] < drawn["Add"][1] < drawn["Norm"][2]
 
 
-def test_each_tab_names_the_room_that_builds_the_class():
+def test_each_tab_names_the_notebook_that_builds_the_class():
     for built in (SharedEmbedding, PositionalEncoding, MultiHeadAttention, scaled_dot_product_attention, FeedForward, Residual):
         with open(inspect.getsourcefile(built), encoding="utf-8") as module:
-            assert f"nbs/{LOOKS[built.__name__][0]}_" in module.readline()  # nbdev writes there which notebook it is from
+            assert f"nbs/{look_of(built.__name__).notebook}_" in module.readline()  # nbdev writes there which notebook it is from
+    assert SOFTMAX.notebook == "54, 61a" and look_of("Linear") == Look()
+    assert all(notebook_of(name) for name in COLOURS)
+    variant, paper = look_of(*lineage(PreNormResidual(FeedForward(12, 10), 12, 0.0))), look_of("Residual")
+    assert variant.light == paper.light and variant.notebook not in ("", paper.notebook)  # a part from another page
 
 
 def test_the_steps_are_those_of_the_function():
@@ -106,7 +119,6 @@ def test_the_steps_are_those_of_the_function():
 def test_a_change_of_attention_changes_figure_2():
     def texts(attend, attention):
         figure = draw_attention(attend, attention)
-        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
 
 

@@ -3,20 +3,10 @@ import math
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import nn
 
 from annotated_transformer import PAD
-from annotated_transformer.embedding import SharedEmbedding
-from annotated_transformer.regularization import (
-    Dropout,
-    _ProjectAndLose,
-    disagreement,
-    fused_consistent_loss,
-    fused_label_smoothed_cross_entropy,
-    fused_losses,
-    label_smoothed_cross_entropy,
-)
+from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
@@ -29,6 +19,37 @@ def test_dropout_drops_the_right_share_and_keeps_the_mean_as_torchs_does():
             assert abs((y == 0).double().mean() - p) < 4 * (p * (1 - p) / n) ** 0.5
             torch.testing.assert_close(y[y != 0], torch.full_like(y[y != 0], 5 / (1 - p)))
             assert abs(y.double().mean() - 5) < 4 * 5 * (p / (1 - p) / n) ** 0.5
+
+
+def test_smoothing_is_torchs_under_the_stated_conversion():
+    torch.manual_seed(0)
+    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
+    for V in (11, 100):
+        for smoothing in (0.0, 0.1, 0.3):
+            ours = (3 * torch.randn(2, 3, V, dtype=torch.float64)).requires_grad_()
+            theirs = ours.detach().clone().requires_grad_()
+            loss = label_smoothed_cross_entropy(ours, target, smoothing)
+            converted = smoothing * V / (V - 1)
+            reference = F.cross_entropy(theirs.flatten(0, 1), target.flatten(), ignore_index=PAD, label_smoothing=converted)
+            torch.testing.assert_close(loss, reference)
+            loss.backward()
+            reference.backward()
+            torch.testing.assert_close(ours.grad, theirs.grad)
+            assert (ours.grad[1, 2] == 0).all(), "padding asks for nothing"
+
+
+def test_the_least_loss_is_the_entropy_of_the_smoothed_target():
+    V, smoothing = 37_000, 0.1
+    best = math.log((1 - smoothing) * (V - 1) / smoothing)
+    logits = torch.zeros(3, V, dtype=torch.float64)
+    logits[:, 5] = torch.tensor([best - 1, best, best + 1], dtype=torch.float64)  # less sure, just right, too sure
+    logits.requires_grad_()
+    less, least, more = (label_smoothed_cross_entropy(row, torch.tensor(5), smoothing) for row in logits)
+    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (V - 1))
+    assert math.isclose(least.item(), entropy) and round(entropy, 3) == 1.377 and round(best, 1) == 12.7
+    assert less > least and more > least
+    gradient, = torch.autograd.grad(least, logits)
+    assert gradient.abs().max() < 1e-9, "nothing pulls at these logits any more"
 
 
 def test_neighbours_are_dropped_independently():
@@ -86,225 +107,7 @@ def test_dropout_stands_on_the_sums_and_the_sublayers_and_nowhere_else():
     assert sorted(calls) == sorted(places + ["dropout"]), "each once per pass, and the sums once on each side"
 
 
-def test_smoothing_is_torchs_under_the_stated_conversion():
-    torch.manual_seed(0)
-    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    for V in (11, 100):
-        for smoothing in (0.0, 0.1, 0.3):
-            ours = (3 * torch.randn(2, 3, V, dtype=torch.float64)).requires_grad_()
-            theirs = ours.detach().clone().requires_grad_()
-            loss = label_smoothed_cross_entropy(ours, target, smoothing)
-            converted = smoothing * V / (V - 1)
-            reference = F.cross_entropy(theirs.flatten(0, 1), target.flatten(), ignore_index=PAD, label_smoothing=converted)
-            torch.testing.assert_close(loss, reference)
-            loss.backward()
-            reference.backward()
-            torch.testing.assert_close(ours.grad, theirs.grad)
-            assert (ours.grad[1, 2] == 0).all(), "padding asks for nothing"
-
-
 def test_the_example_by_hand_comes_out():
     logits = torch.tensor([0.1, 0.1, 0.7, 0.1], dtype=torch.float64).log()
     loss = label_smoothed_cross_entropy(logits, torch.tensor(2), 0.1).item()
     assert math.isclose(loss, -0.9 * math.log(0.7) - 0.1 * math.log(0.1)) and round(loss, 4) == 0.5513
-
-
-def test_the_least_loss_is_the_entropy_of_the_smoothed_target():
-    V, smoothing = 37_000, 0.1
-    best = math.log((1 - smoothing) * (V - 1) / smoothing)
-    logits = torch.zeros(3, V, dtype=torch.float64)
-    logits[:, 5] = torch.tensor([best - 1, best, best + 1], dtype=torch.float64)  # less sure, just right, too sure
-    logits.requires_grad_()
-    less, least, more = (label_smoothed_cross_entropy(row, torch.tensor(5), smoothing) for row in logits)
-    entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / (V - 1))
-    assert math.isclose(least.item(), entropy) and round(entropy, 3) == 1.377 and round(best, 1) == 12.7
-    assert less > least and more > least
-    gradient, = torch.autograd.grad(least, logits)
-    assert gradient.abs().max() < 1e-9, "nothing pulls at these logits any more"
-
-
-def test_the_fused_loss_equals_the_readable_one_with_its_gradients():
-    torch.manual_seed(0)
-    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    for smoothing in (0.0, 0.1):
-        readable, fused = SharedEmbedding(11, 6).double(), SharedEmbedding(11, 6).double()
-        fused.load_state_dict(readable.state_dict())
-        x = (3 * torch.randn(2, 3, 6, dtype=torch.float64)).requires_grad_()
-        y = x.detach().clone().requires_grad_()
-        expected = label_smoothed_cross_entropy(readable.project(x), target, smoothing)
-        loss = fused_label_smoothed_cross_entropy(y, fused.weight, target, smoothing, chunk=2)
-        torch.testing.assert_close(loss, expected)
-        (3 * expected).backward()
-        (3 * loss).backward()
-        torch.testing.assert_close(y.grad, x.grad)
-        torch.testing.assert_close(fused.weight.grad, readable.weight.grad)
-        assert (fused.weight.grad[PAD] == 0).all() and (fused.weight.grad[PAD + 1 :] != 0).all()
-        assert (y.grad[1, 2] == 0).all() and (y.grad[target != PAD] != 0).all()
-
-
-def test_the_fused_gradient_is_the_slope_of_the_fused_loss():
-    torch.manual_seed(0)
-    target = torch.tensor([[3, 5, 1], [6, 1, PAD]])
-    hidden = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
-    rows = torch.randn(6, 4, dtype=torch.float64, requires_grad=True)  # all but the zero row of PAD
-
-
-    def loss(hidden, rows):
-        return fused_label_smoothed_cross_entropy(hidden, F.pad(rows, (0, 0, 1, 0)), target, 0.1, chunk=2)
-
-
-    loss(hidden, rows).backward()
-    for x, at in ((hidden, lambda moved: (moved, rows)), (rows, lambda moved: (hidden, moved))):
-        for place in range(x.numel()):
-            step = torch.zeros(x.numel(), dtype=torch.float64).index_fill(0, torch.tensor(place), 1e-5).view(x.shape)
-            slope = (loss(*at(x.detach() + step)) - loss(*at(x.detach() - step))) / 2e-5
-            torch.testing.assert_close(x.grad.flatten()[place], slope.detach(), rtol=1e-6, atol=1e-9)
-
-
-def test_neither_the_size_of_the_chunks_nor_padding_changes_the_loss():
-    torch.manual_seed(0)
-    hidden, weight, target = torch.randn(2, 5, 6), SharedEmbedding(11, 6).weight, torch.randint(1, 11, (2, 5))
-    expected = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1)
-    expected_gradient, = torch.autograd.grad(expected, weight)
-    padded_hidden, padded_target = torch.cat([hidden, torch.randn(2, 4, 6)], dim=1), F.pad(target, (0, 4), value=PAD)
-    for chunk in (1, 3, 10, 900):
-        loss = fused_label_smoothed_cross_entropy(padded_hidden, weight, padded_target, 0.1, chunk=chunk)
-        gradient, = torch.autograd.grad(loss, weight)
-        torch.testing.assert_close(loss, expected)
-        torch.testing.assert_close(gradient, expected_gradient)
-
-
-def test_padding_may_be_left_out_or_weighted_by_zero():
-    torch.manual_seed(0)
-    weight, target = SharedEmbedding(11, 6).weight, torch.tensor([[3, 10, 1, PAD], [7, 1, PAD, PAD]])
-    hidden = torch.randn(2, 4, 6, requires_grad=True)
-    left_out = fused_losses(hidden, weight, target, 0.1)
-    share = (target != PAD).flatten() / 5
-    weighted = _ProjectAndLose.apply(hidden.flatten(0, 1), weight, target.flatten(), share, 0.1, 3)  # as a GPU does it
-    torch.testing.assert_close(weighted, left_out)
-    gradients = [torch.autograd.grad(losses[0], (hidden, weight)) for losses in (left_out, weighted)]
-    torch.testing.assert_close(gradients[1], gradients[0])
-    assert (gradients[1][0][target == PAD] == 0).all()
-
-
-def test_the_unsmoothed_loss_comes_along_and_is_torchs_cross_entropy():
-    torch.manual_seed(0)
-    embedding, target = SharedEmbedding(11, 6), torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    hidden = torch.randn(2, 3, 6, requires_grad=True)
-    smoothed, plain = fused_losses(hidden, embedding.weight, target, 0.1, chunk=2)
-    expected = F.cross_entropy(embedding.project(hidden).flatten(0, 1), target.flatten(), ignore_index=PAD)
-    torch.testing.assert_close(plain, expected)
-    torch.testing.assert_close(smoothed, label_smoothed_cross_entropy(embedding.project(hidden), target, 0.1))
-    assert smoothed.requires_grad and not plain.requires_grad, "one is learnt from, the other only reported"
-
-
-def test_the_parts_of_a_batch_add_up_to_the_batch_also_when_one_is_empty():
-    torch.manual_seed(0)
-    weight = SharedEmbedding(11, 6).weight
-    hidden, target = torch.randn(3, 4, 6, requires_grad=True), torch.tensor([[3, 10, 1, PAD], [7, 1, PAD, PAD], [2, 5, 9, 1]])
-    whole = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1)
-    expected = torch.autograd.grad(whole, (hidden, weight))
-    rows = [slice(0, 1), slice(1, 3), slice(0, 0)]
-    parts = [fused_label_smoothed_cross_entropy(hidden[part], weight, target[part], 0.1, tokens=9) for part in rows]
-    assert parts[2] == 0
-    torch.testing.assert_close(sum(parts), whole)
-    for found, gradient in zip(torch.autograd.grad(sum(parts), (hidden, weight)), expected):
-        torch.testing.assert_close(found, gradient)
-
-
-def test_under_autocast_products_are_short_and_sums_are_long():
-    torch.manual_seed(0)
-    hidden, target = torch.randn(40, 32, requires_grad=True), torch.randint(1, 300, (40,))
-    weight = SharedEmbedding(300, 32).weight
-    exact = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk=7)
-    expected = torch.autograd.grad(exact, (hidden, weight))
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, chunk=7)
-    assert loss.dtype == torch.float32 and loss != exact
-    torch.testing.assert_close(loss, exact, rtol=1e-3, atol=0)
-    for found, gradient in zip(torch.autograd.grad(loss, (hidden, weight)), expected):
-        assert found.dtype == torch.float32 and not torch.equal(found, gradient)
-        assert (found - gradient).norm() < 0.01 * gradient.norm()
-    assert (found[PAD] == 0).all()
-    with torch.no_grad():  # a measure on the validation split asks for no gradient: the same loss
-        torch.testing.assert_close(fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1), exact)
-
-
-def test_a_second_backward_pass_is_refused_and_not_wrong():
-    torch.manual_seed(0)
-    hidden, weight = torch.randn(4, 6, requires_grad=True), SharedEmbedding(11, 6).weight
-    loss = fused_label_smoothed_cross_entropy(hidden, weight, torch.tensor([3, 10, 7, 1]), 0.1)
-    loss.backward(retain_graph=True)
-    once = hidden.grad.clone(), weight.grad.clone()
-    try:
-        loss.backward()
-        raise AssertionError("a second backward pass went through")
-    except RuntimeError as error:
-        assert "compute the loss again" in str(error)
-    torch.testing.assert_close((hidden.grad, weight.grad), once)
-
-
-def test_the_fused_loss_never_holds_all_logits():
-    class LargestTensor(TorchDispatchMode):
-        "Sees the result of every operation, those of the backward pass included."
-
-        elements = 0
-
-        def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-            result = operation(*args, **(kwargs or {}))
-            for tensor in result if isinstance(result, (tuple, list)) else [result]:
-                self.elements = max(self.elements, tensor.numel() if isinstance(tensor, Tensor) else 0)
-            return result
-
-
-    torch.manual_seed(0)
-    embedding = SharedEmbedding(1000, 16)
-    hidden, target = torch.randn(600, 16, requires_grad=True), torch.randint(1, 1000, (600,))
-    with LargestTensor() as readable:
-        label_smoothed_cross_entropy(embedding.project(hidden), target, 0.1).backward()
-    with LargestTensor() as fused:
-        fused_label_smoothed_cross_entropy(hidden, embedding.weight, target, 0.1, chunk=20).backward()
-    assert readable.elements == 600 * 1000
-    assert fused.elements == 20_000, "a chunk of 20 rows; the matrix itself has 16,000 numbers, the decoder's output 9,600"
-
-
-def test_disagreement_by_hand_and_against_torchs_divergence():
-    logits = torch.tensor([[[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.4, 0.6]]], dtype=torch.float64).log()
-    apart = disagreement(logits, torch.tensor([1, 1]))  # the draws differ on the first token alone
-    assert math.isclose(apart, (0.3 * math.log(1.6) - 0.3 * math.log(0.4)) / 2 / 2) and round(2 * apart.item(), 3) == 0.208
-
-    torch.manual_seed(0)
-    logits, target = 3 * torch.randn(2, 2, 3, 11), torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    first, second = logits[:, target != PAD].log_softmax(-1)
-    expected = sum(F.kl_div(a, b, log_target=True, reduction="sum") for a, b in ((first, second), (second, first))) / 2 / 5
-    torch.testing.assert_close(disagreement(logits, target), expected)
-    assert expected > 0.5 and disagreement(logits[:1].expand(2, -1, -1, -1), target) == 0
-
-
-def test_the_fused_consistent_loss_equals_the_readable_one_with_its_gradients():
-    torch.manual_seed(0)
-    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    embedding = SharedEmbedding(11, 6).double()
-    hidden = torch.randn(2, 2, 3, 6, dtype=torch.float64, requires_grad=True)
-    for smoothing, alpha in ((0.1, 5.0), (0.0, 2.0)):
-        logits = embedding.project(hidden)
-        readable = sum(label_smoothed_cross_entropy(draw, target, smoothing) for draw in logits) / 2
-        readable = readable + alpha / 2 * disagreement(logits, target)
-        expected = torch.autograd.grad(3 * readable, (hidden, embedding.weight))
-        for chunk in (2, 256):
-            fused = fused_consistent_loss(hidden, embedding.weight, target, smoothing, alpha, chunk=chunk)
-            torch.testing.assert_close(fused, readable)
-            torch.testing.assert_close(torch.autograd.grad(3 * fused, (hidden, embedding.weight)), expected)
-        shares = [fused_consistent_loss(hidden[:, [i]], embedding.weight, target[[i]], smoothing, alpha, tokens=5) for i in (0, 1)]
-        torch.testing.assert_close(sum(shares), readable)
-    empty = fused_consistent_loss(hidden, embedding.weight, torch.full_like(target, PAD), 0.1, 5.0, tokens=5)
-    assert empty == 0 and all((grad == 0).all() for grad in torch.autograd.grad(empty, (hidden, embedding.weight)))
-
-
-def test_without_dropout_two_draws_are_one_and_agreement_asks_for_nothing():
-    torch.manual_seed(0)
-    target = torch.tensor([[3, 10, 1], [7, 1, PAD]])
-    embedding, one = SharedEmbedding(11, 6), torch.randn(2, 3, 6)
-    for alpha in (0.0, 5.0):
-        twice = fused_consistent_loss(torch.stack([one, one]), embedding.weight, target, 0.1, alpha)
-        torch.testing.assert_close(twice, fused_label_smoothed_cross_entropy(one, embedding.weight, target, 0.1))

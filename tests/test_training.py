@@ -12,12 +12,13 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch import nn
 
 from annotated_transformer import PAD, InputError, models
+from annotated_transformer.agreement import disagreement
 from annotated_transformer.averaging import average_checkpoints
 from annotated_transformer.batching import collate
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 from annotated_transformer.processes import Group
-from annotated_transformer.regularization import disagreement, label_smoothed_cross_entropy
+from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import WithLoss, begin, evaluate, load_start, new_model, train, train_step

@@ -10,9 +10,10 @@ from torch import nn
 
 from annotated_transformer import PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
+from annotated_transformer.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.decoding import beam_search, next_token_without_cache, readable_beam_search
 from annotated_transformer.optimizer import adam
-from annotated_transformer.regularization import Dropout, fused_label_smoothed_cross_entropy, label_smoothed_cross_entropy
+from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig, count_parameters
 
 

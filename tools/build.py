@@ -1,18 +1,21 @@
 """Keep notebooks, package and tests in step.
 
-python tools/build.py         prepare the notebooks for Colab, clean them, export the package, write the tests from their cells
+python tools/build.py         write what the notebooks share, clean them, export the package, write the tests from their cells
 python tools/build.py check   the same in a copy, then one sentence for each file that would change; nothing is written
 """
 import ast
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from configparser import ConfigParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from colab import prepare_for_colab
+from colab import with_colab
+from contents import read_contents, with_contents
 from export_tests import export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
@@ -24,9 +27,21 @@ SOURCES = ["settings.ini", "pyproject.toml", "nbs", "tools", *BY_HAND]
 PRODUCTS = ["nbs/*.ipynb", "annotated_transformer/*.py", "tests/test_*.py"]
 
 
+def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
+    "Write those notebooks that lack a cell of the build's, or have an old one: for Colab, of neighbours, the table of the index."
+    pages = read_contents(notebooks)
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read("settings.ini", encoding="utf-8")
+    for path in sorted(notebooks.glob("*.ipynb")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        wanted = with_contents(with_colab(found, path.name, settings["DEFAULT"]), path.stem, pages)
+        if wanted != found:
+            path.write_text(json.dumps(wanted, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def build() -> None:
     "Bring what is made from the notebooks up to date."
-    prepare_for_colab()
+    prepare_notebooks()
     nbdev_clean.__wrapped__()  # the undecorated functions: nbdev's own read this script's command line as theirs
     nbdev_export.__wrapped__()
     export_tests()

@@ -2,8 +2,8 @@
 
 python tools/build_site.py
 
-Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of the table in
-nbs/index.ipynb, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
+Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
+nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
 """
 import functools
 import hashlib
@@ -19,23 +19,15 @@ from pathlib import Path
 
 import vl_convert
 from colab import CELL as COLAB
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
+
+from annotated_transformer.explorer import VEGA_LITE
 
 ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS, PREPARED, SITE = Path("nbs"), Path("build/site"), Path("_site")
+PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
-CHAPTERS = {  # how a row of the index begins, and the heading of its group in the navigation
-    "§1": "Why attention", "§3": "§3 The model", "§4": "§4 Why self-attention", "§5": "§5 Training", "§6": "§6 Results",
-    "Appendix": "What the heads look at", "": "In use",
-}
-VEGA_LITE = "5.20"  # the explorer's
 CHART = "application/vnd.vegalite.v5+json"
-
-
-def refuse(why: str):
-    "End with one sentence."
-    print(why, file=sys.stderr)
-    sys.exit(2)
 
 
 @functools.cache
@@ -47,20 +39,10 @@ def repository() -> str:
     return f"https://github.com/{about['user']}/{about['repo']}/blob/{about['branch']}"
 
 
-def rooms(index: dict) -> list[tuple[str, list[str]]]:
-    "The chapters and their notebooks, in the order of the table in the index."
-    text = "\n".join("".join(cell["source"]) for cell in index["cells"] if cell["cell_type"] == "markdown")
-    rows = re.findall(r"^\| ([^|]*?) ?\| \[[^]]+\]\((\w+)\.ipynb\) \| [^|]*\| [^|]* \|$", text, re.MULTILINE)
-    chapters = {heading: [] for heading in CHAPTERS.values()}
-    for section, name in rows:
-        start = next(start for start in CHAPTERS if section.startswith(start))  # "" comes last and fits all
-        if (NOTEBOOKS / f"{name}.ipynb").exists() and not any(name in names for names in chapters.values()):
-            chapters[CHAPTERS[start]].append(name)
-    listed = {name for names in chapters.values() for name in names}
-    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
-        if path.stem not in listed | {"index"}:
-            refuse(f"{path} has no row in the table of rooms in nbs/index.ipynb, which is the site's navigation: write one.")
-    return [(heading, names) for heading, names in chapters.items() if names]
+def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
+    "The groups of the navigation: heading and notebooks, in reading order."
+    return [(chapter if part == "paper" else f"{part.capitalize()}: {chapter}", [page.notebook for page in members])
+            for (part, chapter), members in chapters(pages).items()]
 
 
 def anchor(heading: str) -> str:
@@ -85,13 +67,15 @@ def live_chart(specification: dict, place: str) -> str:
 
 
 def prepare_notebook(notebook: dict) -> dict:
-    "Links that lead to pages, charts that live, and without cells that only set up."
+    "Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way."
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
+        if cell["id"] in (COLAB, NEIGHBOURS):
+            continue
         if cell["cell_type"] == "markdown":
             cell["source"] = with_links_of_the_site(source)
-        elif cell["id"] == COLAB or re.fullmatch(r"#\| default_exp \w+\s*", source):
+        elif re.fullmatch(r"#\| default_exp \w+\s*", source):
             continue
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
@@ -103,35 +87,35 @@ def prepare_notebook(notebook: dict) -> dict:
     return notebook | {"cells": cells}
 
 
-def navigation(chapters: list[tuple[str, list[str]]]) -> dict:
+def navigation(pages: list[Page]) -> dict:
     "A cell for the end of the index, which the reader does not see: the pages in their order."
     trees = [
         "\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"])
-        for heading, names in [*chapters, ("Reference", ["api/index"])]
+        for heading, names in [*captions(pages), ("Reference", ["api/index"])]
     ]
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
 
 
-def reference(rooms_of: dict[str, str]) -> dict[str, str]:
+def reference(listed: list[Page]) -> dict[str, str]:
     "The pages of the reference: the package, and each module with its notebook."
     def titled(title: str, text: str) -> str:
         return f"{title}\n{'=' * len(title)}\n\n{text}\n"
 
-    pages, table = {}, []
-    for module, room in rooms_of.items():
-        name = f"{PACKAGE}.{module}"
-        pages[f"api/{module}.rst"] = titled(
-            module, f"Explained, tested and drawn in :doc:`../{room}`.\n\n.. automodule:: {name}\n   :members:\n")
-        table.append(f"   * - :doc:`{module} <{module}>`\n     - :doc:`../{room}`")
+    pages, rows, modules = {}, [], [page for page in listed if page.module]
+    for page in modules:
+        pages[f"api/{page.module}.rst"] = titled(
+            page.module, f"Explained, tested and drawn in :doc:`../{page.notebook}`.\n\n"
+                         f".. automodule:: {PACKAGE}.{page.module}\n   :members:\n")
+        rows.append(f"   * - :doc:`{page.module} <{page.module}>`\n     - :doc:`../{page.notebook}`")
     about = (
         f"What ``import {PACKAGE}`` brings, module by module. The notebooks say why; here stands what to call. "
         f"``from {PACKAGE} import Transformer, TransformerConfig, Translator`` are the three names to begin with.\n\n"
         "Sizes: ``B`` sentences, ``S`` source length, ``T`` target length, ``V`` vocabulary, ``K`` beams, ``L`` layers, "
         "``h`` heads. A boolean mask says what is *allowed*: True may be seen.\n\n"
     )
-    listed = ".. list-table::\n   :header-rows: 1\n\n   * - module\n     - notebook\n" + "\n".join(table)
-    tree = ".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {module}" for module in rooms_of)
-    return pages | {"api/index.rst": titled("Python reference", f"{about}{listed}\n\n{tree}\n")}
+    table = ".. list-table::\n   :header-rows: 1\n\n   * - module\n     - notebook\n" + "\n".join(rows)
+    tree = ".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {page.module}" for page in modules)
+    return pages | {"api/index.rst": titled("Python reference", f"{about}{table}\n\n{tree}\n")}
 
 
 def write(path: Path, text: str) -> None:
@@ -172,17 +156,12 @@ def prepare() -> None:
     for name in ("style.css", "charts.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
     notebooks = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
-    chapters = rooms(notebooks["index"])
-    rooms_of = {}
-    for name in [name for _, names in chapters for name in names]:
-        text = "\n".join("".join(cell["source"]) for cell in notebooks[name]["cells"])
-        if module := re.search(r"^#\| default_exp (\w+)", text, re.MULTILINE):
-            rooms_of[module[1]] = name
-    pages = reference(rooms_of)
+    listed = read_contents()
+    pages = reference(listed)
     for name, notebook in notebooks.items():
         notebook = prepare_notebook(notebook)
-        if name == "index":
-            notebook["cells"].append(navigation(chapters))
+        if name == INDEX:
+            notebook["cells"].append(navigation(listed))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
     for name, text in pages.items():
         write(source / name, text)

@@ -2,11 +2,9 @@
 
 Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook.
 """
-import json
 import re
-import sys
-from configparser import ConfigParser
-from pathlib import Path
+
+from contents import refuse
 
 CELL = "colab"  # the id of the cell that sets up
 LINK = re.compile(r"\n+\[Open in Colab\]\([^)]*\)(?=\n|$)")
@@ -17,26 +15,14 @@ if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks
     %pip install -q .."""
 
 
-def prepared(notebook: dict, name: str, about) -> dict:
+def with_colab(notebook: dict, name: str, about) -> dict:
     "The notebook with link and cell, each once and as settings.ini has them. `about` gives user, repo and branch."
     first, *others = [cell for cell in notebook["cells"] if cell.get("id") != CELL]
     title, newline, text = LINK.sub("", "".join(first["source"])).partition("\n")
     if first["cell_type"] != "markdown" or not title.startswith("# "):
-        print(f"nbs/{name} must begin with a markdown cell whose first line is its title: `# ...`.", file=sys.stderr)
-        sys.exit(2)
+        refuse(f"nbs/{name} must begin with a markdown cell whose first line is its title: `# ...`.")
     address = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/nbs/".format(**about) + name
     source = f"{title}\n\n[Open in Colab]({address}){newline}{text}"
     set_up = {"cell_type": "code", "id": CELL, "metadata": {}, "execution_count": None, "outputs": [],
               "source": SET_UP.format(**about).splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}
-
-
-def prepare_for_colab(notebooks: Path = Path("nbs")) -> None:
-    "Write those notebooks that lack link or cell, or have old ones."
-    settings = ConfigParser(delimiters=["="], interpolation=None)
-    settings.read("settings.ini", encoding="utf-8")
-    for path in sorted(notebooks.glob("*.ipynb")):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        wanted = prepared(found, path.name, settings["DEFAULT"])
-        if wanted != found:
-            path.write_text(json.dumps(wanted, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -3,41 +3,31 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_site  # noqa: E402
+from contents import NEIGHBOURS, Page, read_contents  # noqa: E402
 
 
-def index(*rows: str) -> dict:
-    table = ["| section | room | module | what lives there |", "|---|---|---|---|", *rows]
-    return {"cells": [{"cell_type": "markdown", "id": "table", "source": "\n".join(table)}]}
+def test_the_navigation_is_the_list_of_notebooks():
+    def page(name, *place):
+        return Page(name, name, "", *place, None, None)
 
-
-@pytest.fixture
-def book(tmp_path, monkeypatch):
-    "A place for notebooks; they need only be there."
-    monkeypatch.setattr(build_site, "NOTEBOOKS", tmp_path)
-    for name in ("index", "53_adam", "30_model", "31_layers", "90_shell"):
-        (tmp_path / f"{name}.ipynb").touch()
-    return tmp_path
-
-
-ROWS = ["| §3.1 | [31 Layers](31_layers.ipynb) | `layers` | layers |", "| §3 | [30 Model](30_model.ipynb) | `model` | all |",
-        "| §5.3 | [53 Adam](53_adam.ipynb) | `adam` | updates |", "| | [90 Shell](90_shell.ipynb) | `cli` | the command |"]
-
-
-def test_the_navigation_is_the_index(book):
-    assert build_site.rooms(index(*ROWS)) == [
-        ("§3 The model", ["31_layers", "30_model"]), ("§5 Training", ["53_adam"]), ("In use", ["90_shell"]),
+    pages = [page("31_layers", "paper", "§3 The model"), page("30_model", "paper", "§3 The model"),
+             page("53_adam", "paper", "§5 Training"), page("52a_disk", "workshop", "Training")]
+    assert build_site.captions(pages) == [
+        ("§3 The model", ["31_layers", "30_model"]), ("§5 Training", ["53_adam"]), ("Workshop: Training", ["52a_disk"]),
     ]
+    cell = build_site.navigation(pages)["source"]
+    assert ":caption: Workshop: Training\n\n52a_disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
 
 
-def test_a_notebook_that_the_index_forgot_is_named(book, capsys):
-    with pytest.raises(SystemExit):
-        build_site.rooms(index(*ROWS[:3]))
-    assert "90_shell.ipynb has no row in the table" in capsys.readouterr().err
+def test_the_reference_has_a_page_for_each_module_and_its_notebook():
+    pages = build_site.reference(read_contents(ROOT / "nbs"))
+    assert "../32_attention" in pages["api/attention.rst"]
+    assert ".. automodule:: annotated_transformer.attention\n" in pages["api/attention.rst"]
+    modules = {path.stem for path in (ROOT / "annotated_transformer").glob("[a-z]*.py")}
+    assert pages.keys() == {f"api/{module}.rst" for module in modules} | {"api/index.rst"}
 
 
 def test_links_stay_in_the_site_where_they_can(monkeypatch):
@@ -52,9 +42,9 @@ def test_links_stay_in_the_site_where_they_can(monkeypatch):
 def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
     chart = {"$schema": "vega-lite", "description": "</script><b>"}
     output = {"output_type": "execute_result", "data": {build_site.CHART: chart, "image/png": "", "text/plain": "x"}}
-    sources = {"export": "#| default_exp toy\n", "colab": "if 1: pass", "chart": "explore(maps)"}
+    sources = {"export": "#| default_exp toy\n", "colab": "if 1: pass", NEIGHBOURS: "Next", "chart": "explore(maps)"}
     cells = [{"cell_type": "code", "id": name, "source": source, "outputs": []} for name, source in sources.items()]
-    cells[2]["outputs"] = [output]
+    cells[-1]["outputs"] = [output]
     [cell] = build_site.prepare_notebook({"cells": cells})["cells"]
     [html] = cell["outputs"][0]["data"].values()
     assert html.count("</script>") == 1 and html.endswith("</script>")

@@ -1,6 +1,7 @@
 """tools/export_tests.py turns cells into tests that hold what the cells held; tools/colab.py puts in what Colab needs;
 tools/build.py tells when anything is out of step."""
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,15 +12,15 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from colab import prepared  # noqa: E402
+from colab import with_colab  # noqa: E402
 from export_tests import convert, export_tests  # noqa: E402
 
 
-def notebook(path: Path, *sources: str) -> Path:
-    "A notebook that exports the module `toy` and has these code cells below its title."
+def notebook(path: Path, *sources: str, module: str = "toy") -> Path:
+    "A notebook that exports the module and has these code cells below its title."
     cells = [dict(cell_type="markdown", id="title", metadata={}, source="# A toy\n\nIt halves.")]
     cells += [dict(cell_type="code", id=f"cell-{n}", metadata={}, execution_count=None, outputs=[], source=source)
-             for n, source in enumerate(["#| default_exp toy", *sources])]
+             for n, source in enumerate([f"#| default_exp {module}", *sources])]
     path.write_text(json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)), encoding="utf-8")
     return path
 
@@ -59,6 +60,11 @@ def test_tests_keep_their_order_and_slow_ones_their_mark(tmp_path):
     (["#| test twice\nassert half(2)", "#| test twice\nassert half(4)"], "test twice: the name is taken"),
     (["#| test\nassert half(2)"], "the name must be one Python identifier"),
     (["#| test shell\n!ls"], "test shell: the cell is not plain Python"),
+    (["#| fixture pair\nlost = 1", "#| test finds\nassert half(2)"], "fixture pair: the cell does not define `pair`"),
+    (["#| fixture one\none = 1", "#| test finds\none = half(one)"], "test finds: the cell assigns `one`, a fixture"),
+    (["#| test finds\nassert half(one)", "#| fixture one\none = 1"], "test finds: `one` is neither imported"),
+    (["#| fixture one\none = 1", "#| fixture one\none = 2", "#| test finds\nassert one"], "fixture one: the name is taken"),
+    (["#| fixture one\none = lost", "#| test finds\nassert one"], "fixture one: `lost` is neither imported"),
 ])
 def test_a_cell_that_cannot_become_a_test_is_refused(tmp_path, capsys, cells, complaint):
     with pytest.raises(SystemExit) as exit:
@@ -66,6 +72,41 @@ def test_a_cell_that_cannot_become_a_test_is_refused(tmp_path, capsys, cells, co
     message = capsys.readouterr().err
     assert exit.value.code == 2
     assert complaint in message and "00_toy.ipynb" in message
+
+
+FIXTURES = [
+    "import tempfile\nfrom contextlib import contextmanager\nfrom pathlib import Path",
+    "#| fixture kept\ndirectory = tempfile.TemporaryDirectory()\nkept = Path(directory.name, 'kept')\nkept.write_text('begun')",
+    "#| fixture made\n@contextmanager\ndef made():\n    with tempfile.TemporaryDirectory() as new:\n"
+    "        yield Path(new, kept.read_text())",
+    "#| test first\nassert kept.read_text() == 'begun'\nkept.write_text('changed')",
+    "#| test second\nassert kept.read_text() == 'changed'",
+    "#| test third\nwith made() as one, made() as other:\n    one.write_text('here')\n"
+    "    assert one.name == 'changed' and not other.exists()",
+    "#| test fourth\nassert Path('.').exists()",
+]
+
+
+def test_a_fixture_is_made_once_and_handed_to_those_that_use_it(tmp_path):
+    _, text = convert(notebook(tmp_path / "00_toy.ipynb", *FIXTURES))
+    for head in ("kept()", "made(kept)"):
+        assert f'@pytest.fixture(scope="module")\ndef {head}:\n' in text
+    for head in ("test_first(kept)", "test_second(kept)", "test_third(made)", "test_fourth()"):
+        assert f"\ndef {head}:\n" in text
+    (tmp_path / "test_toy.py").write_text(text)
+    (tmp_path / "temporary").mkdir()
+    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_toy.py"], cwd=tmp_path,
+                          env=os.environ | {"TMPDIR": str(tmp_path / "temporary")}, stdout=subprocess.PIPE, text=True)
+    assert "4 passed" in done.stdout, done.stdout
+    assert not list((tmp_path / "temporary").iterdir())
+
+
+def test_a_fixture_cell_runs_in_the_notebook_as_it_stands():
+    found = {}
+    for cell in FIXTURES:
+        exec(cell, found)
+    assert found["kept"].read_text() == "changed"
+    found["directory"].cleanup()
 
 
 def test_a_test_file_goes_with_its_notebook_but_a_hand_written_one_stays(tmp_path):
@@ -90,6 +131,10 @@ def built(tmp_path_factory):
     for name in ("__init__.py", "__main__.py"):
         shutil.copy(ROOT / "annotated_transformer" / name, root / "annotated_transformer")
     notebook(root / "nbs" / "00_toy.ipynb", EXPORTED, "#| test halves\nassert half(2) == 1")
+    cells = [dict(cell_type="markdown", id=name, metadata={}, source="# Toys") for name in ("title", "contents")]
+    (root / "nbs" / "index.ipynb").write_text(json.dumps(dict(cells=cells, metadata={}, nbformat=4, nbformat_minor=5)))
+    rows = [dict(notebook="00_toy", title="Toy", shows="halves", floor=0)]
+    (root / "nbs" / "contents.yml").write_text(json.dumps([dict(part="paper", chapter="Toys", notebooks=rows)]))  # JSON is YAML
     subprocess.run([sys.executable, "tools/build.py"], cwd=root, check=True)
     return root
 
@@ -148,7 +193,7 @@ ABOUT = dict(user="someone", repo="halves", branch="trunk")
 
 def test_colab_gets_a_link_below_the_title_and_a_cell_before_all_code(project):
     cells = json.loads((project / "nbs" / "00_toy.ipynb").read_text())["cells"]
-    assert [cell["id"] for cell in cells] == ["title", "colab", "cell-0", "cell-1", "cell-2"]
+    assert [cell["id"] for cell in cells] == ["title", "colab", "cell-0", "cell-1", "cell-2", "neighbours"]
     address = "https://colab.research.google.com/github/annotated-transformer/annotated_transformer/blob/main/nbs/00_toy.ipynb"
     assert "".join(cells[0]["source"]) == f"# A toy\n\n[Open in Colab]({address})\n\nIt halves."
     assert "colab" not in (project / "annotated_transformer" / "toy.py").read_text()
@@ -160,10 +205,10 @@ def test_link_and_cell_are_put_in_once_and_follow_the_settings(tmp_path, text):
     content = json.loads(notebook(tmp_path / "00_toy.ipynb", EXPORTED).read_text())
     content["cells"][0]["source"] = text
     before = json.dumps(content)
-    first = prepared(content, "00_toy.ipynb", dict(user="else", repo="old", branch="main"))
-    moved = prepared(first, "00_toy.ipynb", ABOUT)
+    first = with_colab(content, "00_toy.ipynb", dict(user="else", repo="old", branch="main"))
+    moved = with_colab(first, "00_toy.ipynb", ABOUT)
     assert json.dumps(content) == before
-    assert moved == prepared(moved, "00_toy.ipynb", ABOUT) == prepared(content, "00_toy.ipynb", ABOUT) != first
+    assert moved == with_colab(moved, "00_toy.ipynb", ABOUT) == with_colab(content, "00_toy.ipynb", ABOUT) != first
     title, set_up, *others = moved["cells"]
     source = "".join(title["source"])
     address = "https://colab.research.google.com/github/someone/halves/blob/trunk/nbs/00_toy.ipynb"
@@ -176,7 +221,7 @@ def test_link_and_cell_are_put_in_once_and_follow_the_settings(tmp_path, text):
 @pytest.mark.parametrize("shell, acts", [("<google.colab._shell.Shell object>", True), ("<ZMQInteractiveShell object>", False)])
 def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
     content = dict(cells=[dict(cell_type="markdown", id="title", source="# A toy")])
-    source = "".join(prepared(content, "00_toy.ipynb", ABOUT)["cells"][1]["source"])
+    source = "".join(with_colab(content, "00_toy.ipynb", ABOUT)["cells"][1]["source"])
     done = []
 
     class Shell:
@@ -196,5 +241,14 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
 
 def test_a_notebook_without_a_title_is_refused(capsys):
     with pytest.raises(SystemExit):
-        prepared(dict(cells=[dict(cell_type="code", id="cell-0", source="1")]), "00_toy.ipynb", ABOUT)
+        with_colab(dict(cells=[dict(cell_type="code", id="cell-0", source="1")]), "00_toy.ipynb", ABOUT)
     assert "nbs/00_toy.ipynb must begin with a markdown cell" in capsys.readouterr().err
+
+
+def test_a_notebook_without_a_row_stops_the_build_before_anything_is_written(project):
+    notebook(project / "nbs" / "01_more.ipynb", module="more")
+    before = {path: path.read_bytes() for path in (project / "nbs").iterdir()}
+    done = subprocess.run([sys.executable, "tools/build.py"], cwd=project, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and "nbs/01_more.ipynb has no row in nbs/contents.yml" in done.stderr
+    assert before == {path: path.read_bytes() for path in (project / "nbs").iterdir()}
+    assert not (project / "annotated_transformer" / "more.py").exists()

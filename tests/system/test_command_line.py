@@ -4,6 +4,7 @@ import importlib.metadata
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import socket
@@ -601,7 +602,8 @@ def test_the_help_of_a_search_says_its_defaults(capsys):
         cli.main(["translate", "--help"])
     text = " ".join(re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
     for said in (
-        f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.", f"or else {Search.alpha}, to parse {PARSING.alpha}.",
+        f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.",
+        f"or else {Search.alpha}, to parse {PARSING.alpha}.",
         f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
     ):
         assert said in text

@@ -1,0 +1,46 @@
+"What holds of all benchmarks: their size, what they import, and who writes their figures."
+import ast
+from pathlib import Path
+
+import pytest
+
+from benchmarks.side_by_side import choose, command_of, mean_and_deviation, save
+
+FILES = sorted(Path(__file__).parents[2].glob("benchmarks/*.py"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_short_without_the_command_line_and_with_one_writer(path):
+    text = path.read_text(encoding="utf-8")
+    nodes = list(ast.walk(ast.parse(text)))
+    functions = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    assert text.count("\n") <= 400
+    assert not [node.name for node in functions if node.end_lineno - node.lineno >= 60]
+    origins = [f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
+    origins += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    assert not [name for name in origins if name.startswith("annotated_transformer.cli")]
+    assert not [name for name in origins if name.endswith((".environment", ".read_state", ".checkpoint_directories"))]
+
+
+def test_one_setting_after_another_is_chosen_with_those_before():
+    tried = []
+
+    def score(a, b):
+        tried.append((a, b))
+        return {(1, 5): 0, (2, 5): 9, (3, 5): 9, (2, 6): 8, (2, 7): 10}[a, b]
+
+    chosen, scores = choose(score, {"a": (1, 2, 3), "b": (6, 7)}, {"a": 1, "b": 5})
+    assert chosen == {"a": 2, "b": 7}  # the first of two that are equal
+    assert scores == {"a": {1: 0, 2: 9, 3: 9}, "b": {6: 8, 7: 10}} and len(tried) == 5
+
+
+def test_one_seed_has_no_deviation():
+    assert mean_and_deviation([3.0]) == {"mean": 3.0, "deviation": None}
+    assert mean_and_deviation([1.0, 3.0]) == {"mean": 2.0, "deviation": 2**0.5}
+
+
+def test_the_command_that_is_recorded_is_the_one_that_was_given(tmp_path, monkeypatch):
+    assert command_of("benchmarks.x", ["--out", "y"]) == ["python", "-m", "benchmarks.x", "--out", "y"]
+    monkeypatch.setattr("sys.argv", ["elsewhere/x.py", "--rounds", "2"])
+    record = save(tmp_path / "x.json", "benchmarks.x", {"n": 1}, {"size": 2})
+    assert record["command"] == "python -m benchmarks.x --rounds 2" and record["seed"] == 0

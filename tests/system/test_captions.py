@@ -1,0 +1,24 @@
+"The shipped weights write what they always wrote: 200 captions, as the code translated them before its model was made of parts."
+from pathlib import Path
+
+import pytest
+
+from annotated_transformer import InputError, Translator, corpora
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_two_hundred_captions_come_out_unchanged():
+    pairs = [line.split("\t") for line in Path(__file__).with_name("captions.tsv").read_text(encoding="utf-8").splitlines()]
+    sources, translations = map(list, zip(*pairs))
+    assert len(set(sources)) == 200
+    assert Translator.from_pretrained("multi30k-en-de").translate(sources) == translations
+
+
+def test_captions_of_the_test_set_come_out_as_they_were_scored():
+    try:
+        sources, _ = zip(*corpora.load("multi30k-en-de").split("test2016"))
+    except InputError as error:
+        pytest.skip(str(error))
+    scored = (ROOT / "results/multi30k-en-de.test2016.txt").read_text(encoding="utf-8").splitlines()
+    assert Translator.from_pretrained("multi30k-en-de").translate(list(sources[:200])) == scored[:200]

@@ -1,0 +1,129 @@
+"""Read nbs/contents.yml, the one list of notebooks, and write what the book makes of it.
+
+The table of all notebooks stands in a cell of nbs/index.ipynb, and the last cell of each notebook leads to its neighbours.
+Both are written by the build and renewed by it: nobody edits them in a notebook.
+"""
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+NOTEBOOKS = Path("nbs")
+INDEX = "index"
+TABLE, NEIGHBOURS = "contents", "neighbours"  # the ids of the cells that are written here
+PARTS = {"paper": "The paper", "workshop": "The workshop"}
+ROW = ("notebook", "title", "shows")  # and `floor`, a number, where the notebook exports a module
+
+
+@dataclass(frozen=True)
+class Page:
+    "A row of the list."
+
+    notebook: str       # file name without .ipynb
+    title: str
+    shows: str
+    part: str           # of PARTS
+    chapter: str
+    module: str | None  # what the notebook exports
+    floor: int | None   # a module imports from lower floors alone
+
+    @property
+    def link(self) -> str:
+        return f"[{self.notebook.split('_')[0]} {self.title}]({self.notebook}.ipynb)"
+
+
+def refuse(why: str):
+    "End with one sentence."
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
+def module_of(notebook: dict) -> str | None:
+    "The module that a notebook exports."
+    cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
+    return next((found[1] for found in map(re.compile(r"^#\| *default_exp (\w+)", re.MULTILINE).search, cells) if found), None)
+
+
+def checked(row: dict, part: str, chapter: str, notebooks: Path) -> Page:
+    "A row, when it has what it must have and its notebook is there."
+    contents = notebooks / "contents.yml"
+    if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW, "floor"}:
+        refuse(f"{contents}: a row has {', '.join(ROW)}, for a module `floor`, and nothing else; this one has not: {row}.")
+    path, floor = notebooks / f"{row['notebook']}.ipynb", row.get("floor")
+    if not path.exists():
+        refuse(f"{contents} has a row for {path}, which does not exist: write the notebook or take the row out.")
+    module = module_of(json.loads(path.read_text(encoding="utf-8")))
+    if module and type(floor) is not int:
+        refuse(f"{path} exports the module {module}: give its row in {contents} a `floor` above those of what it imports.")
+    if not module and floor is not None:
+        refuse(f"{path} exports no module: take `floor` out of its row in {contents}.")
+    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module, floor=floor)
+
+
+def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
+    "All notebooks but the index, in reading order; ends with one sentence when the list and the files do not agree."
+    contents, pages = notebooks / "contents.yml", []
+    try:
+        groups = yaml.safe_load(contents.read_text(encoding="utf-8"))
+    except yaml.MarkedYAMLError as error:
+        refuse(f"{contents}, line {error.problem_mark.line + 1}: {error.problem}; a text with a colon needs quotation marks.")
+    for chapter in groups:
+        if chapter.get("part") not in PARTS or not isinstance(chapter.get("chapter"), str):
+            refuse(f"{contents}: each group of notebooks has a `part` ({' or '.join(PARTS)}) and a `chapter`, its heading.")
+        pages += [checked(row, chapter["part"], chapter["chapter"], notebooks) for row in chapter.get("notebooks") or []]
+    names = [page.notebook for page in pages]
+    for twice in sorted({name for name in names if names.count(name) > 1}):
+        refuse(f"{contents} has more than one row for {twice}.")
+    for path in sorted(notebooks.glob("*.ipynb")):
+        if path.stem not in [*names, INDEX]:
+            refuse(f"{path} has no row in {contents}: write one where a reader should come to it.")
+    return pages
+
+
+def chapters(pages: list[Page]) -> dict[tuple[str, str], list[Page]]:
+    "The pages by part and chapter."
+    found = {}
+    for page in pages:
+        found.setdefault((page.part, page.chapter), []).append(page)
+    return found
+
+
+def table(pages: list[Page]) -> str:
+    "A table for each part, as Markdown."
+    lines = []
+    for (part, chapter), members in chapters(pages).items():
+        heading = f"### {PARTS[part]}"
+        if heading not in lines:
+            lines += ["", heading, "", "| | notebook | module | what it shows |", "|---|---|---|---|"]
+        for page in members:
+            module = f"`{page.module}`" if page.module else ""
+            lines.append(f"| {chapter if page is members[0] else ''} | {page.link} | {module} | {page.shows} |")
+    return "\n".join(lines[1:])
+
+
+def neighbours(name: str, pages: list[Page]) -> str:
+    "The line that ends a notebook: what stands before it and after it in its part."
+    if name == INDEX:
+        return f"Next: {pages[0].link}"
+    [here] = [page for page in pages if page.notebook == name]
+    part = [page for page in pages if page.part == here.part]
+    place = part.index(here)
+    ways = [f"Before: {part[place - 1].link}"] if place else []
+    ways += [f"Next: {part[place + 1].link}"] if place + 1 < len(part) else []
+    return " · ".join([*ways, f"[Contents]({INDEX}.ipynb)"])
+
+
+def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:
+    "The notebook with its last cell, and the index with its table, each once and as the list has them."
+    def written(cell_id: str, text: str) -> dict:
+        return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": text.splitlines(keepends=True)}
+
+    cells = [cell for cell in notebook["cells"] if cell.get("id") != NEIGHBOURS]
+    if name == INDEX:
+        if not any(cell.get("id") == TABLE for cell in cells):
+            refuse(f"{INDEX}.ipynb lacks the cell with the id `{TABLE}`, into which the build writes the table of all notebooks.")
+        cells = [written(TABLE, table(pages)) if cell.get("id") == TABLE else cell for cell in cells]
+    return notebook | {"cells": [*cells, written(NEIGHBOURS, neighbours(name, pages))]}
