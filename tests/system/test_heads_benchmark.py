@@ -38,7 +38,8 @@ def test_every_link_joins_two_words():
 
 @pytest.mark.parametrize("marked", [
     "{Tom} lost [his] key.", "I asked {Tom} where [he] lives.", "The little {girl} hugged [her] bear.",
-    "{Mary} hurt [herself] badly.", "When [he] came home, {Tom} was tired.", "The {children} opened [their] presents.", "The {dog} wagged [its] tail.",
+    "{Mary} hurt [herself] badly.", "When [he] came home, {Tom} was tired.", "The {children} opened [their] presents.",
+    "The {dog} wagged [its] tail.",
     "{Tom} said [he] needed help.",
 ])
 def test_a_pronoun_that_can_only_mean_one_noun_is_found(marked):
