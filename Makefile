@@ -31,7 +31,7 @@ lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb
 
 run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/52_training.ipynb for one)
-	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(or $(NB),nbs/*.ipynb)
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --ExecutePreprocessor.coalesce_streams=True --inplace $(or $(NB),nbs/*.ipynb)
 	$(BIN)/nbdev_clean
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
