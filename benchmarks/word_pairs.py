@@ -1,6 +1,6 @@
 """Everyday sentences in which one can be sure which noun a pronoun stands for, and which noun is a verb's object.
 
-python -m benchmarks.everyday --corpus tatoeba-en-de --out results
+python -m benchmarks.word_pairs --corpus tatoeba-en-de --out results
 
 Found by rules in plain Python that know some hundred words and no grammar. They had rather miss nine sentences than take
 a wrong one. The command draws a hundred of each kind, to be judged by hand.
@@ -278,7 +278,7 @@ def read_judged(path: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.word_pairs", description=__doc__.split("\n")[0])
     parser.add_argument("--corpus", default="tatoeba-en-de", help="name or directory")
     parser.add_argument("--out", type=Path, default=Path("results"), help="directory of the lists; verdicts in them are kept")
     arguments = parser.parse_args()
