@@ -23,7 +23,7 @@ from annotated_transformer.tokenizer import Tokenizer
 
 STEPS = 400  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 120 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900
-    --steps {STEPS} --warmup-steps 100 --checkpoint-every 50 --validate-every 200""".split()
+    --steps {STEPS} --warmup-steps 100 --rate-factor 0.5 --checkpoint-every 50 --validate-every 200""".split()
 WORDS = {  # the hyphens and the apostrophes are there for the paper's BLEU, which parts words at them
     "en": "house tree water bread stone window garden summer winter morning letter friend music old new small sees takes and the",
     "de": "Haus Baum Wasser Brot Stein Fenster Garten-Tor Sommer-Tag Winter Morgen Brief Freund Musik-Saal "
@@ -231,7 +231,8 @@ def test_the_preset_is_the_paper(preset):
 def test_what_the_command_leaves_alone_stays_the_papers(preset, runs):
     record = json.loads((runs[preset] / "config.json").read_text())
     saved, (training, model) = record["training"], PAPER[preset]
-    given = {"batch_tokens": 900, "steps": STEPS, "warmup_steps": 100, "checkpoint_every": 50, "validate_every": 200}
+    given = {"batch_tokens": 900, "steps": STEPS, "warmup_steps": 100, "rate_factor": 0.5}
+    given |= {"checkpoint_every": 50, "validate_every": 200}
     sizes = {"vocab_size": 120, "n_layers": 1, "d_model": 64, "d_ff": 80, "n_heads": 2, "d_k": 32, "d_v": 32}
     expected = {**THE_SAME_IN_ALL, **training, **given, "log_every": 10}
     assert {name: saved[name] for name in saved.keys() - {"model", "execution"}} == expected
