@@ -7,6 +7,15 @@ from torch import nn
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 
 
+def test_the_rate_peaks_at_warmup_steps():
+    for d_model, warmup_steps in ((512, 4000), (128, 1500)):
+        rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
+        assert max(rates, key=rates.get) == warmup_steps
+        assert math.isclose(rates[warmup_steps], (d_model * warmup_steps) ** -0.5)
+    assert round(learning_rate(4000, 512), 6) == 0.000699
+    assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
+
+
 def test_readable_adam_is_torchs_adam_fused_and_not():
     torch.manual_seed(0)
     start = [torch.randn(3, 5), torch.randn(7), torch.randn(2, 1, 4)]
@@ -52,13 +61,10 @@ def test_epsilon_is_1e_9():
     torch.testing.assert_close(parameter.detach(), -torch.tensor([1 / 2, 10 / 11, 1.0]))
 
 
-def test_the_rate_peaks_at_warmup_steps():
-    for d_model, warmup_steps in ((512, 4000), (128, 1500)):
-        rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
-        assert max(rates, key=rates.get) == warmup_steps
-        assert math.isclose(rates[warmup_steps], (d_model * warmup_steps) ** -0.5)
-    assert round(learning_rate(4000, 512), 6) == 0.000699
-    assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
+def test_at_step_1_every_weight_moves_by_the_rate_whatever_its_gradient():
+    gradient = torch.tensor([1e-6, -1e-3, 1.0, -1e3])
+    update = adam_step(torch.zeros(4), gradient, torch.zeros(4), torch.zeros(4), step=1, rate=0.01)
+    torch.testing.assert_close(update, -0.01 * gradient.sign(), rtol=2e-3, atol=0)
 
 
 def test_it_rises_linearly_then_falls_with_the_inverse_square_root_without_a_jump():
@@ -86,9 +92,3 @@ def test_update_n_is_made_at_the_rate_of_step_n():
         moved += learning_rate(step, 512, warmup_steps=10)
         assert optimizer.state[weight]["step"].item() == step, "Adam's own count, for its corrections, is the same number"
         assert math.isclose(weight.item(), moved, rel_tol=1e-6)
-
-
-def test_at_step_1_every_weight_moves_by_the_rate_whatever_its_gradient():
-    gradient = torch.tensor([1e-6, -1e-3, 1.0, -1e3])
-    update = adam_step(torch.zeros(4), gradient, torch.zeros(4), torch.zeros(4), step=1, rate=0.01)
-    torch.testing.assert_close(update, -0.01 * gradient.sign(), rtol=2e-3, atol=0)

@@ -4,9 +4,10 @@ import json
 import math
 import shutil
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch import nn
@@ -16,40 +17,30 @@ from annotated_transformer.agreement import disagreement
 from annotated_transformer.averaging import average_checkpoints
 from annotated_transformer.batching import collate
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights
-from annotated_transformer.optimizer import adam, adam_step, learning_rate
+from annotated_transformer.optimizer import adam, learning_rate
 from annotated_transformer.processes import Group
 from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import WithLoss, begin, evaluate, load_start, new_model, train, train_step
+from annotated_transformer.training import WithLoss, begin, evaluate, load_start, new_model, readable_train, train, train_step
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 
-def test_update_is_adam_on_the_gradient_of_the_readable_loss():
+def test_train_step_makes_the_updates_of_the_readable_loop():
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.0))
-    batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
-    before = [p.detach().clone() for p in model.parameters()]
-    loss = label_smoothed_cross_entropy(model(batch.source, batch.target_input), batch.target, 0.1)
-    gradients = torch.autograd.grad(loss, list(model.parameters()))
-    reported = train_step(WithLoss(model, 0.1), adam(model.parameters()), [(0, batch)], tokens=8, rate=0.003)
-    torch.testing.assert_close(reported, loss.detach())
-    for old, gradient, new in zip(before, gradients, model.parameters()):
-        expected = adam_step(old, gradient, torch.zeros_like(old), torch.zeros_like(old), step=1, rate=0.003)
-        large = gradient.abs() > 1e-6  # Adam's first step is the rate times the gradient's sign: rounding decides it near zero
-        torch.testing.assert_close(new.detach()[large], expected[large], rtol=1e-4, atol=1e-5)
-
-
-def test_clipping_bounds_the_gradient_and_is_off_by_default():
-    batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
-    norms = {}
-    for clip_norm in (None, 0.01):
-        torch.manual_seed(0)
-        model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3))
-        train_step(WithLoss(model, 0.1), adam(model.parameters()), [(0, batch)], tokens=8, rate=0.003, clip_norm=clip_norm)
-        norms[clip_norm] = float(torch.stack([p.grad.norm() for p in model.parameters()]).norm())
-    assert norms[None] > 0.1 and abs(norms[0.01] - 0.01) < 1e-4
-    assert TrainingConfig(TransformerConfig.tiny(100)).clip_norm is None
+    config = TransformerConfig(23, n_layers=2, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.0)
+    readable, fast = Transformer(config).double(), Transformer(config).double()
+    fast.load_state_dict(readable.state_dict())
+    pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
+    data = [collate(pairs, rows) for rows in ([0, 1], [2], [1, 2], [0])]
+    expected = readable_train(readable, data, warmup_steps=3)
+    learner, optimizer, losses = WithLoss(fast, smoothing=0.1), adam(fast.parameters()), []
+    for step, batch in enumerate(data, start=1):
+        tokens, rate = int((batch.target != PAD).sum()), learning_rate(step, d_model=12, warmup_steps=3)
+        losses.append(train_step(learner, optimizer, [(0, batch)], tokens, rate).item())
+    torch.testing.assert_close(torch.tensor(losses), torch.tensor(expected))
+    for one, other in zip(readable.parameters(), fast.parameters()):
+        torch.testing.assert_close(one, other)
 
 
 def test_parts_make_the_update_of_the_whole_batch():
@@ -67,6 +58,48 @@ def test_parts_make_the_update_of_the_whole_batch():
     for gradient, loss in zip(gradients[1:], shares_of_loss[1:]):
         torch.testing.assert_close(gradient, gradients[0])
         assert abs(loss - shares_of_loss[0]) < 1e-12
+
+
+@pytest.fixture(scope="module")
+def tiny_run():
+    @contextmanager
+    def tiny_run():
+        "Settings of a run of 14 updates, and a directory that holds its corpus and goes away with it."
+        with tempfile.TemporaryDirectory() as directory:
+            for split, n in (("train", 40), ("validation", 6)):
+                Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
+                Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
+            yield TrainingConfig(
+                TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
+                batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
+            ), Path(directory)
+    yield tiny_run
+
+
+def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit(tiny_run):
+    with tiny_run() as (config, directory):
+        whole = train(config, Path(directory, "whole")).state_dict()
+        parts = Path(directory, "parts")
+        train(dataclasses.replace(config, steps=6), parts)         # stops in the middle of an epoch
+        shutil.rmtree(checkpoint_directories(parts)[-1])           # as if killed after the checkpoint of step 4
+        resumed = train(config, parts).state_dict()
+        assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+        lines = Path(parts, "metrics.jsonl").read_text().splitlines()
+        steps = [json.loads(line)["step"] for line in lines if "learning_rate" in line]
+        assert steps == list(range(1, 15)), "each update logged once, work done twice included"
+        assert [path.name for path in checkpoint_directories(parts)] == ["step-00000012", "step-00000014"]
+
+
+def test_clipping_bounds_the_gradient_and_is_off_by_default():
+    batch = collate([([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1])], [0, 1])
+    norms = {}
+    for clip_norm in (None, 0.01):
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3))
+        train_step(WithLoss(model, 0.1), adam(model.parameters()), [(0, batch)], tokens=8, rate=0.003, clip_norm=clip_norm)
+        norms[clip_norm] = float(torch.stack([p.grad.norm() for p in model.parameters()]).norm())
+    assert norms[None] > 0.1 and abs(norms[0.01] - 0.01) < 1e-4
+    assert TrainingConfig(TransformerConfig.tiny(100)).clip_norm is None
 
 
 def test_sixteen_bits_train_as_thirty_two_do_but_for_rounding():
@@ -157,36 +190,8 @@ def test_init_gain_scales_dense_weights_and_nothing_else():
         torch.testing.assert_close(half[name], plain[name] * (0.5 if dense else 1.0))
 
 
-def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
-        whole = train(config, Path(directory, "whole")).state_dict()
-        parts = Path(directory, "parts")
-        train(dataclasses.replace(config, steps=6), parts)         # stops in the middle of an epoch
-        shutil.rmtree(checkpoint_directories(parts)[-1])           # as if killed after the checkpoint of step 4
-        resumed = train(config, parts).state_dict()
-        assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-        lines = Path(parts, "metrics.jsonl").read_text().splitlines()
-        steps = [json.loads(line)["step"] for line in lines if "learning_rate" in line]
-        assert steps == list(range(1, 15)), "each update logged once, work done twice included"
-        assert [path.name for path in checkpoint_directories(parts)] == ["step-00000012", "step-00000014"]
-
-
-def test_same_seed_same_weights_other_seed_others():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
+def test_same_seed_same_weights_other_seed_others(tiny_run):
+    with tiny_run() as (config, directory):
         one, same = (train(config, Path(directory, name)).state_dict() for name in ("one", "same"))
         other = train(dataclasses.replace(config, seed=2), Path(directory, "other")).state_dict()
         assert all(torch.equal(one[name], same[name]) for name in one)
@@ -225,15 +230,8 @@ def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
             assert "max_length" in str(error)
 
 
-def test_a_run_starts_from_another_ones_weights_and_then_needs_them_no_more():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
+def test_a_run_starts_from_another_ones_weights_and_then_needs_them_no_more(tiny_run):
+    with tiny_run() as (config, directory):
         first, second = Path(directory, "first"), Path(directory, "second")
         train(config, first)
         mean = average_checkpoints([path / "model.safetensors" for path in checkpoint_directories(first)])
@@ -257,15 +255,8 @@ def test_a_run_starts_from_another_ones_weights_and_then_needs_them_no_more():
                 assert words in str(error) and not Path(directory, "third").exists()
 
 
-def test_first_update_is_made_once_at_the_rate_of_step_one():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
+def test_first_update_is_made_once_at_the_rate_of_step_one(tiny_run):
+    with tiny_run() as (config, directory):
         train(config, Path(directory, "run"))
         lines = [json.loads(line) for line in Path(directory, "run", "metrics.jsonl").read_text().splitlines()]
         rates = [line["learning_rate"] for line in lines if "learning_rate" in line]
@@ -274,15 +265,8 @@ def test_first_update_is_made_once_at_the_rate_of_step_one():
         assert {float(value) for name, value in saved.items() if name.endswith(".step")} == {14.0}, "Adam counted each update once"
 
 
-def test_tensorboard_shows_what_metrics_jsonl_says():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
+def test_tensorboard_shows_what_metrics_jsonl_says(tiny_run):
+    with tiny_run() as (config, directory):
         train(config, Path(directory, "run"))
         board = EventAccumulator(str(Path(directory, "run", "tensorboard"))).Reload()
         lines = [json.loads(line) for line in Path(directory, "run", "metrics.jsonl").read_text().splitlines()]
@@ -291,42 +275,3 @@ def test_tensorboard_shows_what_metrics_jsonl_says():
             shown = [(event.step, event.value) for event in board.Scalars(name)]
             assert [step for step, _ in written] == [step for step, _ in shown] and len(written) > 1
             torch.testing.assert_close(torch.tensor([v for _, v in shown]), torch.tensor([v for _, v in written]), rtol=1e-6, atol=0)
-
-
-def test_half_written_checkpoint_is_ignored():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
-        run = Path(directory, "run")
-        whole = train(config, run).state_dict()
-        unfinished = run / "checkpoints" / "step-00000099.tmp"
-        unfinished.mkdir()
-        Path(unfinished, "model.safetensors").write_bytes(b"half")
-        again = train(config, run).state_dict()
-        assert all(torch.equal(whole[name], again[name]) for name in whole)
-
-
-def test_run_with_another_configuration_is_refused():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            Path(directory, f"{split}.en").write_text("".join(f"{'a b c d e'[: 1 + 2 * (i % 5)]} {i % 7}\n" for i in range(n)))
-            Path(directory, f"{split}.de").write_text("".join(f"{i % 7} {'v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n)))
-        config = TrainingConfig(
-            TransformerConfig(24, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.2, max_length=20), corpus=directory,
-            batch_tokens=60, steps=14, warmup_steps=5, validate_every=7, checkpoint_every=4, keep=2, log_every=1,
-        )
-        run = Path(directory, "run")
-        train(config, run)
-        before = Path(run, "config.json").read_text()
-        try:
-            train(dataclasses.replace(config, smoothing=0.2), run)
-        except InputError as error:
-            assert "smoothing=0.1" in str(error) and "0.2" in str(error)
-        else:
-            raise AssertionError("two configurations in one run")
-        assert Path(run, "config.json").read_text() == before

@@ -193,6 +193,24 @@ def test_a_weight_that_is_no_number_is_never_saved(corpus, undisturbed, tmp_path
     assert [path.name for path in checkpoint_directories(run)] == ["step-00000010"]
 
 
+def test_an_unfinished_checkpoint_is_ignored(corpus, undisturbed, tmp_path):
+    shutil.copytree(undisturbed, run := tmp_path / "run")
+    unfinished = run / "checkpoints" / "step-00000099.tmp"
+    unfinished.mkdir()
+    (unfinished / "model.safetensors").write_bytes(b"half")
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run)])
+    assert bits(run) == bits(undisturbed) and not unfinished.exists()
+
+
+def test_a_run_with_another_configuration_is_refused(corpus, undisturbed, tmp_path, capsys):
+    shutil.copytree(undisturbed, run := tmp_path / "run")
+    before = (run / "config.json").read_text()
+    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--smoothing", "0.2"]) == 2
+    said = sentence(capsys)
+    assert "smoothing=0.1" in said and "0.2" in said
+    assert (run / "config.json").read_text() == before
+
+
 def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, capsys):
     run = tmp_path / "run"
     cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "10"])
