@@ -1,0 +1,62 @@
+"""Sixty everyday sentences, written before any translation of them was seen: what the shipped model makes of them, judged by hand.
+
+    python -m benchmarks.everyday [--model everyday-en-de] [--out results/everyday-sentences.json]
+
+A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
+hand, and kept by the next run as long as the translation stays the same; a new translation is `open` until somebody judges it.
+"""
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotated_transformer import InputError, Translator, corpora
+from annotated_transformer.everyday import key
+from benchmarks.side_by_side import save
+
+SENTENCES = Path(__file__).with_name("sentences") / "everyday.txt"
+VERDICTS = ("right", "nearly", "wrong", "open")
+
+
+def known_verdicts(out: Path) -> dict[tuple[str, str], str]:
+    "Of each sentence and its translation, from an earlier run."
+    if not out.exists():
+        return {}
+    figures = json.loads(out.read_text(encoding="utf-8"))["figures"]
+    return {(row["source"], row["translation"]): row["verdict"] for row in figures["sentences"]}
+
+
+def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
+    "Which sentences stand among the model's training pairs, but for capitals and punctuation; None without the corpus at hand."
+    try:
+        training = {key(source) for source, _ in corpora.load("everyday-en-de").train}
+    except InputError:
+        return None
+    return [key(source) in training for source in sources]
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="everyday-en-de")
+    parser.add_argument("--out", type=Path, default=Path("results/everyday-sentences.json"))
+    arguments = parser.parse_args(options)
+    sources = SENTENCES.read_text(encoding="utf-8").splitlines()
+    known, seen = known_verdicts(arguments.out), seen_in_training(sources)
+    translations = Translator.from_pretrained(arguments.model).translate(sources)
+    rows = [
+        {"source": source, "translation": found, "verdict": known.get((source, found), "open"),
+         **({} if seen is None else {"in_training": seen[i]})}
+        for i, (source, found) in enumerate(zip(sources, translations))
+    ]
+    counts = Counter(row["verdict"] for row in rows)
+    figures: dict = {"counts": {verdict: counts[verdict] for verdict in VERDICTS}}
+    if seen is not None:
+        unseen = Counter(row["verdict"] for row in rows if not row["in_training"])
+        figures["counts_not_in_training"] = {verdict: unseen[verdict] for verdict in VERDICTS}
+    save(arguments.out, "benchmarks.everyday", {**figures, "sentences": rows}, {"model": arguments.model}, None, options)
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()
