@@ -13,10 +13,10 @@ def test_additive_attention_by_hand():
     output, weights = attend(query, key, value, allowed)
     W_q, W_k, b, w = attend.query_projection.weight, attend.key_projection.weight, attend.key_projection.bias, attend.score.weight[0]
     for t in range(3):
-        shares = torch.stack([(w @ torch.tanh(W_q @ query[t] + W_k @ key[s] + b)).exp() * allowed[s] for s in range(5)])
-        shares = shares / shares.sum()
-        torch.testing.assert_close(weights[t], shares)
-        torch.testing.assert_close(output[t], sum(share * v for share, v in zip(shares, value)))
+        weight_of = torch.stack([(w @ torch.tanh(W_q @ query[t] + W_k @ key[s] + b)).exp() * allowed[s] for s in range(5)])
+        weight_of = weight_of / weight_of.sum()
+        torch.testing.assert_close(weights[t], weight_of)
+        torch.testing.assert_close(output[t], sum(one * v for one, v in zip(weight_of, value)))
 
 
 def test_additive_heads_are_additive_attention_in_each_projection():
