@@ -4,19 +4,15 @@
 __all__ = ['ATTENTIONS', 'RESIDUALS', 'POSITIONS', 'TransformerConfig', 'AttentionWeights', 'Transformer', 'count_parameters']
 
 # %% ../nbs/30_transformer.ipynb #11a41541
-import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from huggingface_hub import PyTorchModelHubMixin
 from torch import Tensor, nn
 
 from . import InputError
 from .additive_attention import AdditiveMultiHeadAttention
 from .attention import MultiHeadAttention, padding_mask
-from .checkpoints import load_into, load_weights, model_directory
 from .embedding import SharedEmbedding
 from .feed_forward import FeedForward
 from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
@@ -24,6 +20,25 @@ from .learned_positions import LearnedPositions
 from .position import PositionalEncoding
 from .pre_norm import PreNormResidual
 from .regularization import Dropout
+from .saving import Saved
+
+# %% ../nbs/30_transformer.ipynb #360466de
+def complete(config: "TransformerConfig") -> None:
+    "Give d_k and d_v where they are not given, and refuse what cannot work."
+    for name in ("vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "max_length"):
+        size = getattr(config, name)
+        if size is None and name in ("d_k", "d_v"):
+            if config.d_model % config.n_heads:
+                raise InputError(f"d_model={config.d_model} does not divide by n_heads={config.n_heads}: give d_k and d_v")
+            object.__setattr__(config, name, config.d_model // config.n_heads)  # the config is frozen from here on
+        elif size < 1:
+            raise InputError(f"{name} must be at least 1, not {size}")
+    if not 0 <= config.dropout < 1:
+        raise InputError(f"dropout must be at least 0 and less than 1, not {config.dropout}")
+    for name, parts in (("positions", POSITIONS), ("compatibility", ATTENTIONS), ("norm", RESIDUALS)):
+        if getattr(config, name) not in parts:
+            choice = " or ".join(map(repr, parts))
+            raise InputError(f"{name} must be {choice}, not {getattr(config, name)!r}")
 
 # %% ../nbs/30_transformer.ipynb #66652ad7
 # The parts among which a configuration chooses; the first of each is the paper's.
@@ -50,20 +65,7 @@ class TransformerConfig:
     max_length: int = 1024           # longest sequence in tokens, EOS included
 
     def __post_init__(self):
-        for name in ("vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "max_length"):
-            size = getattr(self, name)
-            if size is None and name in ("d_k", "d_v"):
-                if self.d_model % self.n_heads:
-                    raise InputError(f"d_model={self.d_model} does not divide by n_heads={self.n_heads}: give d_k and d_v")
-                object.__setattr__(self, name, self.d_model // self.n_heads)
-            elif size < 1:
-                raise InputError(f"{name} must be at least 1, not {size}")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
-        for name, parts in (("positions", POSITIONS), ("compatibility", ATTENTIONS), ("norm", RESIDUALS)):
-            if getattr(self, name) not in parts:
-                choice = " or ".join(map(repr, parts))
-                raise InputError(f"{name} must be {choice}, not {getattr(self, name)!r}")
+        complete(self)
 
     @classmethod
     def base(cls, vocab_size: int) -> "TransformerConfig":
@@ -88,9 +90,30 @@ class AttentionWeights(NamedTuple):
     decoder: Tensor           # (L, B, h, T, T)
     encoder_decoder: Tensor   # (L, B, h, T, S)
 
+# %% ../nbs/30_transformer.ipynb #b55e9a68
+def watched(model: "Transformer", source: Tensor, target_input: Tensor) -> AttentionWeights:
+    "One forward pass. The fast form of attention keeps no weights, so each attention computes them again by the readable form."
+    found, training = [], model.training
+
+    def note(attention: MultiHeadAttention, given: tuple, options: dict) -> None:
+        found.append(attention.weights(*given, **options))
+
+    attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
+    hooks = [attention.register_forward_pre_hook(note, with_kwargs=True) for attention in attentions]
+    try:
+        model.eval()(source, target_input)
+    finally:
+        model.train(training)
+        for hook in hooks:
+            hook.remove()
+    n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
+    return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
+
 # %% ../nbs/30_transformer.ipynb #7bf31220
-class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_transformer", tags=["translation"]):
+class Transformer(nn.Module, Saved):
     "The model of Figure 1."
+
+    config_class = TransformerConfig
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -138,7 +161,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_trans
         self,
         source: Tensor,  # (B, S) ids, PAD at the end of short rows
     ) -> Tensor:         # memory (B, S, d_model)
-        "Equation (1): once for each sentence."
+        "§3.1, (30.1): once for each sentence."
         return self.encoder(self.embed(source), padding_mask(source))
 
     def decode(
@@ -147,7 +170,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_trans
         memory: Tensor,        # (B, S, d_model)
         source: Tensor,        # (B, S) ids, for their padding
     ) -> Tensor:               # hidden (B, T, d_model), before the output projection
-        "Equation (2)."
+        "§3.1, (30.2)."
         return self.decoder(self.embed(target_input), memory, padding_mask(source))
 
     def forward(
@@ -165,39 +188,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="annotated_trans
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> AttentionWeights:     # row t of a decoder's map belongs to the prediction of target token t
         "The weights of every layer and head, without dropout, by the readable form of attention."
-        found, training = [], self.training
-
-        def note(attention: MultiHeadAttention, given: tuple, options: dict) -> None:
-            found.append(attention.weights(*given, **options))
-
-        attentions = [module for module in self.modules() if isinstance(module, MultiHeadAttention)]
-        hooks = [attention.register_forward_pre_hook(note, with_kwargs=True) for attention in attentions]
-        try:
-            self.eval()(source, target_input)
-        finally:
-            self.train(training)
-            for hook in hooks:
-                hook.remove()
-        n = self.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
-        return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
-
-    @classmethod
-    def from_pretrained(
-        cls,
-        path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
-        **options,                 # for the hub
-    ) -> "Transformer":            # in eval mode
-        "Load what `save_pretrained` or `push_to_hub` wrote."
-        directory = model_directory(path_or_name, **options)
-        path, weights = directory / "config.json", directory / "model.safetensors"
-        try:
-            model = cls(TransformerConfig(**json.loads(path.read_text(encoding="utf-8"))))
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError):
-            raise InputError(f"{path}: this is not the configuration of a model, or it is damaged") from None
-        load_into(model, load_weights(weights), weights)
-        return model.eval()
+        return watched(self, source, target_input)
 
 # %% ../nbs/30_transformer.ipynb #a58a07b1
 def count_parameters(
