@@ -22,5 +22,6 @@ class FeedForward(nn.Module):
         self,
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
-        rows = x.reshape(-1, x.size(-1))  # one matrix for all positions: a result that is no view is cheap to change in place
-        return self.outer(self.inner(rows).relu_()).view(x.shape)  # ReLU's backward pass needs what comes out, not what went in
+        rows = x.reshape(-1, x.size(-1))   # all positions of all sentences
+        hidden = self.inner(rows).relu_()  # (rows, d_ff), in place
+        return self.outer(hidden).view(x.shape)
