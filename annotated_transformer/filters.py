@@ -18,7 +18,7 @@ from .exchange import load_marian
 from .options import AS_USUAL, SearchOptions
 from .translation import Translator
 
-SHIPPED = "multi30k-en-de"  # the model of whoever names none
+SHIPPED = "everyday-en-de"  # the model of whoever names none
 Model = Annotated[str, Positional, tyro.conf.arg(metavar="MODEL")]
 
 # %% ../nbs/90b_filters.ipynb #ad3b77ea

@@ -1,4 +1,4 @@
-"""Sixty everyday sentences, written before any translation of them was seen: what the shipped model makes of them, judged by hand.
+"""Sixty everyday sentences, written before any translation of them was seen: what the shipped model writes, judged by hand.
 
     python -m benchmarks.everyday [--model everyday-en-de] [--out results/everyday-sentences.json]
 

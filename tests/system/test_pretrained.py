@@ -17,11 +17,11 @@ from annotated_transformer import InputError, Transformer, Translator, corpora
 from annotated_transformer.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
 from annotated_transformer.runs import Run, TrainingConfig
 from annotated_transformer.transformer import TransformerConfig
-from benchmarks import pretrained
+from benchmarks import everyday, pretrained
 from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[2]
-NAMES = ["multi30k-en-de", "numbers-en-de"]
+NAMES = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"]
 MEBIBYTES = {"everyday-en-de": 24}  # the others: 12
 FILES = {"model.safetensors", "config.json", "tokenizer.model", "search.json", "README.md"}
 
@@ -75,6 +75,16 @@ def test_the_shipped_model_translates_as_the_run_that_was_measured(name):
     assert all(weights[key].equal(value) for key, value in translator.model.state_dict().items())
 
 
+def test_sixty_everyday_sentences_come_out_as_they_were_judged():
+    figures = json.loads((ROOT / "results/everyday-sentences.json").read_text(encoding="utf-8"))["figures"]
+    rows, verdicts = figures["sentences"], [row["verdict"] for row in figures["sentences"]]
+    assert [row["source"] for row in rows] == everyday.SENTENCES.read_text(encoding="utf-8").splitlines()
+    assert {verdict: verdicts.count(verdict) for verdict in everyday.VERDICTS} == figures["counts"] and len(rows) == 60
+    assert figures["counts"]["open"] == 0 and figures["counts"]["right"] + figures["counts"]["nearly"] >= 45
+    translations = Translator.from_pretrained("everyday-en-de").translate([row["source"] for row in rows])
+    assert translations == [row["translation"] for row in rows]
+
+
 def test_numbers_come_out_as_they_were_scored():
     pairs = list(corpora.load("numbers-en-de").test)[::40]
     lines = (ROOT / "results/numbers-en-de.test.txt").read_text(encoding="utf-8").splitlines()[::40]
@@ -116,7 +126,7 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
     assert relative_link.search((ROOT / "README.md").read_bytes())
     assert not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
     subprocess.run([*pip, "install", "--no-deps", "--target", str(tmp_path / "installed"), str(wheel)], check=True)
-    source, expected = shipped_run("multi30k-en-de")["examples"][0]
+    source, expected = shipped_run("everyday-en-de")["examples"][0]  # the model of whoever names none
     done = subprocess.run(
         [sys.executable, "-m", "annotated_transformer", "translate"], input=f"{source}\n", cwd=tmp_path / "installed",
         env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True, stdout=subprocess.PIPE, text=True,
