@@ -21,18 +21,11 @@ from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
 from . import InputError, __version__, corpora, results
-from annotated_transformer.attention_maps import (
-    choose_heads,
-    explore,
-    find,
-    plot_figure,
-    plot_heat_maps,
-    sentence_ids,
-    token_labels,
-)
+from .attention_maps import explore, plot_figure, plot_heat_maps, sentence_ids, token_labels
 from .checkpoints import write_file
 from .exchange import save_marian, to_ctranslate2
 from .filters import SHIPPED, Model, open_translator, parse_command, translate
+from .map_drawing import choose_heads, find
 from .options import AS_USUAL, SearchOptions, Train, Variations, parse, read_options, require_at_least_one
 from .pairs import Corpus
 from .processes import STOPPED, Stopped

@@ -12,13 +12,15 @@ from html import escape
 from pathlib import Path
 
 import altair as alt
+import torch
 import vl_convert
 
 from . import InputError
 from .checkpoints import write_file
+from .map_drawing import shown
 
 # %% auto #0
-__all__ = ['Explorer', 'explore']
+__all__ = ['Explorer', 'nearest_to_diagonal', 'explore']
 
 # %% ../nbs/70a_explorer.ipynb #e70a0006
 def head_records(
@@ -74,7 +76,7 @@ class Layout:
         ]
         for place, i, label, x, y, width, height in standing:
             query, key = (i, -1) if place in ("query", "row") else (-1, i)
-            yield {"kind": kind, "place": place, "label": label, "query": query, "key": key,
+            yield {"kind": kind, "place": place, "label": shown(label), "query": query, "key": key,
                    "x": x, "x2": x + width, "y": y, "y2": y + height}
 
 # %% ../nbs/70a_explorer.ipynb #e70a0010
@@ -308,16 +310,30 @@ class Explorer:
         except OSError as error:
             raise InputError(f"{path} could not be written ({error.strerror}): name another file") from None
 
+# %% ../nbs/70a_explorer.ipynb #e70a0040
+def nearest_to_diagonal(
+    weights: torch.Tensor,  # (L, h, queries, keys)
+) -> tuple[int, int]:       # layer and head, from 1
+    "The head whose weights lie, on average, nearest to the line from the first query and key to the last of both."
+    n_heads, queries, keys = weights.shape[1:]
+    line = torch.linspace(0, keys - 1, queries)[:, None]
+    distance = (weights.cpu() * (torch.arange(keys) - line).abs()).sum(-1).mean(-1)  # (L, h)
+    layer, head = divmod(int(distance.argmin()), n_heads)
+    return layer + 1, head + 1
+
 
 def explore(
     maps,                           # AttentionMaps
     kind: str = "encoder_decoder",  # what is chosen at first: encoder, decoder or encoder_decoder
-    layer: int | None = None,       # counted from 1; the last if not given
-    head: int = 1,                  # counted from 1
+    layer: int | None = None,       # counted from 1; the last if only a head is given
+    head: int | None = None,        # counted from 1; the first if only a layer is given
 ) -> Explorer:
     "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
-    n_layers, n_heads = maps.of(kind)[0].shape[:2]
-    layer = n_layers if layer is None else layer
+    weights = maps.of(kind)[0]
+    if layer is None and head is None and kind == "encoder_decoder":
+        layer, head = nearest_to_diagonal(weights)
+    n_layers, n_heads = weights.shape[:2]
+    layer, head = n_layers if layer is None else layer, 1 if head is None else head
     for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):
         if not 1 <= number <= most:
             raise InputError(f"there is no {name} {number}: they are counted from 1 to {most}")

@@ -10,8 +10,9 @@ from nltk.tree import Tree
 from torch import Tensor
 
 from . import InputError
-from .attention_maps import END, FAINTEST, LINES, AttentionMaps
+from .attention_maps import AttentionMaps
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
+from .map_drawing import END, FAINTEST, LINES
 from .trees import LEAVES, TOP, is_word, linearize
 
 # %% ../nbs/63c_parse_maps.ipynb #95f54100

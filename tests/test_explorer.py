@@ -15,7 +15,7 @@ from matplotlib.textpath import TextPath
 
 from annotated_transformer import InputError
 from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.explorer import VEGA_LITE, explore
+from annotated_transformer.explorer import VEGA_LITE, explore, nearest_to_diagonal
 
 
 def test_weights_and_labels_are_those_of_the_maps():
@@ -87,8 +87,8 @@ def test_a_pointed_token_shows_its_own_weights_in_numbers():
         next(choice for choice in drawn["params"] if choice["name"] == name)["expr"] = str(number)
         scene = vl_convert.vegalite_to_scenegraph(drawn, vl_version=VEGA_LITE)["scenegraph"]["items"][0]["items"]
         texts = [item for mark in scene if mark["marktype"] == "text" for item in mark["items"]]
-        shown = {item["y"]: float(item["text"]) for item in texts if re.fullmatch(r"\d\.\d\d", item["text"])}
-        torch.testing.assert_close(torch.tensor([shown[y] for y in sorted(shown)]), expected, atol=0.0056, rtol=0)
+        beside = {item["y"]: float(item["text"]) for item in texts if re.fullmatch(r"\d\.\d\d", item["text"])}
+        torch.testing.assert_close(torch.tensor([beside[y] for y in sorted(beside)]), expected, atol=0.0056, rtol=0)
         lines = [item for mark in scene if mark["marktype"] == "rule" for item in mark["items"] if "y2" in item]
         assert len({line["y" if name == "query" else "y2"] for line in lines}) == 1 < len(lines)  # rules without y2: the shades
         full = [item for mark in scene if mark["marktype"] == "symbol" for item in mark["items"] if item["fillOpacity"] == 1]
@@ -142,7 +142,7 @@ def test_a_notebook_stores_vega_lite_5_and_a_picture():
     assert old == new
     choices = {one["name"]: one for one in vl_convert.vegalite_to_vega(drawn, vl_version="5.8")["signals"] if "bind" in one}
     assert {name: (one["value"], one["bind"]["options"]) for name, one in choices.items()} == {
-        "kind": ("encoder_decoder", ["encoder", "decoder", "encoder_decoder"]), "layer": (2, [1, 2]), "head": (1, [1, 2]),
+        "kind": ("encoder_decoder", ["encoder", "decoder", "encoder_decoder"]), "layer": (1, [1, 2]), "head": (1, [1, 2]),
     }
     picture = base64.b64decode(stored["image/png"])
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
@@ -210,3 +210,17 @@ def test_a_head_that_is_not_there_is_refused():
             assert named in str(error) and str(next(iter(wrong.values()))) in str(error)
         else:
             raise AssertionError(f"{wrong} was accepted")
+
+
+def test_it_starts_at_the_head_nearest_to_the_diagonal():
+    S, T = 6, 4
+    follows = torch.tensor([[1.0, 0, 0, 0, 0, 0], [0, 0.2, 0.8, 0, 0, 0], [0, 0, 0, 0.7, 0.3, 0], [0, 0, 0, 0, 0, 1]])
+    others = [torch.full((T, S), 1 / S), torch.eye(S)[[5] * T], torch.eye(S)[[0, 0, 1, 2]]]  # evenly, at the end, one place late
+    weights = torch.stack([torch.stack(others), torch.stack([others[0], follows, others[1]])])  # (2, 3, T, S)
+    assert nearest_to_diagonal(weights) == (2, 2)
+    maps = AttentionMaps([*"abcde", "<eos>"], ["<start>", *"xyz"], [*"xyz", "<eos>"], torch.ones(2, 3, S, S) / S,
+                         torch.ones(2, 3, T, T) / T, weights)
+    first = {(): (2, 2), ("encoder_decoder", 1): (1, 1), ("encoder_decoder", None, 3): (2, 3), ("encoder",): (2, 1)}
+    for asked, expected in first.items():
+        values = {one["name"]: one.get("value") for one in explore(maps, *asked).specification["params"]}
+        assert (values["layer"], values["head"]) == expected, asked
