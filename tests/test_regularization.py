@@ -99,7 +99,6 @@ def test_dropout_stands_on_the_sums_and_the_sublayers_and_nowhere_else():
     model = Transformer(TransformerConfig(20, n_layers=2, d_model=8, d_ff=16, n_heads=2, dropout=0.1))
     places = [name for name, module in model.named_modules() if "dropout" in type(module).__name__.lower()]
     assert len(places) == 1 + 2 * 2 + 2 * 3
-    assert all(module.dropout == 0 for module in model.modules() if type(module).__name__ == "MultiHeadAttention")
     calls = []
     for name in places:
         model.get_submodule(name).register_forward_hook(lambda module, inputs, output, name=name: calls.append(name))

@@ -14,7 +14,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from annotated_transformer import InputError
 from annotated_transformer.batching import TokenizedPairs
-from annotated_transformer.layers import EncoderLayer
 from annotated_transformer.training_cost import (
     BATCH_TOKENS,
     PAPER_RUNS,
@@ -60,12 +59,12 @@ def test_the_formula_is_what_a_real_model_computes():
 
 
 def test_one_encoder_layer_by_hand():
-    layer = EncoderLayer(d_model=4, d_ff=5, n_heads=2, d_k=3, d_v=1, dropout=0.0)
+    config = TransformerConfig(2, n_layers=1, d_model=4, d_ff=5, n_heads=2, d_k=3, d_v=1, dropout=0.0)
+    layer = Transformer(config).encoder.layers[0]
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         layer(torch.randn(1, 3, 4), torch.ones(1, 1, 1, 3, dtype=torch.bool))
     counted = {operation.__name__: flops for operation, flops in counter.get_flop_counts()["Global"].items()}
     assert counted == {"mm": 144 + 144 + 48 + 48, "bmm": 108 + 36, "addmm": 120 + 120}
-    config = TransformerConfig(2, n_layers=1, d_model=4, d_ff=5, n_heads=2, d_k=3, d_v=1)
     whole = forward_flops(config, 3, 0)  # no target: the encoder, and the memory's keys and values
     assert whole == (384 + (144 + 48), 144, 240, 0)
 
