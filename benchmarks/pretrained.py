@@ -42,7 +42,7 @@ MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, 
     TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="bfloat16"),
     steps=14_000, validate_every=500, checkpoint_every=250, keep=20,
 )
-FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (room 54)
+FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (page 54b)
     MULTI30K, model=dataclasses.replace(MULTI30K.model, dropout=0.1), consistency=5.0, steps=2_500, warmup_steps=200,
     rate_factor=0.2, validate_every=250, checkpoint_every=100,
 )
@@ -62,7 +62,7 @@ RECIPES = {
 JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
 IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
 AVERAGES = (1, 5, 10, 20)                # what is chosen from
-ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)  # from the paper's on; above 1 an output that never ends scores best (room 61d)
+ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)  # from the paper's on; above 1 an output that never ends scores best (page 61d)
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
     "multi30k-en-de": [
         "Two dogs are playing in the snow.",
