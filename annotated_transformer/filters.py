@@ -79,7 +79,8 @@ def parse_command(
         model: Directory of a run or of a model that was trained on a treebank.
         least_confidence: More than 0: a blank line for each parse with a lower probability per token.
     """
-    from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
+    from annotated_transformer.parsing import Parser  # here and not above: NLTK takes a while to load
+    from annotated_transformer.self_training import parse_lines
 
     parser = Parser.from_pretrained(model, search.average)
     settings = dataclasses.asdict(search.over(parser.search))

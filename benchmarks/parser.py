@@ -33,15 +33,14 @@ from annotated_transformer.parsing import (
     ParsingScores,
     bracket_scores,
     commonest_right_label,
-    confidences,
     linearize,
     print_tree,
     right_branching,
     score_parses,
-    sure,
 )
 from annotated_transformer.processes import STOPPED, Execution, Stopped
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.self_training import confidences, sure
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
