@@ -17,6 +17,7 @@ from . import InputError
 from .decoding import Search
 from .evalb import BracketScores, bracket_scores
 from .translation import Translator
+from .tree_search import TreeSearch
 from .treebanks import Treebank
 from .trees import TOP, WORD, delinearize, is_word, linearize, print_tree, repair
 
@@ -65,14 +66,22 @@ class Parser:
         beam_size: int = PARSING.beam_size,
         alpha: float = PARSING.alpha,
         extra_length: int = PARSING.extra_length,
+        free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
-        "A tree for each sentence, with the beam, the length penalty and the room of §6.3."
+        "A tree for each sentence, with the beam, the length penalty and the length limit of §6.3."
         for number, words in enumerate(sentences, 1):
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
-        outputs = self.translator.translate([" ".join(words) for words in sentences], beam_size, alpha, extra_length)
-        leaves = self.leaves
-        return [Parse(*repair(output.split(), words, leaves)) for output, words in zip(outputs, sentences)]
+        lines, search = [" ".join(words) for words in sentences], (beam_size, alpha, extra_length)
+        if free:
+            outputs = self.translator.translate(lines, *search)
+            return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
+        rule = TreeSearch(self.translator.tokenizer, self.leaves)
+        device = self.translator.model.embedding.weight.device
+        found = self.translator.translate_ids(
+            lines, *search, allowed=lambda part: rule.begin([sentences[i] for i in part], device))
+        signs = "tags" if self.leaves == "tags" else WORD
+        return [Parse(*repair(rule.row(ids, words), words, signs)) for ids, words in zip(found, sentences)]
 
     def require_room(
         self,

@@ -22,10 +22,13 @@ def test_every_sentence_gets_a_tree_over_its_own_words():
         model = Transformer(TransformerConfig(40, n_layers=1, d_model=8, d_ff=8, n_heads=2))
         model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)
         for beam_size in (1, 3):
-            parses = Parser(Translator(model, tokenizer)).parse(sentences, beam_size, extra_length=12)
-            assert [parse.tree.leaves() for parse in parses] == sentences
-            repaired += sum(bool(parse.repairs) for parse in parses)
-    assert repaired > 20  # untrained models write no trees
+            for free in (True, False):
+                parses = Parser(Translator(model, tokenizer)).parse(sentences, beam_size, extra_length=12, free=free)
+                assert [parse.tree.leaves() for parse in parses] == sentences
+                repairs = sum(bool(parse.repairs) for parse in parses)
+                repaired += repairs
+                assert free or not repairs
+    assert repaired > 20  # free, untrained models write no trees
     try:
         Parser(Translator(model, tokenizer)).parse([["a"], []])
         raise AssertionError("a tree over no words was made")
@@ -46,12 +49,12 @@ def test_a_row_of_brackets_is_read_as_its_tree():
             return self.rows
 
     oracle = Oracle(["(S (NP XX )NP (VP XX )VP )S", "(S XX XX"], ["(S", "XX"])
-    good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]])
+    good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]], free=True)
     assert oracle.asked == (["Ann sleeps", "so what"], 21, 0.3, 300)
     assert print_tree(good.tree) == "(TOP (S (NP (XX Ann)) (VP (XX sleeps))))" and not good.repairs
     assert print_tree(mended.tree) == "(TOP (S (XX so) (XX what)))" and mended.repairs == {"closing brackets added": 1}
     oracle = Oracle(["(S (NP Ann )NP (VP sleeps )VP )S", "(S (NP what )NP )S"], ["(S"])  # one that writes the words
-    good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]])
+    good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]], free=True)
     assert print_tree(good.tree) == "(TOP (S (NP (XX Ann)) (VP (XX sleeps))))" and not good.repairs
     assert print_tree(mended.tree) == "(TOP (XX so) (S (NP (XX what))))" and mended.repairs == {"words added": 1}
 
