@@ -42,7 +42,7 @@ class Layout:
 
     def __init__(
         self,
-        axes: list[list[str]],  # the labels of every axis: a choice must move nothing, so all kinds get the same room
+        axes: list[list[str]],  # the labels of every axis: a choice must move nothing, so all kinds get the same space
     ):
         most = max(map(len, axes))
         self.step = max(12, min(22, 660 // most))  # height of a row, width and height of a cell

@@ -60,7 +60,7 @@ def load(
     require_one_vocabulary(model, tokenizer)
     return model.eval(), tokenizer, search
 
-
+# %% ../nbs/52e_models.ipynb #c551c454
 def save(
     directory: str | Path,
     model: Transformer,

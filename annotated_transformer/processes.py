@@ -64,7 +64,7 @@ class Execution:
         "Into how many parts a batch is cut: as many for each process, none larger than `device_tokens`, give or take a sentence."
         return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
 
-
+# %% ../nbs/52b_processes.ipynb #488b3ce1
 def autocast(
     device: str,
     precision: str,  # "bfloat16" or "float32"

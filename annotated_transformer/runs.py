@@ -89,12 +89,12 @@ def known_settings(
 
 # %% ../nbs/52c_runs.ipynb #6ce28328
 PRESETS = {
-    # Learns the embedded corpus in a few minutes on two CPU cores.
+    # Learns the built-in corpus in a few minutes on two CPU cores.
     "demo": TrainingConfig(
         TransformerConfig(600, n_layers=2, d_model=128, d_ff=256, n_heads=4, dropout=0.0, max_length=128), corpus="numbers-en-de",
         batch_tokens=2_000, steps=1_300, warmup_steps=300, validate_every=250, checkpoint_every=100, checkpoint_minutes=None,
     ),
-    # The published recipe for Multi30k (Wu et al. 2021), near enough.
+    # Close to the published recipe for Multi30k (Wu et al. 2021).
     "tiny": TrainingConfig(
         TransformerConfig.tiny(10_000), corpus="multi30k-en-de",
         batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
