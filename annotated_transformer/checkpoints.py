@@ -42,12 +42,19 @@ def write_file(
     path: Path,
     write,  # called with the path of a file beside `path`
 ) -> None:
-    "Write beside, sync, rename: at `path` stands the old file or the new one, never half of one."
+    "Write beside, sync, rename: at `path` stands the old file or the new one, never half of one; OSError names `path`."
     beside = path.with_name(path.name + ".tmp")
     try:
+        beside.unlink(missing_ok=True)
+        beside.touch()
+        mode = beside.stat().st_mode  # what the umask gives; safetensors would let nobody but the owner read its files
         write(beside)
+        beside.chmod(mode)
         sync(beside)
         beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
@@ -62,7 +69,8 @@ def checkpoint_directories(
     run: Path,
 ) -> list[Path]:  # oldest first
     "The checkpoints of a run: those whose writing came to its end."
-    return sorted(Path(run, "checkpoints").glob("step-????????"))
+    found = Path(run, "checkpoints").glob("step-" + 8 * "[0-9]")
+    return sorted(path for path in found if path.is_dir())
 
 # %% ../nbs/52a_checkpoints.ipynb #a0d5d16d
 def read_state(
@@ -122,7 +130,8 @@ def read_sums(
         lines = (directory / SUMS).read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
-    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    return {name: digest for name, digest in sums.items() if Path(name).name == name}  # files of this directory alone
 
 
 def write_sums(
@@ -209,6 +218,8 @@ def load_weights(
         return load_file(path)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file of weights") from None
+    except PermissionError:
+        raise InputError(f"{path}: you may not read this file of weights; ask its owner, or chmod it") from None
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: the file of weights is damaged ({error}); copy it again or use another checkpoint") from None
 
@@ -224,7 +235,10 @@ def load_into(
         if name not in own or name not in weights or own[name].shape != weights[name].shape:
             problem = f"weights, configuration and vocabulary do not fit one another (first at {name!r})"
             raise InputError(f"{path}: {problem}; take those of one run")
-    model.load_state_dict(weights)
+        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
+            raise InputError(f"{path}: {name!r} holds what is no finite real number; take an earlier checkpoint or another copy")
+    if not any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
+        model.load_state_dict(weights)
 
 # %% ../nbs/52a_checkpoints.ipynb #b1e6c84d
 def newest_checkpoint(

@@ -61,14 +61,15 @@ class Meter:
 
     def __init__(self, state: dict, group: Group):
         self.state, self.group = state, group
-        self.unread: Tensor | float = 0.0            # loss of all tokens since it was last read, on the device
-        self.loss = self.tokens = self.seconds = 0.0  # since the last line of metrics.jsonl
+        self.unread: Tensor | float = 0.0  # loss of all tokens since it was last read, on the device
+        # Since the last line of metrics.jsonl. Checkpoints keep it, so that a resumed run writes the same next line.
+        self.since = state.setdefault("since_line", {"loss": 0.0, "tokens": 0, "seconds": 0.0})
         self.clock = time.perf_counter()
 
     def add(self, share: Tensor, source_tokens: int, tokens: int, **place: int) -> None:
         "Another update, and where the run stands after it."
         self.unread = self.unread + share * tokens
-        self.tokens += tokens
+        self.since["tokens"] += tokens
         self.state.update(place)
         self.state["source_tokens"] += source_tokens
         self.state["target_tokens"] += tokens
@@ -79,16 +80,16 @@ class Meter:
         seconds = time.perf_counter() - self.clock
         self.state["seconds"] += seconds
         self.state["device_seconds"] += self.group.size * seconds
-        self.seconds += seconds
-        self.loss += loss
+        self.since["seconds"] += seconds
+        self.since["loss"] += loss
         self.unread = 0.0
         return loss
 
     def line(self) -> dict[str, float]:
         "Mean loss and speed since the last line."
-        values = {"loss": self.loss / self.tokens, "target_tokens_per_second": round(self.tokens / self.seconds, 1)}
-        self.loss = self.tokens = self.seconds = 0.0
-        return values
+        loss, tokens, seconds = (self.since[name] for name in ("loss", "tokens", "seconds"))
+        self.since.update(loss=0.0, tokens=0, seconds=0.0)
+        return {"loss": loss / tokens, "target_tokens_per_second": round(tokens / seconds, 1)}
 
     def go_on(self) -> None:
         "Start the clock again: validation and saving are not training time."

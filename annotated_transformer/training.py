@@ -48,6 +48,7 @@ from annotated_transformer.processes import (
 from .progress import Meter, Schedule, Told
 from .regularization import label_smoothed_cross_entropy
 from .runs import Run, TrainingConfig, prepare
+from .saving import planned
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -234,6 +235,7 @@ def begin(
     stack: ExitStack,   # holds the lock on the run directory
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
+    planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
     new = not run.directory.exists()
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))

@@ -198,13 +198,8 @@ def test_a_run_tells_its_last_whole_line_and_its_last_measure_up_to_the_checkpoi
         assert run.last() == {"step": 25, "batch": 3}
         assert run.reached() == {"step": 25, "batch": 3, "epoch": 0, "seconds": 2.5, "validation_perplexity": 5.0}
         with open(run.directory / "metrics.jsonl", "w") as file:
-            file.write('{"step": 10, }\n')
-        try:
-            run.metrics()
-        except InputError as error:
-            assert "metrics.jsonl" in str(error)
-        else:
-            raise AssertionError("read a damaged line")
+            file.write('{"step": 10, }\n{"step": 20}\n')
+        assert run.metrics() == [{"step": 20}]  # a damaged line of the log holds up nothing
 
 
 def test_damaged_and_missing_files_are_named():
