@@ -16,11 +16,11 @@ from torch import Tensor
 
 from . import InputError, corpora, progress_bar
 from .averaging import average_checkpoints
-from .batching import TokenizedPairs
 from .checkpoints import SUMS, checkpoint_directories, damage, read_state, read_sums, write_file, write_sums
 from .processes import Execution, Group
 from .results import environment
-from .tokenizer import Tokenizer, sample
+from .token_arrays import TokenizedPairs, sample
+from .tokenizer import Tokenizer
 from .transformer import TransformerConfig
 
 # %% ../nbs/52c_runs.ipynb #680d3a8f

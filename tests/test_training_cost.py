@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from annotated_transformer import InputError
-from annotated_transformer.batching import TokenizedPairs
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.training_cost import (
     BATCH_TOKENS,
     PAPER_RUNS,
