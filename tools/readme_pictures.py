@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 MODEL, SENTENCE = "everyday-en-de", "They built this bridge a hundred years ago."
 LETTER, GAP, LEFT, TOP, BOTTOM, HEIGHT = 11.5, 18, 96, 64, 232, 300  # pixels: width of a letter, places of the two rows of words
-TYPED, STEP, REST = 0.18, 1.1, 3.5                                   # seconds: for a word read, for one written, at the end
+TYPED, STEP, REST = 0.18, 0.9, 3.5                                   # seconds: for a word read, for one written, at the end
 WIDE, HIGH = 4.0, 1.7                                                # inches of a card
 
 
@@ -36,16 +36,18 @@ def middles(words: list[str]) -> list[float]:
 
 
 def moving(maps, layer: int, head: int) -> str:
-    "SVG: the words appear one after the other, each with the lines of its row of weights."
+    "SVG that begins with the whole picture; then the words appear one by one, each with the lines of its row of weights."
     every, written, read = maps.of("encoder_decoder")
     weights, written, read = every[layer - 1, head - 1], written[:-1], read[:-1]  # without the end signs
     source, target, start = middles(read), middles(written), TYPED * len(read) + 0.6
-    total = start + STEP * len(written) + REST
+    written_at = start + STEP * len(written) + 0.3
+    total = written_at + REST
     styles, parts = [], []
 
     def animate(name: str, *points: tuple[float, float]) -> str:  # (second, opacity) of each turn
         frames = " ".join(f"{100 * second / total:.2f}% {{opacity: {shade}}}" for second, shade in points)
-        styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {total:.2f}s linear infinite}}")
+        when = f"{total:.2f}s linear {2.5 - total:.2f}s infinite"
+        styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {when}}}")
         return name
 
     for j, (x, word) in enumerate(zip(source, read)):
@@ -55,7 +57,7 @@ def moving(maps, layer: int, head: int) -> str:
         now = start + STEP * i
         name = animate(f"w{i}", (0, 0), (now + 0.25, 0), (now + 0.4, 1), (total - 0.4, 1), (total, 0))
         parts.append(f'<text class="{name}" x="{x:.1f}" y="{BOTTOM}">{escape(word)}</text>')
-        faint = [(now + STEP + 0.2, 0.35), (total - 0.4, 0.35), (total, 0)]
+        faint = [(now + STEP + 0.2, 0.35), (written_at, 0.35), (written_at + 0.4, 0.8), (total - 0.4, 0.8), (total, 0)]
         name = animate(f"l{i}", (0, 0), (now, 0), (now + 0.2, 1), (now + STEP, 1), *faint)
         parts.append(f'<g class="line {name}">' + "".join(
             f'<path d="M{x:.1f} {BOTTOM - 24}C{x:.1f} 140 {there:.1f} 150 {there:.1f} {TOP + 12}" '
@@ -69,7 +71,7 @@ def moving(maps, layer: int, head: int) -> str:
     style = f"""text {{font: 19px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace}}
 text {{text-anchor: middle; fill: #1b1f24}}
 .quiet {{font: 14px system-ui, "DejaVu Sans", sans-serif; text-anchor: start; fill: {QUIET}}}
-.line {{opacity: 0.35; fill: none; stroke: {COLOURS[0]}; stroke-linecap: round}} .ground {{fill: #ffffff; stroke: #d0d7de}}
+.line {{opacity: 0.8; fill: none; stroke: {COLOURS[0]}; stroke-linecap: round}} .ground {{fill: #ffffff; stroke: #d0d7de}}
 @media (prefers-color-scheme: dark) {{text {{fill: #ececec}} .quiet {{fill: #a3a3a3}} .line {{stroke: {ON_DARK[0]}}}
 .ground {{fill: #15181d; stroke: #30363d}}}}
 @media (prefers-reduced-motion: no-preference) {{{" ".join(styles)}}}"""
