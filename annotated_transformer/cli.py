@@ -25,13 +25,14 @@ from .attention_maps import explore, plot_figure, plot_heat_maps, save_drawing, 
 from .checkpoints import write_file
 from .exchange import save_marian, to_ctranslate2
 from .filters import SHIPPED, Model, open_translator, parse_command, translate
+from .forecasts import predict_table
 from .map_drawing import choose_heads, find
 from .options import AS_USUAL, SearchOptions, Train, Variations, parse, read_options, require_at_least_one
 from .pairs import Corpus
 from .processes import STOPPED, Stopped
 from .runs import PRESETS, Run
 from .training import train
-from .training_cost import predict_table, run_cost, table_row
+from .training_cost import run_cost, table_row
 from .translation import Translator
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
