@@ -14,7 +14,8 @@ import torch
 from torch import Tensor
 
 from . import EOS, PAD, InputError
-from .fast_decoding import RoughVocabulary, StepwiseDecoder, closed_ranks, continuations, likeliest
+from .fast_decoding import StepwiseDecoder, closed_ranks, continuations, likeliest
+from .rough_vocabulary import RoughVocabulary
 from .transformer import Transformer
 
 # %% ../nbs/61a_decoding.ipynb #7ae8e94c

@@ -16,8 +16,8 @@ from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .decoding import Search, beam_search, greedy_search
 from .embedding import SharedEmbedding
-from .fast_decoding import RoughVocabulary
 from .pairs import Corpus, references
+from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -62,18 +62,7 @@ class Translator:
         commit_message: str = "Push model and tokenizer",
     ) -> str:                              # address of the commit
         "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
-        from huggingface_hub import HfApi
-
-        api = HfApi()
-        with TemporaryDirectory() as directory:
-            self.save_pretrained(directory)
-            Path(directory, "README.md").write_text(CARD.format(repo_id, self.model.config), encoding="utf-8")
-            api.create_repo(repo_id, private=private, exist_ok=True)
-            kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
-            commit = api.upload_folder(
-                repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept
-            )
-            return str(commit)
+        return push(self, repo_id, private, commit_message)
 
     def translate(
         self,
@@ -146,6 +135,39 @@ print(translator.translate(["A sentence."]))
 To be filled in: the languages, what the model was trained on, how good it is, and the licence of the weights.
 """
 
+
+def push(
+    translator: Translator,
+    repo_id: str,
+    private: bool,
+    commit_message: str,
+) -> str:  # address of the commit
+    "Put a translator's files on the hub, with a model card where there is none yet."
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with TemporaryDirectory() as directory:
+        translator.save_pretrained(directory)
+        Path(directory, "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
+        commit = api.upload_folder(repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept)
+        return str(commit)
+
+# %% ../nbs/61d_translation.ipynb #80ac45b1
+@dataclass(frozen=True)
+class SeveralReferences:
+    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
+
+    sources: int
+    references: int
+    all_references: Bleu
+    first_reference: Bleu
+
+    def __str__(self) -> str:
+        count = f"{self.sources:,} different sources with {self.references:,} references"
+        return f"{count}\n  all references  {self.all_references}\n  the first alone {self.first_reference}"
+
 # %% ../nbs/61d_translation.ipynb #bce1d0cd
 @dataclass(frozen=True)
 class Scores:
@@ -166,20 +188,6 @@ class Scores:
         "As results are written."
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
-# %% ../nbs/61d_translation.ipynb #80ac45b1
-@dataclass(frozen=True)
-class SeveralReferences:
-    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
-
-    sources: int
-    references: int
-    all_references: Bleu
-    first_reference: Bleu
-
-    def __str__(self) -> str:
-        count = f"{self.sources:,} different sources with {self.references:,} references"
-        return f"{count}\n  all references  {self.all_references}\n  the first alone {self.first_reference}"
-
 # %% ../nbs/61d_translation.ipynb #34738a5e
 def score(
     hypotheses: list[str],
@@ -194,7 +202,7 @@ def score(
         sum(h == r for h, r in zip(hypotheses, references)) / len(references),
     )
 
-
+# %% ../nbs/61d_translation.ipynb #a5855a74
 def score_several(
     pairs: list[tuple[str, str]],
     hypotheses: list[str],           # one for each pair

@@ -8,10 +8,10 @@ import pytest
 from nltk.tree import Tree
 
 from annotated_transformer import corpora, treebanks
-from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.downloads import cache_directory
 from annotated_transformer.evalb import bracket_scores
 from annotated_transformer.runs import PRESETS
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.trees import LABELS, LEAVES, damaged, linearize, print_tree, read_trees, repair
 
