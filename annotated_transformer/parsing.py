@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from nltk.tree import Tree
 
 from . import PAD, InputError
 from .batching import Batch, batches, collate
@@ -22,7 +21,7 @@ from .decoding import Search
 from .evalb import BracketScores, bracket_scores
 from .translation import Translator
 from .treebanks import Treebank
-from .trees import TOP, WORD, bracket_free, delinearize, is_word, linearize, print_tree, repair
+from .trees import TOP, WORD, Tree, bracket_free, delinearize, is_word, linearize, print_tree, repair
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it
 

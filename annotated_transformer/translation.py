@@ -5,6 +5,7 @@ __all__ = ['Translator', 'Scores', 'score', 'score_several', 'score_split']
 
 # %% ../nbs/61d_translation.ipynb #53ec9101
 import dataclasses
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,11 +20,11 @@ from .embedding import SharedEmbedding
 from .fast_decoding import RoughVocabulary
 from .pairs import Corpus, references
 from .tokenizer import Tokenizer
-from .transformer import Transformer
+from .transformer import Transformer, count_parameters
 
 # %% ../nbs/61d_translation.ipynb #8a542c6f
 class Translator:
-    "Text in, text out: a model with its tokenizer."
+    "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Translator:
     ):
         models.require_one_vocabulary(model, tokenizer)
         self.model, self.tokenizer, self.alpha = model.eval(), tokenizer, alpha
+        self.name: str | None = None  # what it was loaded from
         self._rough: RoughVocabulary | None = None
 
     @classmethod
@@ -44,7 +46,14 @@ class Translator:
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         model, tokenizer, search = models.load(path_or_name, average)
-        return cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found = cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found.name = str(path_or_name)
+        return found
+
+    def __repr__(self) -> str:
+        c, weight = self.model.config, self.model.embedding.weight
+        sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, on {weight.device}>"
 
     @property
     def search(self) -> Search:
@@ -75,15 +84,22 @@ class Translator:
             )
             return str(commit)
 
+    def __call__(self, sentences: str | list[str], **options) -> str | list[str]:
+        "The same as `translate`."
+        return self.translate(sentences, **options)
+
     def translate(
         self,
-        sentences: list[str],
+        sentences: str | list[str],
         beam_size: int = Search.beam_size,
         alpha: float | None = None,    # None: the translator's own
         extra_length: int = Search.extra_length,
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
-    ) -> list[str]:                    # one translation for each sentence, in the same order
+    ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
+        if isinstance(sentences, str):
+            translation, = self.translate([sentences], beam_size, alpha, extra_length, batch_tokens)
+            return translation
         alpha = self.alpha if alpha is None else alpha
         ids = self.tokenizer.encode_all(sentences)
         for number, row in enumerate(ids, 1):
@@ -116,6 +132,18 @@ class Translator:
     ) -> attention_maps.AttentionMaps:
         "What each head looks at while the model reads the source and writes the target: Figures 3-5."
         return attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+
+    def unfamiliar(
+        self,
+        sentence: str,
+    ) -> list[str]:
+        "Words that fall into three small pieces or more, if they are many: so does what the training text hardly held."
+        if self.tokenizer.vocab_size < 300:
+            return []  # the pieces of so small a vocabulary are small in any case
+        words = re.findall(r"\w+", sentence)
+        cut = [len(self.tokenizer.encode(word)) - 1 for word in words]  # without EOS
+        found = [word for word, pieces in zip(words, cut) if pieces >= 3 and len(word) <= 2.5 * pieces]
+        return found if len(found) >= min(2, len(words)) and 3 * len(found) > len(words) else []
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."

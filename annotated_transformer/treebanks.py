@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pooch
-
 from . import InputError
 from .downloads import cache_directory, fetch
 from .pairs import Corpus, line_batches, one_sentence_about
@@ -102,6 +100,8 @@ def treebank(
     from annotated_transformer.trees import LABELS, WORD
 
     if directory is None:
+        import pooch
+
         archive = fetch(pooch.create(cache_directory(), TREEBANK_URL, registry=TREEBANK_SHA256), "treebank.zip")
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:

@@ -3,7 +3,6 @@ import tempfile
 from collections import Counter
 
 import torch
-from nltk.tree import Tree
 
 from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.evalb import BracketScores, bracket_scores
@@ -19,7 +18,7 @@ from annotated_transformer.parsing import (
 )
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.translation import Translator
-from annotated_transformer.trees import linearize, print_tree, repair
+from annotated_transformer.trees import Tree, linearize, print_tree, repair
 
 
 def test_every_sentence_gets_a_tree_over_its_own_words():

@@ -2,13 +2,12 @@
 import random
 from collections import Counter
 
-from nltk.tree import Tree
-
 from annotated_transformer import InputError
 from annotated_transformer.trees import (
     LEAVES,
     TOP,
     WORD,
+    Tree,
     bracket_free,
     clean,
     damaged,
