@@ -60,8 +60,8 @@ def progress_bar(shown: bool = True, **options):
             if time.time() - self.start_t >= EVERY:
                 print(text, file=sys.stderr)
 
-    often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1, "dynamic_ncols": False, "ncols": 0}  # 0: no bar
-    return Bar(**options | often, file=Lines())
+    often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1}
+    return Bar(**options | often | {"dynamic_ncols": False, "ncols": 0}, file=Lines())  # ncols 0: numbers and no bar
 
 
 EVERY = 60.0  # seconds between two lines
