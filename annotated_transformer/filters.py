@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from . import InputError
-from .options import AS_USUAL, SearchOptions, require_between
+from .options import AS_USUAL, SearchOptions
 
 if TYPE_CHECKING:
     from annotated_transformer.translation import Translator
@@ -144,7 +144,8 @@ def parse_command(
     Example:
         echo "Bob sees Eve ." | annotated-transformer parse runs/treebank
     """
-    require_between("least-confidence", least_confidence, 0, 1)
+    if not 0 <= least_confidence <= 1:
+        raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
     require_standard_input()
     from annotated_transformer.parsing import Parser, parse_lines
 
