@@ -164,12 +164,12 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--n-layers many", "--n-layers"),
     ("--steps 0", "steps must be at least 1, not 0"),
     ("--checkpoint-every 0", "checkpoint_every must be at least 1, not 0"),
-    ("--seed -1", "seed must be at least 0, not -1"),
-    ("--rate-factor nan", "rate_factor must be more than 0, not nan"),
+    ("--seed -1", "seed must be at least 0"),
+    ("--rate-factor nan", "rate_factor must be a number that is more than 0, not nan"),
     ("--consistency -1", "consistency must be a number that is at least 0, not -1.0"),
     ("--start-from nowhere", "nowhere: there is no such directory of a run or of a model"),
     ("--start-from numbers-en-de", "n_layers is 2 there and 1 here; they must agree"),
-    ("--clip-norm 0", "clip_norm must be more than 0, not 0.0"),
+    ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
@@ -312,14 +312,14 @@ def damaged_configuration(run):
 
 def damaged_vocabulary(run):
     (run / "tokenizer.model").write_bytes(b"")
-    return f"{run / 'tokenizer.model'}: this is no SentencePiece model"
+    return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"
 
 
 def other_vocabulary(run):
     other = corpora.load(write_corpus(run / "other"))
     tokenizer = Translator.from_pretrained(run).tokenizer
     type(tokenizer).train((text for pair in other.train for text in pair), tokenizer.vocab_size - 5).save(run / "tokenizer.model")
-    return f"{run}: weights, configuration and vocabulary do not fit one another"
+    return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"
 
 
 def damaged_weights(run):
