@@ -33,6 +33,7 @@ from .runs import PRESETS, Run
 from .training import train
 from .training_cost import predict_table, run_cost, table_row
 from .translation import Translator
+from .workbook import workbook_command
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
 def train_command(arguments: list[str]) -> None:
@@ -295,7 +296,7 @@ def cost(
 # %% ../nbs/90_command_line.ipynb #c75e3119
 COMMANDS = {
     "train": Train, "variations": Variations, "translate": translate, "parse": parse_command, "score": score_command,
-    "attend": attend, "average": average, "export": export, "cost": cost, "corpora": list_corpora,
+    "attend": attend, "average": average, "export": export, "cost": cost, "corpora": list_corpora, "workbook": workbook_command,
 }
 WITH_PRESETS = {"train": train_command, "variations": variations_command}  # they read their options twice
 

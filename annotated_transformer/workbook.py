@@ -126,8 +126,8 @@ class Call:
         "The function watched, or a class with its methods watched."
         if not inspect.isclass(written):
             return self.watch(written) if isinstance(written, FunctionType) else written
-        found = {name: getattr(written, name) for name in exercise.methods if isinstance(getattr(written, name, None), FunctionType)}
-        watched = {name: self.watch(method) for name, method in found.items()}
+        methods = {name: getattr(written, name, None) for name in exercise.methods}
+        watched = {name: self.watch(method) for name, method in methods.items() if isinstance(method, FunctionType)}
         return type(written.__name__, (written,), watched | {"__doc__": written.__doc__, "__module__": written.__module__})
 
     def __str__(self) -> str:
@@ -161,7 +161,8 @@ def limited(seconds: float) -> Iterator[None]:
 
 def statement_at(source: str, line: int) -> str:
     "The statement of a test that holds a line, on one line; of an assertion, what it asserts."
-    holding = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt) and node.lineno <= line <= node.end_lineno]
+    statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
+    holding = [node for node in statements if node.lineno <= line <= node.end_lineno]
     node = min(holding, key=lambda node: (node.end_lineno - node.lineno, -node.lineno))
     return ast.unparse(node.test if isinstance(node, ast.Assert) else node).split("\n")[0]
 
@@ -310,7 +311,7 @@ def check_all(
     directory = Path(directory)
     there = [exercise for exercise in exercises().values() if (directory / f"{exercise.page}.ipynb").exists()]
     if not there:
-        raise InputError(f"{directory} holds no notebook of the workbook: write them with `annotated-transformer workbook {directory}`")
+        raise InputError(f"{directory} holds no notebook of the workbook: annotated-transformer workbook {directory} writes them")
     read, verdicts = {}, {}
     for exercise in progress_bar(iterable=there, desc="checks", leave=False):
         if exercise.page not in read:
@@ -342,7 +343,8 @@ def workbook_command(
     if not check:
         written, kept = write(directory)
         left = f"; {len(kept)} were there and stay as they are" if kept else ""
-        print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / next(iter(exercises().values())).page}.ipynb.\n"
+        first = next(iter(exercises().values())).page
+        print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
               f"To see how far you are: annotated-transformer workbook {directory} --check")
         return
     found = check_all(directory)

@@ -65,17 +65,17 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all_sequences(random_mod
 
 def test_one_step_of_the_beam_by_hand():
     def chances(tokens):  # of PAD, EOS and two words
-        return torch.tensor({(): [0, 0.1, 0.5, 0.4], (2,): [0, 0.3, 0.4, 0.3], (3,): [0, 0.05, 0.05, 0.9]}[tuple(tokens)]).log()
+        return torch.tensor({(): [0, 0.1, 0.5, 0.4], (2,): [0, 0.4, 0.35, 0.25], (3,): [0, 0.05, 0.05, 0.9]}[tuple(tokens)]).log()
 
 
     ended, going = beam_step(chances, [(0.0, [])], beam_size=2)
     assert [tokens for _, tokens in going] == [[2], [3]] and [tokens for _, tokens in ended] == [[EOS]]
     ended, going = beam_step(chances, going, beam_size=2)
-    assert [tokens for _, tokens in going] == [[3, 3], [2, 2]], "0.36 and 0.20"
-    assert [tokens for _, tokens in ended] == [[2, EOS]], "0.15; the other end, 0.02, is not among the best four"
-    torch.testing.assert_close(torch.tensor([p for p, _ in going + ended]).exp(), torch.tensor([0.36, 0.20, 0.15]))
-    ended, going = beam_step(chances, [(math.log(0.5), [2])], beam_size=1)
-    assert (ended, [tokens for _, tokens in going]) == ([], [[2, 2]]), "one beam takes the one likeliest"
+    assert [tokens for _, tokens in going] == [[3, 3], [2, 2]], "0.36 and 0.175"
+    assert [tokens for _, tokens in ended] == [[2, EOS]], "0.20, which is more than 0.175; the other end, 0.02, is not among the best four"
+    torch.testing.assert_close(torch.tensor([p for p, _ in going + ended]).exp(), torch.tensor([0.36, 0.175, 0.20]))
+    ended, going = beam_step(chances, [(math.log(0.5), [3])], beam_size=1)
+    assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3]]), "one beam takes the one likeliest"
 
 
 def test_the_length_penalty_by_hand():

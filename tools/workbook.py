@@ -9,6 +9,7 @@ python tools/workbook.py             write annotated_transformer/workbook/ (`mak
 python tools/workbook.py mistakes    make each planted mistake, and write to results/workbook.json which tests notice it
 """
 import ast
+import itertools
 import json
 import os
 import re
@@ -19,11 +20,11 @@ from pathlib import Path
 
 import yaml
 from contents import Page, read_contents, refuse
-from export_tests import names_offered, names_of, with_sorted_imports
+from export_tests import names_of, names_offered, with_sorted_imports
 from nbdev.process import NBProcessor
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
-SOLVED = "91_workbook"    # the page whose cells marked `#| together` make the last notebook
+OWN, SECTION = "91_workbook", "## Your functions in one model"   # the page and its section that make the last notebook
 TOGETHER = "99_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
@@ -116,8 +117,17 @@ def abroad(text: str, about) -> str:
     paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
     paragraphs = [re.sub(r"^Module:.*", "", p, flags=re.MULTILINE) for p in paragraphs if not p.startswith("[Open in Colab]")]
     text = "\n\n".join(filter(str.strip, paragraphs)).strip()
-    address = "https://github.com/{user}/{repo}/blob/{branch}/nbs/".format(**about)
-    return re.sub(r"\]\((?!https?:|#)(?:\./)?([^)]+)\)", lambda link: f"]({address}{link[1]})", text)
+    return with_links(text, about)
+
+
+def with_links(text: str, about) -> str:
+    "Links to other pages as links to the repository."
+    return re.sub(r"\]\((?!https?:|#)(?:\./)?([^)]+)\)", lambda link: f"]({address(about)}{link[1]})", text)
+
+
+def address(about) -> str:
+    "Where the pages stand in the repository."
+    return "https://github.com/{user}/{repo}/blob/{branch}/nbs/".format(**about)
 
 
 def has_claim(text: str) -> bool:
@@ -125,7 +135,7 @@ def has_claim(text: str) -> bool:
 
 
 def texts(cells: list) -> dict[int, str]:
-    "For each exercise cell the text of its section down to it; where that has no claim and no equation, the next that has one too."
+    "For each exercise cell the text of its section down to it; the first of a section always has a claim or an equation."
     events = []
     for number, cell in enumerate(cells):
         if cell.cell_type == "markdown":
@@ -135,18 +145,11 @@ def texts(cells: list) -> dict[int, str]:
     found = {}
     for place, number in enumerate(events):
         if isinstance(number, int):
-            before, after = [], []
-            for event in reversed(events[:place]):
-                if isinstance(event, int):
-                    break
-                before.insert(0, event)
-                if event.startswith("#"):
-                    break
-            for event in events[place + 1 :]:
-                if isinstance(event, int) or event.startswith("#"):
-                    break
-                after.append(event)
-            if not any(map(has_claim, before)):
+            start = max([n for n, event in enumerate(events[:place]) if isinstance(event, int) or event.startswith("#")], default=0)
+            first = isinstance(events[start], str)  # the first exercise of its section
+            before = events[start + (not first) : place]
+            after = itertools.takewhile(lambda event: isinstance(event, str) and not event.startswith("#"), events[place + 1 :])
+            if first and not any(map(has_claim, before)):
                 before += list(filter(has_claim, after))[:1]
             found[number] = "\n\n".join(before)
     return found
@@ -204,10 +207,12 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about) -> dict:
     intro = f"""\
 # {page.notebook.split("_")[0]} {page.title}: write it yourself
 
-The page [{page.title}](https://github.com/{{user}}/{{repo}}/blob/{{branch}}/nbs/{page.notebook}.ipynb) of the book, with its code left out. Write what
-is missing where it says `raise NotImplementedError`, run the cell, then run `check`. The page's own tests judge it. Begin
-with any exercise you like: `check` takes everything else from the package. Hints and solution are folded below each
-exercise; the first hint says the least.""".format(**about)
+[Open in Colab](https://colab.research.google.com/github/{{user}}/{{repo}}/blob/{{branch}}/{TARGET.as_posix()}/{page.notebook}.ipynb)
+
+These are the exercises of the page [{page.title}]({{book}}{page.notebook}.ipynb). Write your code in place of
+`raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
+exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
+exercise, and the first hint says the least.""".format(**about, book=address(about))
     name = page.notebook
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
@@ -228,30 +233,41 @@ exercise; the first hint says the least.""".format(**about)
 def whole(cells: list[dict]) -> dict:
     "A notebook."
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return {"cells": cells, "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
 
 
 def last_notebook(cells: list, about) -> dict:
-    "The notebook that puts the reader's own functions together: the cells of a page that are marked for it."
-    found = [cell("code", SET_UP.format(**about), "colab")]
-    for number, each in enumerate(cells):
-        marked = re.match(r"<!-- together -->\n", each.source) if each.cell_type == "markdown" else "together" in each.directives_
-        if marked:
-            source = re.sub(r"^<!-- together -->\n", "", each.source)
-            found.append(cell(each.cell_type, abroad(source, about) if each.cell_type == "markdown" else source, f"together {number}"))
-    title = cell("markdown", TITLE, "together title")
-    return whole([title, *found])
+    "The notebook that puts the reader's own functions together: one section of the workbook's page."
+    start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
+    found = [cell("markdown", TITLE, "together title"), cell("code", SET_UP.format(**about), "colab"),
+             cell("code", START, "together start")]
+    for number, each in enumerate(cells[start + 1 :]):
+        if each.cell_type == "markdown" and each.source.startswith("## "):
+            break
+        if not exported(each):
+            source = with_links(each.source, about) if each.cell_type == "markdown" else each.source
+            found.append(cell(each.cell_type, source, f"together {number}"))
+    return whole(found)
 
 
+START = '''\
+import torch
+
+from annotated_transformer.workbook import use_own
+
+DIRECTORY = "."  # where your notebooks are'''
 TITLE = """\
 # All together: your Transformer
 
 Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
-step and your search. What you have not written yet comes from the package, and the first cell says which is which."""
+step and your search. What you have not written yet, or what is still red, comes from the package."""
 
 
 def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
     "Write all workbook notebooks, and what their checks need."
+    if not (notebooks / EXERCISES).exists():
+        return
     settings = ConfigParser(delimiters=["="], interpolation=None)
     settings.read("settings.ini", encoding="utf-8")
     about, pages = settings["DEFAULT"], read_contents(notebooks)
@@ -262,7 +278,7 @@ def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
         [page] = [page for page in pages if page.notebook == name]
         own = [exercise for exercise in exercises if exercise["page"] == name]
         files[f"{name}.ipynb"] = notebook_of(page, own, after, about)
-    files[f"{TOGETHER}.ipynb"] = last_notebook(cells_of(SOLVED, notebooks), about)
+    files[f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about)
     kept = ("name", "page", "module", "methods", "solution", "tests")
     files["exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
     target.mkdir(parents=True, exist_ok=True)
@@ -274,15 +290,15 @@ def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
         (target / name).write_text(text, encoding="utf-8")
 
 
-def planted(notebooks: Path = NOTEBOOKS) -> list[tuple[str, str, str]]:
+def planted(root: Path = Path()) -> list[tuple[str, str, str]]:
     "Every planted mistake: the exercise, what is wrong, the wrong code."
-    exercises = {exercise["name"]: exercise for exercise in json.loads((TARGET / "exercises.json").read_text(encoding="utf-8"))}
-    found = []
-    for name, listed in yaml.safe_load((notebooks / EXERCISES).read_text(encoding="utf-8")).items():
+    rows, found = json.loads((root / TARGET / "exercises.json").read_text(encoding="utf-8")), []
+    solutions = {row["name"]: row["solution"] for row in rows}
+    for name, listed in yaml.safe_load((root / NOTEBOOKS / EXERCISES).read_text(encoding="utf-8")).items():
         for mistake, (right, wrong) in listed["mistakes"].items():
-            if exercises[name]["solution"].count(right) != 1:
-                refuse(f"{notebooks / EXERCISES}, {name}, {mistake}: the solution must hold {right!r} once.")
-            found.append((name, mistake, exercises[name]["solution"].replace(right, wrong)))
+            if solutions[name].count(right) != 1:
+                refuse(f"{NOTEBOOKS / EXERCISES}, {name}, {mistake}: the solution must hold {right!r} once.")
+            found.append((name, mistake, solutions[name].replace(right, wrong)))
     return found
 
 
@@ -296,7 +312,8 @@ def measure_mistakes() -> None:
     for name, mistake, source in progress_bar(iterable=planted(), desc="mistakes"):
         noticed = [test for test, _ in failures(known[name], written_as(known[name], source))]
         rows.append({"exercise": name, "mistake": mistake, "noticed by": noticed, "tests": len(known[name].tests)})
-        print(f"{'' if noticed else 'NOT NOTICED '}{name}: {mistake}: {len(noticed)} of {len(known[name].tests)} tests", flush=True)
+        if not noticed:
+            print(f"{name}, {mistake}: no test of the page notices it")
     results.write("results/workbook.json", {"mistakes": rows}, command="python tools/workbook.py mistakes")
 
 
