@@ -72,7 +72,7 @@ def test_one_step_of_the_beam_by_hand():
     assert [tokens for _, tokens in going] == [[2], [3]] and [tokens for _, tokens in ended] == [[EOS]]
     ended, going = beam_step(chances, going, beam_size=2)
     assert [tokens for _, tokens in going] == [[3, 3], [2, 2]], "0.36 and 0.175"
-    assert [tokens for _, tokens in ended] == [[2, EOS]], "0.20, which is more than 0.175; the other end, 0.02, is not among the best four"
+    assert [tokens for _, tokens in ended] == [[2, EOS]], "0.20; the other end, 0.02, is not among the best four"
     torch.testing.assert_close(torch.tensor([p for p, _ in going + ended]).exp(), torch.tensor([0.36, 0.175, 0.20]))
     ended, going = beam_step(chances, [(math.log(0.5), [3])], beam_size=1)
     assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3]]), "one beam takes the one likeliest"

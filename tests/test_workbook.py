@@ -70,7 +70,8 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
     for name, (right, wrong) in wrongs.items():
         with patch.object(sys.modules[failure.__module__], "SECONDS", 2 if name == "endless" else 30):
             said[name] = judge(exercise, written_as(exercise, exercise.solution.replace(right, wrong, 1))).sentence
-    assert said["axis"].startswith("“hidden keys get no weight” fails for query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5): ")
+    shapes = "query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5)"
+    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}: ")
     assert "numbers differ, by up to" in said["scale"]
     assert "RuntimeError in `scores = query @ key.transpose(0, 1)" in said["error"]
     assert said["none"].endswith("the result is None: a `return` is missing")
@@ -85,7 +86,8 @@ def test_a_cell_that_is_not_python_costs_only_its_own_exercise(fill):
         fill(directory, "padding_mask", "%time\n" + exercises()["padding_mask"].solution + "\nraise SystemExit")
         found = {verdict.name: verdict for verdict in check_all(directory)["32_attention"]}
         assert found["padding_mask"].green
-        assert found["causal_mask"].sentence == "line 1 of its cell is not Python (expected ':'): `def causal_mask(length, device=None)`"
+        sentence = "line 1 of its cell is not Python (expected ':'): `def causal_mask(length, device=None)`"
+        assert found["causal_mask"].sentence == sentence
         Path(directory, "32_attention.ipynb").write_text("{")
         try:
             check_all(directory)
@@ -99,6 +101,7 @@ def test_check_looks_where_it_is_called():
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec("check('causal_mask')\ncheck('casual_mask')", {"check": check})
-        exec("check('causal_mask')", {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length).tril() > 0})
+        mine = {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length).tril() > 0}
+        exec("check('causal_mask')", mine)
     one, other, green = output.getvalue().splitlines()
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")

@@ -145,7 +145,7 @@ def texts(cells: list) -> dict[int, str]:
     found = {}
     for place, number in enumerate(events):
         if isinstance(number, int):
-            start = max([n for n, event in enumerate(events[:place]) if isinstance(event, int) or event.startswith("#")], default=0)
+            start = max((n for n in range(place) if isinstance(events[n], int) or events[n].startswith("#")), default=0)
             first = isinstance(events[start], str)  # the first exercise of its section
             before = events[start + (not first) : place]
             after = itertools.takewhile(lambda event: isinstance(event, str) and not event.startswith("#"), events[place + 1 :])
