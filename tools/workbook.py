@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from configparser import ConfigParser
 from hashlib import sha1
 from pathlib import Path
@@ -88,7 +89,7 @@ def names_in(source: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
-def tests_of(name: str, module: str, cells: list) -> list[dict[str, str]]:
+def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> list[dict[str, str]]:
     """The page's tests that call `name`, each as plain code: what it imports, and what it does (its fixtures first).
     Where none does, those that reach it through the page's other functions."""
     code = [cell for cell in cells if cell.cell_type == "code"]
@@ -98,7 +99,7 @@ def tests_of(name: str, module: str, cells: list) -> list[dict[str, str]]:
     inside = {found: ast.unparse(node) for cell in code if exported(cell) for found, node in defined(cell).items()}
     found = []
     for cell in code:
-        if "test" not in cell.directives_ or "slow" in cell.directives_:
+        if "test" not in cell.directives_ or "slow" in cell.directives_ or cell.directives_["test"][0] in without:
             continue
         needed = [each for each in fixtures if each in reached(names_in(cell.source), fixtures)]
         body = "\n\n\n".join([*(fixtures[each] for each in needed), cell.source])
@@ -174,7 +175,7 @@ def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]
                 found.append({
                     "name": name, "page": page.notebook, "module": page.module, "methods": methods, **listed[name],
                     "text": text, "stub": bare, "solution": whole, "imports": sorted(offered[each] for each in needed),
-                    "tests": tests_of(name, page.module, cells),
+                    "tests": tests_of(name, page.module, cells, listed[name].get("not asked", ())),
                 })
                 text = ""
     for name in listed.keys() - {exercise["name"] for exercise in found}:
@@ -220,7 +221,7 @@ exercise, and the first hint says the least.""".format(**about, book=address(abo
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:
         here = f"{name} {exercise['name']}"
-        heading = f"## {exercise['title']}\n\n{abroad(exercise['text'], about)}".strip()
+        heading = "\n\n".join(filter(None, [f"## {exercise['title']}", abroad(exercise["text"], about), exercise.get("note")]))
         tests = "\n\n\n".join(f"# {said(test['name'])}\n{test['body']}" for test in exercise["tests"])
         hints = [folded(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
         below = [*hints, folded("What is tested", code_block(tests)), folded("Solution", code_block(exercise["solution"]))]

@@ -20,6 +20,117 @@ def test_the_solution_is_green(name):
     assert verdict.green, verdict
 
 
+# Solutions as others might write them: a check judges what a function does, not how it is written.
+OTHERS = [
+    ("scaled_dot_product_attention", """
+def scaled_dot_product_attention(query, key, value, allowed=None):
+    scores = torch.einsum("...td,...sd->...ts", query, key) * query.shape[-1] ** -0.5
+    if allowed is not None:
+        scores = torch.where(allowed, scores, torch.tensor(-torch.inf))
+    weights = torch.exp(scores - scores.amax(-1, keepdim=True))
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+"""),
+    ("multi_head_attention", """
+def multi_head_attention(x, memory, W_Q, W_K, W_V, W_O, allowed=None):
+    heads = list(zip(W_Q, W_K, W_V))
+    rows = W_O.split(W_V.size(-1))
+    return sum(one_head(x, memory, *head, allowed=allowed) @ part for head, part in zip(heads, rows))
+"""),
+    ("causal_mask", """
+def causal_mask(length, device=None):
+    t = torch.arange(length, device=device)
+    return t[:, None] >= t
+"""),
+    ("padding_mask", """
+def padding_mask(ids):
+    return (ids > PAD).unsqueeze(1).unsqueeze(1)
+"""),
+    ("FeedForward", """
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).clamp(min=0))
+"""),
+    ("sinusoids", """
+def sinusoids(n_positions, d_model):
+    table = torch.zeros(n_positions, d_model, dtype=torch.float64)
+    for column in range(d_model):
+        angle = torch.arange(n_positions).double() / 10000 ** ((column - column % 2) / d_model)
+        table[:, column] = angle.cos() if column % 2 else angle.sin()
+    return table.float()
+"""),
+    ("learning_rate", """
+def learning_rate(step, d_model, warmup_steps=4000, factor=1.0):
+    if step < warmup_steps:
+        return factor * d_model**-0.5 * step / warmup_steps**1.5
+    return factor / (d_model * step) ** 0.5
+"""),
+    ("adam_step", """
+def adam_step(parameter, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-9):
+    mean[...] = beta1 * mean + (1 - beta1) * gradient
+    square[...] = beta2 * square + (1 - beta2) * gradient * gradient
+    return parameter - rate * (mean / (1 - beta1**step)) / ((square / (1 - beta2**step)) ** 0.5 + eps)
+"""),
+    ("label_smoothed_cross_entropy", """
+def label_smoothed_cross_entropy(logits, target, smoothing):
+    V = logits.size(-1)
+    goal = torch.full_like(logits, smoothing / (V - 1)).scatter(-1, target[..., None], 1 - smoothing)
+    loss = -(goal * F.log_softmax(logits, dim=-1)).sum(-1)
+    return loss[target != PAD].mean()
+"""),
+    ("readable_train", """
+def readable_train(model, data, warmup_steps=4000, smoothing=0.1):
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    losses, step = [], 0
+    for source, target_input, target in data:
+        step += 1
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, model.config.d_model, warmup_steps)
+        loss = label_smoothed_cross_entropy(model(source, target_input), target, smoothing)
+        loss.backward()
+        optimizer.step()
+        model.zero_grad()
+        losses.append(loss.item())
+    return losses
+"""),
+    ("readable_greedy_search", """
+def readable_greedy_search(next_token, longest):
+    tokens = []
+    for _ in range(longest):
+        best = next_token(tokens).topk(1).indices.item()
+        if best == EOS:
+            return tokens
+        tokens = tokens + [best]
+    return tokens
+"""),
+    ("beam_step", """
+def beam_step(next_token, alive, beam_size):
+    chances = torch.stack([p + next_token(tokens) for p, tokens in alive])
+    number = min(2 * beam_size if beam_size > 1 else 1, int(chances.isfinite().sum()))
+    best = chances.flatten().topk(number)
+    ended, going = [], []
+    for p, place in zip(best.values.tolist(), best.indices.tolist()):
+        row, token = divmod(place, chances.size(1))
+        (ended if token == EOS else going).append((p, alive[row][1] + [token]))
+    return ended, going[:beam_size]
+"""),
+]
+
+
+@pytest.mark.parametrize("name, source", OTHERS, ids=[name for name, _ in OTHERS])
+def test_a_right_solution_may_be_written_in_another_way(name, source):
+    verdict = judge(exercises()[name], written_as(exercises()[name], source))
+    assert verdict.green, verdict
+
+
 @pytest.mark.parametrize("name, mistake, source", MISTAKES, ids=[f"{name}: {mistake}" for name, mistake, _ in MISTAKES])
 def test_a_planted_mistake_is_noticed(name, mistake, source):
     _, sentence = next(failures(exercises()[name], written_as(exercises()[name], source)), (None, None))
