@@ -294,6 +294,7 @@ def cost(
         print(f"\n{table_row(Path(run).resolve().name, scored, found)}")
 
 # %% ../nbs/90_command_line.ipynb #c75e3119
+workbook_command.__annotations__["directory"] = Positional[Path]  # tyro: no option, the word itself
 COMMANDS = {
     "train": Train, "variations": Variations, "translate": translate, "parse": parse_command, "score": score_command,
     "attend": attend, "average": average, "export": export, "cost": cost, "corpora": list_corpora, "workbook": workbook_command,

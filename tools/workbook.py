@@ -117,7 +117,7 @@ def abroad(text: str, about) -> str:
     "A page's text for readers who have the workbook alone: its links lead to the repository, its title is not repeated."
     paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
     paragraphs = [re.sub(r"^Module:.*", "", p, flags=re.MULTILINE) for p in paragraphs if not p.startswith("[Open in Colab]")]
-    text = "\n\n".join(filter(str.strip, paragraphs)).strip()
+    text = re.sub(r":\Z", ".", "\n\n".join(filter(str.strip, paragraphs)).strip())  # no code follows here
     return with_links(text, about)
 
 
@@ -151,9 +151,19 @@ def texts(cells: list) -> dict[int, str]:
             before = events[start + (not first) : place]
             after = itertools.takewhile(lambda event: isinstance(event, str) and not event.startswith("#"), events[place + 1 :])
             if first and not any(map(has_claim, before)):
-                before += list(filter(has_claim, after))[:1]
+                before = list(filter(has_claim, after))[:1] or before
             found[number] = "\n\n".join(before)
     return found
+
+
+def section(cells: list, heading: str, where: str) -> str:
+    "The text of a section, from its heading to the first code."
+    for number, cell in enumerate(cells):
+        _, found, text = f"\n{cell.source}".partition(f"\n## {heading}\n") if cell.cell_type == "markdown" else ("", "", "")
+        if found:
+            more = itertools.takewhile(lambda each: each.cell_type == "markdown", cells[number + 1 :])
+            return re.split(r"^#+ ", "\n\n".join([text, *(each.source for each in more)]), flags=re.MULTILINE)[0]
+    refuse(f"{where} has no section {heading!r}, which {EXERCISES} asks for.")
 
 
 def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]:
@@ -171,6 +181,8 @@ def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]
                 if name not in listed:
                     refuse(f"{notebooks / EXERCISES} has no entry for {name}, an exercise of {page.notebook}: write one.")
                 bare, whole = stub(cell.source, defined(cell)[name], methods)
+                if "section" in listed[name]:
+                    text = section(cells, listed[name]["section"], f"nbs/{page.notebook}.ipynb")
                 needed = names_in(whole) & offered.keys() - {name}
                 found.append({
                     "name": name, "page": page.notebook, "module": page.module, "methods": methods, **listed[name],
