@@ -15,8 +15,8 @@ help:  ## list what make can do
 demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let it translate (a few minutes on two cores)
 	$(BIN)/annotated-transformer train --corpus numbers-en-de --preset demo --run $(RUN)
 	$(BIN)/annotated-transformer score $(RUN)
-	printf '%s\n' 'five thousand six hundred and seventy-eight' 'on the third of March at half past seven' \
-		'on Saturday, the third of March nineteen eighty-four' | $(BIN)/annotated-transformer translate $(RUN)
+	printf '%s\n' 'five thousand two hundred and sixty-six' 'on the third of March at a quarter to six' \
+		'on Saturday, the fourteenth of March nineteen ninety-eight' | $(BIN)/annotated-transformer translate $(RUN)
 	@echo
 	@echo 'Next: `make lab` opens the book, `make test` runs its tests, and'
 	@echo '`echo "forty-two" | $(BIN)/annotated-transformer translate $(RUN)` translates what you like.'

@@ -21,17 +21,18 @@ from safetensors import SafetensorError
 from tyro.conf import OmitArgPrefixes, Positional
 
 from . import InputError, __version__, corpora, results
-from .attention_maps import explore, plot_figure, plot_heat_maps, sentence_ids, token_labels
+from .attention_maps import explore, plot_figure, plot_heat_maps, save_drawing, sentence_ids, token_labels
 from .checkpoints import write_file
 from .exchange import save_marian, to_ctranslate2
 from .filters import SHIPPED, Model, open_translator, parse_command, translate
+from .forecasts import predict_table
 from .map_drawing import choose_heads, find
 from .options import AS_USUAL, SearchOptions, Train, Variations, parse, read_options, require_at_least_one
 from .pairs import Corpus
 from .processes import STOPPED, Stopped
 from .runs import PRESETS, Run
 from .training import train
-from .training_cost import predict_table, run_cost, table_row
+from .training_cost import run_cost, table_row
 from .translation import Translator
 from .workbook import workbook_command
 
@@ -140,7 +141,7 @@ def attend(
     layer: int | None = None,
     heads: tuple[int, ...] | None = None,
     word: str | None = None,
-    whole_words: bool = False,
+    whole_words: bool = True,
 ) -> None:
     """Draw what the heads look at while a sentence is translated: the paper's Figures 3 to 5, heat maps, or a page to explore.
 
@@ -154,7 +155,7 @@ def attend(
         layer: Counted from 1; the last but one if not given, as in the paper.
         heads: Counted from 1; chosen by rule if not given.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
-        whole_words: Merge the pieces of each word.
+        whole_words: Draw the pieces of each word as one.
     """
     form = out.suffix.lower()
     if form not in FORMS or out.is_dir():
@@ -178,9 +179,11 @@ def attend(
     if form == ".html":
         explore(maps, kind, *drawn[0]).save(out)
     else:
-        heat = figure == "heat"
-        picture = plot_heat_maps(maps, kind, layer, heads) if heat else plot_figure(maps, int(figure), kind, layer, heads, word)
-        write_file(out, lambda path: picture.savefig(path, format=form[1:], dpi=200))
+        if figure == "heat":
+            picture = plot_heat_maps(maps, kind, layer, heads)
+        else:
+            picture = plot_figure(maps, int(figure), kind, layer, heads, word, whole_words)
+        write_file(out, lambda path: save_drawing(picture, path, form[1:]))
     print(f"{sentence}\n{translation}\n{out}")
 
 # %% ../nbs/90_command_line.ipynb #60deb15b

@@ -2,19 +2,20 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'Beginning', 'next_token_without_cache', 'readable_greedy_search', 'Hypothesis', 'length_penalty',
-           'beam_step', 'readable_beam_search', 'Search', 'greedy_search', 'beam_search']
+           'beam_step', 'readable_beam_search', 'Search', 'greedy_search', 'Allowed', 'beam_search']
 
 # %% ../nbs/61a_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
 from . import EOS, PAD, InputError
-from .fast_decoding import RoughVocabulary, StepwiseDecoder, closed_ranks, continuations, likeliest
+from .fast_decoding import StepwiseDecoder, closed_ranks, continuations, likeliest
+from .rough_vocabulary import RoughVocabulary
 from .transformer import Transformer
 
 # %% ../nbs/61a_decoding.ipynb #7ae8e94c
@@ -166,12 +167,23 @@ def greedy_search(
     return out
 
 # %% ../nbs/61a_decoding.ipynb #c94bd62b
+class Allowed(Protocol):
+    "What a search may write, as it goes: trees, say, or words of a list. `tree_search` has one."
+
+    def ids(self, left: Tensor) -> Tensor:  # (B,) most tokens still to come, EOS included -> (B·K, m) ids, PAD if fewer
+        "Which tokens may follow each of the hypotheses."
+
+    def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
+        "The search goes on with these hypotheses: each continues a beam of its sentence with a token."
+
+
 def beam_search(
     model: Transformer,
     source: Tensor,              # (B, S) ids
     beam_size: int = Search.beam_size,
     alpha: float = Search.alpha,
     extra_length: int = Search.extra_length,
+    allowed: Allowed | None = None,   # nothing else may be written; probabilities stay those of the model
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
     Search(beam_size, alpha, extra_length)  # refuses what cannot be
@@ -188,7 +200,8 @@ def beam_search(
         for length in range(1, int(limits.max()) + 1):
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
             logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
-            top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1)  # (B', 2K)
+            ids = allowed and allowed.ids(limits[alive] - length + 1)
+            top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
             ends = token == EOS
             penalty = length_penalty(length, alpha)
             for row, column in (ends & top.isfinite()).nonzero().tolist():
@@ -215,4 +228,6 @@ def beam_search(
             stay = closed_ranks(stay).to(device)
             decoder.select(stay, beam[stay])
             alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
+            if allowed:
+                allowed.follow(stay, beam[stay], tokens)
     return finished

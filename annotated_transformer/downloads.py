@@ -66,7 +66,7 @@ MULTI30K_SHA256 = {
 # %% ../nbs/51d_downloads.ipynb #b9ce1b4f
 def multi30k(
     target_language: str = "de",  # or "fr"
-    directory: str | Path | None = None,  # the cache; the tests below pass one of their own, and an address and sums
+    directory: str | Path | None = None,  # the cache; a test passes one of its own, and an address and sums
     base_url: str = MULTI30K_URL,
     sha256: dict[str, str] = MULTI30K_SHA256,
 ) -> Corpus:
@@ -81,13 +81,7 @@ def multi30k(
     train, validation, tests = pairs("train"), pairs("val"), {name: pairs(file) for name, file in files.items()}
     return Corpus(f"multi30k-en-{target_language}", "en", target_language, train, validation, tests)
 
-# %% ../nbs/51d_downloads.ipynb #0e8f62d9
-def similar_length(source: str, target: str) -> bool:
-    "The rule for French: on neither side more than 175 words, or more than 1.5 times the words of the other side."
-    fewer, more = sorted((len(source.split()), len(target.split())))
-    return 0 < fewer and more <= 175 and more <= 1.5 * fewer
-
-# %% ../nbs/51d_downloads.ipynb #8a30f6d5
+# %% ../nbs/51d_downloads.ipynb #51d00001
 class Archive(NamedTuple):
     "A part of the training set: where it is, and what our files in it are called."
 
@@ -105,7 +99,7 @@ class Archive(NamedTuple):
         "Names of the two files in the archive, English first."
         return [self.member.format(other=other, side=side) for side in ("en", other)]
 
-
+# %% ../nbs/51d_downloads.ipynb #51d00002
 WMT14 = (
     Archive(
         "http://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
@@ -141,7 +135,7 @@ WMT14 = (
     ),
 )
 
-
+# %% ../nbs/51d_downloads.ipynb #8a30f6d5
 def check_room(directory: Path, size: int) -> None:
     "InputError when the disk that holds a directory has not so many bytes left."
     if (free := shutil.disk_usage(directory).free) < size:
@@ -202,6 +196,12 @@ def wmt14_files(
         members = [member for member in archive.members(other) if not (directory / member).exists()]
         extract(fetch(store, archive.name), members, directory)
     return [tuple(paths[archive]) for archive in chosen]
+
+# %% ../nbs/51d_downloads.ipynb #0e8f62d9
+def similar_length(source: str, target: str) -> bool:
+    "The rule for French: on neither side more than 175 words, or more than 1.5 times the words of the other side."
+    fewer, more = sorted((len(source.split()), len(target.split())))
+    return 0 < fewer and more <= 175 and more <= 1.5 * fewer
 
 # %% ../nbs/51d_downloads.ipynb #8a182eff
 def newstest(test_set: str, languages: str) -> Pairs:

@@ -46,43 +46,6 @@ def calls(
             hook.remove()
     return found
 
-# %% ../nbs/30a_drawing.ipynb #1f08e835
-COLOURS = {  # class or function: light and dark
-    "SharedEmbedding": ("#f8d0da", "#b0416a"),
-    "PositionalEncoding": ("#e0d8f0", "#6a53a3"),
-    "MultiHeadAttention": ("#fcdcae", "#b8661b"),
-    "scaled_dot_product_attention": ("#fcdcae", "#b8661b"),
-    "FeedForward": ("#bfe0f4", "#2a6b98"),
-    "Residual": ("#f4eeba", "#857a22"),
-}
-
-
-def notebook_of(
-    name: str,  # of a class or a function
-) -> str:
-    "The number of the notebook that defines it; nothing for what the package does not define."
-    for module in resources.files("annotated_transformer").iterdir():
-        text = module.read_text(encoding="utf-8") if module.name.endswith(".py") else ""
-        if re.search(rf"^(class|def) {name}\b", text, re.MULTILINE):
-            return re.search(r"/nbs/([^_]+)_", text)[1]  # in the first line
-    return ""
-
-
-def lineage(part: object) -> tuple[str, ...]:
-    "The names of its class and of those from which that one is derived, the nearest first."
-    return tuple(kind.__name__ for kind in type(part).__mro__)
-
-
-@functools.cache
-def look_of(
-    *names: str,  # of a class or a function, then of those from which it is derived
-) -> Look:
-    "The number is its own, the colours are those of the nearest relation that has some."
-    return Look(notebook_of(names[0]), *next((COLOURS[name] for name in names if name in COLOURS), ()))
-
-
-SOFTMAX = Look(", ".join(map(notebook_of, ("label_smoothed_cross_entropy", "beam_search"))), "#cde8c6", "#3d7d38")
-
 # %% ../nbs/30a_drawing.ipynb #9b21926e
 class Sublayer(NamedTuple):
     "What Figure 1 says about one sub-layer."
@@ -127,6 +90,43 @@ def read_stack(
         for layer in stack.layers
     ]
     return [(len(list(alike)), sublayers) for sublayers, alike in groupby(layers)]
+
+# %% ../nbs/30a_drawing.ipynb #1f08e835
+COLOURS = {  # class or function: light and dark
+    "SharedEmbedding": ("#f8d0da", "#b0416a"),
+    "PositionalEncoding": ("#e0d8f0", "#6a53a3"),
+    "MultiHeadAttention": ("#fcdcae", "#b8661b"),
+    "scaled_dot_product_attention": ("#fcdcae", "#b8661b"),
+    "FeedForward": ("#bfe0f4", "#2a6b98"),
+    "Residual": ("#f4eeba", "#857a22"),
+}
+
+
+def notebook_of(
+    name: str,  # of a class or a function
+) -> str:
+    "The number of the notebook that defines it; nothing for what the package does not define."
+    for module in resources.files("annotated_transformer").iterdir():
+        text = module.read_text(encoding="utf-8") if module.name.endswith(".py") else ""
+        if re.search(rf"^(class|def) {name}\b", text, re.MULTILINE):
+            return re.search(r"/nbs/([^_]+)_", text)[1]  # in the first line
+    return ""
+
+
+def lineage(part: object) -> tuple[str, ...]:
+    "The names of its class and of those from which that one is derived, the nearest first."
+    return tuple(kind.__name__ for kind in type(part).__mro__)
+
+
+@functools.cache
+def look_of(
+    *names: str,  # of a class or a function, then of those from which it is derived
+) -> Look:
+    "The number is its own, the colours are those of the nearest relation that has some."
+    return Look(notebook_of(names[0]), *next((COLOURS[name] for name in names if name in COLOURS), ()))
+
+
+SOFTMAX = Look(", ".join(map(notebook_of, ("label_smoothed_cross_entropy", "beam_search"))), "#cde8c6", "#3d7d38")
 
 # %% ../nbs/30a_drawing.ipynb #7d63069a
 SOURCE, MIDDLE, TARGET, WIDTH = 2.6, 5.1, 7.6, 3.3  # x of the two stacks and of what lies between; width of a box
@@ -235,8 +235,10 @@ def draw_transformer(
         canvas.note(MIDDLE, 1.14, "one matrix", ha="center", color=tie["color"])
     parameters = sum(p.numel() for p in model.parameters())
     canvas.note(0.46, top - 0.2, f"{parameters:,} parameters", size=12, weight="bold", color=INK)
-    canvas.note(0.46, top - 1.15, "Drawn from the model itself.\nA dark tab names the notebook that builds the box.\n"
-               "B sentences of S source and T target tokens,\nV tokens in the vocabulary.", linespacing=1.6)
+    caption = ("Grey frames: read from one run of the model.", "The other boxes are placed by hand, their sizes filled in.",
+               "A dark tab names the notebook that builds the box.", "B sentences of S source and T target tokens,",
+               "V tokens in the vocabulary.")
+    canvas.note(0.46, top - 1.15, "\n".join(caption), linespacing=1.6)
     return canvas.finish(10.45, top + 0.8)
 
 # %% ../nbs/30a_drawing.ipynb #47162d6f

@@ -15,22 +15,6 @@ import pooch
 from .downloads import cache_directory, fetch, multi30k
 from .pairs import Corpus, Pairs
 
-# %% ../nbs/51g_everyday.ipynb #3cddd6b0
-TATOEBA_URL = "https://raw.githubusercontent.com/rioyshky/translation/de48b7027f7318d77010a6e08ed928c10748c23d/"
-TATOEBA_SHA256 = {"deu-eng.zip": "b7688f84f99fa33c17397c14d8bd9cef1fdeb2ee0bf50074767023aee8926e28"}
-
-
-def tatoeba_pairs(
-    directory: str | Path | None = None,  # the cache, or a test's own
-    base_url: str = TATOEBA_URL,
-    sha256: dict[str, str] = TATOEBA_SHA256,
-) -> Pairs:
-    "All pairs of Tatoeba (tatoeba.org, by way of manythings.org/anki, CC BY 2.0), in the order of the file."
-    store = pooch.create(directory or cache_directory() / "tatoeba-en-de", base_url, registry=sha256)
-    with zipfile.ZipFile(fetch(store, "deu-eng.zip")) as archive:
-        lines = archive.read("deu.txt").decode().split("\n")
-    return [tuple(line.split("\t")) for line in lines if line]
-
 # %% ../nbs/51g_everyday.ipynb #2ec31868
 def key(sentence: str) -> str:
     "What two sentences have in common that count as the same: the words, in small letters."
@@ -78,6 +62,22 @@ def leaks(
     others = list(others)
     known = {side: {key(pair[side]) for pair in others} for side in sides}
     return [pair for pair in pairs if any(key(pair[side]) in known[side] for side in sides)]
+
+# %% ../nbs/51g_everyday.ipynb #3cddd6b0
+TATOEBA_URL = "https://raw.githubusercontent.com/rioyshky/translation/de48b7027f7318d77010a6e08ed928c10748c23d/"
+TATOEBA_SHA256 = {"deu-eng.zip": "b7688f84f99fa33c17397c14d8bd9cef1fdeb2ee0bf50074767023aee8926e28"}
+
+
+def tatoeba_pairs(
+    directory: str | Path | None = None,  # the cache, or a test's own
+    base_url: str = TATOEBA_URL,
+    sha256: dict[str, str] = TATOEBA_SHA256,
+) -> Pairs:
+    "All pairs of Tatoeba (tatoeba.org, by way of manythings.org/anki, CC BY 2.0), in the order of the file."
+    store = pooch.create(directory or cache_directory() / "tatoeba-en-de", base_url, registry=sha256)
+    with zipfile.ZipFile(fetch(store, "deu-eng.zip")) as archive:
+        lines = archive.read("deu.txt").decode().split("\n")
+    return [tuple(line.split("\t")) for line in lines if line]
 
 # %% ../nbs/51g_everyday.ipynb #f2b32fd8
 def tatoeba(

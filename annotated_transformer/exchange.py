@@ -247,6 +247,18 @@ def our_tokenizer(
             return plain
     return pieces
 
+# %% ../nbs/80_exchange.ipynb #66e92cff
+@contextmanager
+def without_bars(transformers) -> Iterator[None]:
+    "Without the library's progress bars: they show on any output, and the work takes moments."
+    shown = transformers.logging.is_progress_bar_enabled()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            transformers.logging.enable_progress_bar()
+
 # %% ../nbs/80_exchange.ipynb #56df571f
 def load_marian(
     path_or_name: str | Path,      # a directory that Hugging Face's library wrote, or OWNER/NAME on its hub
@@ -272,18 +284,6 @@ def save_marian(translator: Translator, directory: str | Path) -> None:
     with without_bars(extra("transformers")):
         for part in (marian, tokenizer):
             part.save_pretrained(directory)
-
-# %% ../nbs/80_exchange.ipynb #66e92cff
-@contextmanager
-def without_bars(transformers) -> Iterator[None]:
-    "Without the library's progress bars: they show on any output, and the work takes moments."
-    shown = transformers.logging.is_progress_bar_enabled()
-    transformers.logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            transformers.logging.enable_progress_bar()
 
 # %% ../nbs/80_exchange.ipynb #542172e2
 def token_names(vocab_size: int) -> list[str]:

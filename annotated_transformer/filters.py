@@ -71,6 +71,7 @@ def answer_lines(
 def parse_command(
     model: Model,
     least_confidence: float = 0.0,
+    free: bool = False,
     search: OmitArgPrefixes[SearchOptions] = AS_USUAL,
 ) -> None:
     """Parse standard input line by line: words between blanks in, one bracketed tree out for each line.
@@ -78,8 +79,10 @@ def parse_command(
     Args:
         model: Directory of a run or of a model that was trained on a treebank.
         least_confidence: More than 0: a blank line for each parse with a lower probability per token.
+        free: As the paper did: let the model write anything, and repair what is no tree.
     """
-    from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
+    from annotated_transformer.parsing import Parser  # here and not above: NLTK takes a while to load
+    from annotated_transformer.self_training import parse_lines
 
     parser = Parser.from_pretrained(model, search.average)
     settings = dataclasses.asdict(search.over(parser.search))
@@ -88,7 +91,7 @@ def parse_command(
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
 
     def answer(lines: list[str]) -> list[str]:
-        printed, parses = parse_lines(parser, lines, least_confidence, **settings)
+        printed, parses = parse_lines(parser, lines, least_confidence, **settings, free=free)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 

@@ -15,6 +15,8 @@ from tqdm import tqdm
 
 from . import InputError, progress_bar
 from .runs import Run, TrainingConfig
+from .saving import planned
+from .transformer import Transformer
 
 # %% ../nbs/52f_launch.ipynb #1ffa8375
 def show_progress(
@@ -36,6 +38,7 @@ def launch(
     "Train by several processes of this machine, started by torchrun, and show how far they are. Interrupting stops them."
     run = Run(directory)
     new = not run.directory.exists()
+    planned(Transformer, config.model)
     run.open(config)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run-directory", str(run)]

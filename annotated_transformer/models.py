@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import InputError
-from .checkpoints import damage, load_into, model_directory, read_sums, write_sums
+from .checkpoints import damage, model_directory, read_sums, write_sums
 from .decoding import Search
 from .runs import Run
 from .tokenizer import Tokenizer
@@ -28,7 +28,7 @@ def search_settings(
         return Search()
     try:
         return Search(alpha=float(json.loads(path.read_text(encoding="utf-8"))["alpha"]))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{path}: the file is damaged; copy it again, or remove it to search with the paper's alpha") from None
 
 
@@ -53,14 +53,14 @@ def load(
         raise InputError(f"{fault}; install the package or copy the model again")
     tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
     if run.exists():
-        model, search = Transformer(replace(run.config.model, vocab_size=tokenizer.vocab_size)), Search()
-        load_into(model, run.weights(average), directory)
+        config, search = replace(run.config.model, vocab_size=tokenizer.vocab_size), Search()
+        model = Transformer.filled(config, run.weights(average), directory)
     else:
         model, search = Transformer.from_pretrained(directory), search_settings(directory)
     require_one_vocabulary(model, tokenizer)
     return model.eval(), tokenizer, search
 
-
+# %% ../nbs/52e_models.ipynb #c551c454
 def save(
     directory: str | Path,
     model: Transformer,

@@ -40,6 +40,8 @@ class Execution:
     def __post_init__(self):
         if self.device_tokens is not None and self.device_tokens < 1:
             raise InputError(f"device_tokens must be at least 1, not {self.device_tokens}")
+        if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
+            raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
         if self.precision not in (None, "bfloat16", "float32"):
             raise InputError(f"precision must be bfloat16 or float32, not {self.precision}")
 
@@ -64,7 +66,7 @@ class Execution:
         "Into how many parts a batch is cut: as many for each process, none larger than `device_tokens`, give or take a sentence."
         return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
 
-
+# %% ../nbs/52b_processes.ipynb #488b3ce1
 def autocast(
     device: str,
     precision: str,  # "bfloat16" or "float32"

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import shutil
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,11 +16,11 @@ from torch import Tensor
 
 from . import InputError, corpora, progress_bar
 from .averaging import average_checkpoints
-from .batching import TokenizedPairs
-from .checkpoints import checkpoint_directories, read_state, write_file
+from .checkpoints import SUMS, checkpoint_directories, damage, read_state, read_sums, write_file, write_sums
 from .processes import Execution, Group
 from .results import environment
-from .tokenizer import Tokenizer, sample
+from .token_arrays import TokenizedPairs, sample
+from .tokenizer import Tokenizer
 from .transformer import TransformerConfig
 
 # %% ../nbs/52c_runs.ipynb #680d3a8f
@@ -53,12 +54,12 @@ class TrainingConfig:
                 raise InputError(f"{name} must be at least 1, not {value}")
         for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
             value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} must be more than 0, not {value}")
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} must be a number that is more than 0, not {value}")
         if not 0 <= self.consistency < math.inf:
             raise InputError(f"consistency must be a number that is at least 0, not {self.consistency}")
-        if self.seed < 0:
-            raise InputError(f"seed must be at least 0, not {self.seed}")
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"seed must be at least 0 and less than 2^64, not {self.seed}")
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
 
@@ -83,18 +84,22 @@ def known_settings(
 ):
     "A configuration with these settings; InputError for one that its class does not have."
     values = {name: value for name, value in values.items() if name not in FORMER}
-    for name in values.keys() - {setting.name for setting in dataclasses.fields(kind)}:
-        raise InputError(f"this version of the package knows no setting {name!r}; use the version that wrote it")
+    types = {setting.name: setting.type for setting in dataclasses.fields(kind)}
+    for name, value in values.items():
+        if name not in types:
+            raise InputError(f"this version of the package knows no setting {name!r}; use the version that wrote it")
+        if not isinstance(float(value) if type(value) is int and isinstance(0.0, types[name]) else value, types[name]):
+            raise InputError(f"{name} cannot be {value!r}")
     return kind(**values)
 
 # %% ../nbs/52c_runs.ipynb #6ce28328
 PRESETS = {
-    # Learns the embedded corpus in a few minutes on two CPU cores.
+    # Learns the built-in corpus in a few minutes on two CPU cores.
     "demo": TrainingConfig(
         TransformerConfig(600, n_layers=2, d_model=128, d_ff=256, n_heads=4, dropout=0.0, max_length=128), corpus="numbers-en-de",
         batch_tokens=2_000, steps=1_300, warmup_steps=300, validate_every=250, checkpoint_every=100, checkpoint_minutes=None,
     ),
-    # The published recipe for Multi30k (Wu et al. 2021), near enough.
+    # Close to the published recipe for Multi30k (Wu et al. 2021).
     "tiny": TrainingConfig(
         TransformerConfig.tiny(10_000), corpus="multi30k-en-de",
         batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
@@ -171,7 +176,7 @@ class Run:
             raise InputError(f"{path}: there is no such file; is {self} the directory of a run?") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise InputError(f"{path}: this is not the configuration of a run, or it is damaged") from None
 
     def open(
@@ -211,6 +216,7 @@ class Run:
         "Write tokenizer.model."
         self.directory.mkdir(parents=True, exist_ok=True)
         write_file(self.directory / "tokenizer.model", tokenizer.save)
+        write_sums(self.directory, ["tokenizer.model"])
 
     def has_data(self) -> bool:
         "Whether the corpus has been tokenised."
@@ -231,7 +237,8 @@ class Run:
         beside = self.directory.with_name(f"{self.directory.name}.tmp")
         shutil.rmtree(beside, ignore_errors=True)
         shutil.copytree(other.directory / "data", beside / "data")
-        shutil.copy(other.directory / "tokenizer.model", beside)
+        for name in ("tokenizer.model", SUMS):
+            shutil.copy(other.directory / name, beside)
         beside.rename(self.directory)
 
     def checkpoints(self) -> list[Path]:
@@ -255,27 +262,32 @@ class Run:
         raise InputError(f"{self}: the run has no checkpoint yet; train it first")
 
     def metrics(self) -> list[dict]:
-        "What it told so far; a line that is just being written does not count."
-        path = self.directory / METRICS
-        try:
-            return [json.loads(line) for line in whole_lines(path)]
-        except ValueError:
-            raise InputError(f"{path}: the file is damaged; take another copy of the run") from None
+        "What it told so far; a line that is just being written, or that is damaged, does not count."
+        return list(filter(None, map(record, read_lines(self.directory / METRICS))))
 
     def reached(self) -> dict:
         "Its last measure on the validation split, and where its last checkpoint stands."
         state = self.last()
         measured = [line for line in self.metrics() if "validation_perplexity" in line and line["step"] <= state["step"]]
+        state.pop("since_line", None)  # only a resumed training needs it
         return {**(measured[-1] if measured else {}), **state}
 
 # %% ../nbs/52c_runs.ipynb #76f6adc8
 METRICS = "metrics.jsonl"
 
 
-def whole_lines(path: Path) -> list[str]:
-    "The lines of metrics.jsonl that were written to their end; none when there is no such file."
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [line for line in lines if line.endswith("}")]
+def read_lines(path: Path) -> list[bytes]:
+    "The lines of metrics.jsonl; none when there is no such file."
+    return path.read_bytes().splitlines() if path.exists() else []
+
+
+def record(line: bytes) -> dict | None:
+    "What a line says; None if it is not whole: a log that is damaged must not hold up a run."
+    try:
+        values = json.loads(line)
+        return values if isinstance(values["step"], int) else None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 # %% ../nbs/52c_runs.ipynb #5e3b30fb
 class Metrics:
@@ -285,8 +297,11 @@ class Metrics:
         from torch.utils.tensorboard import SummaryWriter
 
         path = run / METRICS
-        if path.exists():
-            text = "".join(f"{line}\n" for line in whole_lines(path) if json.loads(line)["step"] <= step)
+        if lines := read_lines(path):
+            records = [values for values in map(record, lines) if values]
+            if damaged := sum(record(line) is None for line in lines[:-1]):  # the last one may just have been broken off
+                print(f"{path}: {damaged} damaged {'line is' if damaged == 1 else 'lines are'} left out", file=sys.stderr)
+            text = "".join(f"{json.dumps(values)}\n" for values in records if values["step"] <= step)
             write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
         self.log = open(path, "a", buffering=1, encoding="utf-8")
         self.board = SummaryWriter(run / "tensorboard", purge_step=step + 1)
@@ -322,4 +337,8 @@ def prepare(
             if not len(TokenizedPairs.write(data, name, pairs, tokenizer, config.model.max_length, total=total)):
                 limit = config.model.max_length
                 raise InputError(f"{config.corpus}: every {name} pair is longer than {limit} tokens; raise --max-length")
+        write_sums(data, sorted(path.name for path in data.iterdir() if path.name != SUMS))
+    for directory in (run.directory, run.directory / "data"):
+        if fault := damage(directory, sorted(read_sums(directory))):
+            raise InputError(f"{fault}: the run cannot go on as it began; copy the file again, or begin another run")
     return run.prepared()

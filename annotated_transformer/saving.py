@@ -5,12 +5,16 @@ __all__ = []
 
 # %% ../nbs/30b_counting_and_saving.ipynb #4c0ebd3e
 import json
+import os
 from pathlib import Path
 
+import torch
 from huggingface_hub import PyTorchModelHubMixin
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from . import InputError
-from .checkpoints import load_into, load_weights, model_directory
+from .checkpoints import load_into, load_weights, model_directory, write_file
 
 # %% ../nbs/30b_counting_and_saving.ipynb #649167b0
 class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["translation"]):
@@ -28,10 +32,39 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
         directory = model_directory(path_or_name, **options)
         path, weights = directory / "config.json", directory / "model.safetensors"
         try:
-            model = cls(cls.config_class(**json.loads(path.read_text(encoding="utf-8"))))
+            config = cls.config_class(**json.loads(path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError):
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        except (ValueError, TypeError, RecursionError):
             raise InputError(f"{path}: this is not the configuration of a model, or it is damaged") from None
-        load_into(model, load_weights(weights), weights)
+        return cls.filled(config, load_weights(weights), weights)
+
+    @classmethod
+    def filled(
+        cls,
+        config,                     # of `config_class`
+        weights: dict[str, Tensor],
+        path: Path,                 # where the weights come from, for the message
+    ) -> "Saved":                   # the model, in eval mode
+        "A model with these weights. A config that asks for others is refused before it can take the memory for them."
+        load_into(planned(cls, config), weights, path)
+        model = cls(config)
+        load_into(model, weights, path)
         return model.eval()
+
+    def _save_pretrained(self, save_directory: Path) -> None:
+        "Called by `save_pretrained`, which writes config.json itself."
+        write_file(Path(save_directory, "model.safetensors"), lambda path: save_file(self.state_dict(), path))
+
+
+def planned(kind: type[nn.Module], config) -> nn.Module:
+    "The model on PyTorch's meta device: shapes without numbers. InputError when this machine could not hold the numbers."
+    with torch.device("meta"):
+        model = kind(config)
+    needed = sum(value.numel() * value.element_size() for value in (*model.parameters(), *model.buffers()))
+    if hasattr(os, "sysconf") and needed > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
+        sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
+        raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
+    return model

@@ -8,8 +8,7 @@ import io
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from . import EOS, PAD, UNK, InputError
@@ -62,6 +61,17 @@ def split_word(
         symbols = join(symbols, best)
     return symbols
 
+# %% ../nbs/51b_tokenizer.ipynb #51b00002
+def advice_on(message: str) -> str:
+    "What to do, from the message of SentencePiece."
+    if most := re.search(r"too high .*<= (\d+)", message):
+        return f"it gives at most {most[1]}; choose a smaller --vocab-size"
+    if least := re.search(r"required_chars.* vs (\d+)", message):
+        return f"its single characters and the special tokens take {least[1]}; choose a --vocab-size above that"
+    if "sentences_.empty()" in message or "all_chars_count" in message:
+        return "it holds no words"
+    return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
+
 # %% ../nbs/51b_tokenizer.ipynb #d4ea9f57
 class Tokenizer:
     "Byte-pair encoding by SentencePiece, one vocabulary for both languages (§5.1)."
@@ -90,7 +100,7 @@ class Tokenizer:
                 user_defined_symbols=[f"▁{word}" for word in whole_words],
             )
         except RuntimeError as error:
-            advice = _advice(str(error))
+            advice = advice_on(str(error))
             raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
         return cls(model.getvalue())
 
@@ -128,7 +138,7 @@ class Tokenizer:
         return self._processor.encode(text, add_eos=True)
 
     def encode_target(self, text: str) -> list[int]:
-        "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two (room 80)."
+        "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two (80)."
         return self.encode(text)
 
     def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
@@ -148,27 +158,3 @@ class Tokenizer:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         "The written form of each token; '▁' begins a word."
         return [self._processor.id_to_piece(int(token)) for token in ids]
-
-
-def _advice(message: str) -> str:
-    "What to do, from the message of SentencePiece."
-    if most := re.search(r"too high .*<= (\d+)", message):
-        return f"it gives at most {most[1]}; choose a smaller --vocab-size"
-    if least := re.search(r"required_chars.* vs (\d+)", message):
-        return f"its single characters and the special tokens take {least[1]}; choose a --vocab-size above that"
-    if "sentences_.empty()" in message or "all_chars_count" in message:
-        return "it holds no words"
-    return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
-
-# %% ../nbs/51b_tokenizer.ipynb #fa28e798
-SAMPLE = 250_000  # pairs: with it the whole preparation stays under a gibibyte (results/preparation.json)
-
-
-def sample(
-    pairs: Iterable[tuple[str, str]],
-    n_pairs: int,        # how many there are
-    most: int = SAMPLE,  # at most so many are taken
-) -> Iterator[str]:
-    "Both sentences of every k-th pair, from the first to the last, for `Tokenizer.train`."
-    every = max(1, math.ceil(n_pairs / most))
-    return (sentence for pair in islice(pairs, 0, None, every) for sentence in pair)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from . import PAD, InputError, models
 from .agreement import fused_consistent_loss
-from .batching import Batch, TokenizedPairs, batches, collate, epoch_batches, shares
+from .batching import Batch, batches, collate
 from annotated_transformer.checkpoints import (
     clear_leftovers,
     load_checkpoint,
@@ -32,6 +32,7 @@ from annotated_transformer.checkpoints import (
     save_checkpoint,
 )
 from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
+from .epochs import epoch_batches
 from .optimizer import adam, learning_rate
 from annotated_transformer.processes import (
     STOPPED,
@@ -48,6 +49,9 @@ from annotated_transformer.processes import (
 from .progress import Meter, Schedule, Told
 from .regularization import label_smoothed_cross_entropy
 from .runs import Run, TrainingConfig, prepare
+from .saving import planned
+from .shares import shares
+from .token_arrays import TokenizedPairs
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -234,6 +238,7 @@ def begin(
     stack: ExitStack,   # holds the lock on the run directory
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
+    planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
     new = not run.directory.exists()
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))

@@ -31,8 +31,9 @@ def complete(config: "TransformerConfig") -> None:
             if config.d_model % config.n_heads:
                 raise InputError(f"d_model={config.d_model} does not divide by n_heads={config.n_heads}: give d_k and d_v")
             object.__setattr__(config, name, config.d_model // config.n_heads)  # the config is frozen from here on
-        elif size < 1:
-            raise InputError(f"{name} must be at least 1, not {size}")
+        elif size < 1 or size > (1_000 if name == "n_layers" else 2**24):
+            most = "1,000" if name == "n_layers" else "2^24"
+            raise InputError(f"{name} must be at least 1 and can be at most {most}, not {size}")
     if not 0 <= config.dropout < 1:
         raise InputError(f"dropout must be at least 0 and less than 1, not {config.dropout}")
     for name, parts in (("positions", POSITIONS), ("compatibility", ATTENTIONS), ("norm", RESIDUALS)):

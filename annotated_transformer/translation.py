@@ -5,6 +5,7 @@ __all__ = ['Translator', 'Scores', 'score', 'score_several', 'score_split']
 
 # %% ../nbs/61d_translation.ipynb #53ec9101
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,10 +15,10 @@ import torch
 from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
-from .decoding import Search, beam_search, greedy_search
+from .decoding import Allowed, Search, beam_search, greedy_search
 from .embedding import SharedEmbedding
-from .fast_decoding import RoughVocabulary
 from .pairs import Corpus, references
+from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
 from .transformer import Transformer
 
@@ -62,18 +63,7 @@ class Translator:
         commit_message: str = "Push model and tokenizer",
     ) -> str:                              # address of the commit
         "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
-        from huggingface_hub import HfApi
-
-        api = HfApi()
-        with TemporaryDirectory() as directory:
-            self.save_pretrained(directory)
-            Path(directory, "README.md").write_text(CARD.format(repo_id, self.model.config), encoding="utf-8")
-            api.create_repo(repo_id, private=private, exist_ok=True)
-            kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
-            commit = api.upload_folder(
-                repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept
-            )
-            return str(commit)
+        return push(self, repo_id, private, commit_message)
 
     def translate(
         self,
@@ -84,13 +74,26 @@ class Translator:
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
     ) -> list[str]:                    # one translation for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
+        found = self.translate_ids(sentences, beam_size, alpha, extra_length, batch_tokens)
+        return [self.tokenizer.decode(tokens) for tokens in found]
+
+    def translate_ids(
+        self,
+        sentences: list[str],
+        beam_size: int = Search.beam_size,
+        alpha: float | None = None,
+        extra_length: int = Search.extra_length,
+        batch_tokens: int = 4_096,
+        allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
+    ) -> list[list[int]]:              # without PAD and EOS
+        "As `translate`, in token ids."
         alpha = self.alpha if alpha is None else alpha
         ids = self.tokenizer.encode_all(sentences)
         for number, row in enumerate(ids, 1):
             if len(row) > self.model.config.max_length:
                 limit = self.model.config.max_length
                 raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {limit}: split it")
-        out = [""] * len(sentences)
+        out: list[list[int]] = [[] for _ in sentences]
         # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
         order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
         bar = progress_bar(total=len(sentences), unit="sentence", leave=False, delay=1)
@@ -99,12 +102,14 @@ class Translator:
             n = max(1, batch_tokens // (len(ids[order[0]]) * beam_size))
             part, order = order[:n], order[n:]
             source = pad([ids[i] for i in part]).to(self.model.embedding.weight.device)
-            if beam_size == 1:
+            if beam_size == 1 and allowed is None:
                 found = greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
             else:
-                found = [best.tokens for best, *_ in beam_search(self.model, source, beam_size, alpha, extra_length)]
+                bound = allowed and allowed(part)
+                hypotheses = beam_search(self.model, source, beam_size, alpha, extra_length, bound)
+                found = [best.tokens for best, *_ in hypotheses]
             for i, tokens in zip(part, found):
-                out[i] = self.tokenizer.decode(tokens)
+                out[i] = tokens
             bar.update(len(part))
         bar.close()
         return out
@@ -146,6 +151,39 @@ print(translator.translate(["A sentence."]))
 To be filled in: the languages, what the model was trained on, how good it is, and the licence of the weights.
 """
 
+
+def push(
+    translator: Translator,
+    repo_id: str,
+    private: bool,
+    commit_message: str,
+) -> str:  # address of the commit
+    "Put a translator's files on the hub, with a model card where there is none yet."
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with TemporaryDirectory() as directory:
+        translator.save_pretrained(directory)
+        Path(directory, "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
+        commit = api.upload_folder(repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept)
+        return str(commit)
+
+# %% ../nbs/61d_translation.ipynb #80ac45b1
+@dataclass(frozen=True)
+class SeveralReferences:
+    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
+
+    sources: int
+    references: int
+    all_references: Bleu
+    first_reference: Bleu
+
+    def __str__(self) -> str:
+        count = f"{self.sources:,} different sources with {self.references:,} references"
+        return f"{count}\n  all references  {self.all_references}\n  the first alone {self.first_reference}"
+
 # %% ../nbs/61d_translation.ipynb #bce1d0cd
 @dataclass(frozen=True)
 class Scores:
@@ -166,20 +204,6 @@ class Scores:
         "As results are written."
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
-# %% ../nbs/61d_translation.ipynb #80ac45b1
-@dataclass(frozen=True)
-class SeveralReferences:
-    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
-
-    sources: int
-    references: int
-    all_references: Bleu
-    first_reference: Bleu
-
-    def __str__(self) -> str:
-        count = f"{self.sources:,} different sources with {self.references:,} references"
-        return f"{count}\n  all references  {self.all_references}\n  the first alone {self.first_reference}"
-
 # %% ../nbs/61d_translation.ipynb #34738a5e
 def score(
     hypotheses: list[str],
@@ -194,7 +218,7 @@ def score(
         sum(h == r for h, r in zip(hypotheses, references)) / len(references),
     )
 
-
+# %% ../nbs/61d_translation.ipynb #a5855a74
 def score_several(
     pairs: list[tuple[str, str]],
     hypotheses: list[str],           # one for each pair

@@ -36,8 +36,8 @@ from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
 from annotated_transformer.decoding import Search, beam_search, greedy_search
 from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
-from annotated_transformer.fast_decoding import RoughVocabulary
 from annotated_transformer.feed_forward import FeedForward
+from annotated_transformer.rough_vocabulary import RoughVocabulary
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding_chart import chart

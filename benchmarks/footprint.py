@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from annotated_transformer.batching import TokenizedPairs, batches, collate
+from annotated_transformer.batching import batches, collate
 from annotated_transformer.optimizer import adam
 from annotated_transformer.runs import PRESETS
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import WithLoss, train_step
 from annotated_transformer.transformer import Transformer

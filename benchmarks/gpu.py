@@ -26,10 +26,10 @@ import torch
 from torch import Tensor
 
 from annotated_transformer import InputError, progress_bar, results
-from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.optimizer import adam, learning_rate
 from annotated_transformer.processes import Execution, Group, join, part_seed
 from annotated_transformer.runs import PRESETS, TrainingConfig, prepare
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.training import batches_from, learner_for, new_model, own_parts, train, train_step
 from annotated_transformer.training_cost import training_flops
 from benchmarks.side_by_side import command_of, resident_peak

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from annotated_transformer import InputError
 from annotated_transformer.corpora import from_directory, load
+from annotated_transformer.everyday import leaks
 from annotated_transformer.treebanks import Treebank
 
 
@@ -24,16 +25,11 @@ def test_a_directory_of_plain_files_equals_one_of_gzipped_files():
     assert (corpus.validation, corpus.tests) == (other.validation, other.tests)
 
 
-def test_two_files_alone_are_no_corpus_yet_and_the_complaint_says_what_is_missing():
-    with tempfile.TemporaryDirectory() as directory:
-        for name in ("train.cs", "train.en"):
-            Path(directory, name).write_text("a line\n")
-        try:
-            from_directory(directory)
-        except InputError as error:
-            assert str(error).startswith(str(Path(directory, "validation.en"))) and "validation.cs some hundred pairs" in str(error)
-        else:
-            raise AssertionError("there is nothing to validate with")
+def test_the_built_in_corpus_keeps_its_sets_apart_on_both_sides():
+    corpus = load("numbers-en-de")
+    for one, other in (("test", "train"), ("validation", "train"), ("test", "validation")):
+        assert leaks(corpus.split(one), corpus.split(other)) == []
+    assert leaks(corpus.train[:1], corpus.train) == corpus.train[:1]  # a pair that stands in both would be found
 
 
 def test_english_is_the_source_unless_told_otherwise():

@@ -2,6 +2,7 @@
 import inspect
 from dataclasses import replace
 
+import pytest
 import torch
 from torch import nn
 
@@ -27,52 +28,64 @@ from annotated_transformer.position import PositionalEncoding
 from annotated_transformer.pre_norm import PreNormResidual
 
 
-def test_a_decoder_layer_without_memory_attention_has_no_such_box():
-    def texts(model):
-        figure = draw_transformer(model)
-        return [text.get_text() for text in figure.axes[0].texts]
-
-
+@pytest.fixture(scope="module")
+def Alone():
     class Alone(nn.Module):
-        def __init__(self, layer):
+        "A decoder layer without attention to memory."
+
+        def __init__(self, layer: nn.Module):
             super().__init__()
             self.self_attention, self.feed_forward = layer.self_attention, layer.feed_forward
 
         def forward(self, x, memory, allowed):
             return self.feed_forward(self.self_attention(x, x, causal=True))
+    yield Alone
 
 
+@pytest.fixture(scope="module")
+def texts():
+    def texts(figure):
+        "What is written in a figure."
+        return [text.get_text() for text in figure.axes[0].texts]
+    yield texts
+
+
+def test_a_decoder_layer_without_memory_attention_has_no_such_box(Alone, texts):
     with torch.device("meta"):
         model = Transformer(TransformerConfig(11, n_layers=3, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5))
-    before = texts(model)
+    before = texts(draw_transformer(model))
     labels = ("Self-attention", "Causal self-attention", "Attention to memory", "Add & Norm")
     assert [before.count(label) for label in labels] == [1, 1, 1, 5]
     assert "Encoder: 3 layers" in before and "Decoder: 3 layers" in before and before.count("12 → 10 → 12") == 2
     assert before.count("2 heads, $d_k$ = 4, $d_v$ = 5") == 3 and any(text.startswith("memory") for text in before)
     model.decoder.layers = nn.ModuleList([Alone(model.decoder.layers[0]), *model.decoder.layers[1:]])  # the lowest alone
-    mixed = texts(model)
+    mixed = texts(draw_transformer(model))
     assert "Decoder: 1 layer" in mixed and "Decoder: 2 layers" in mixed and mixed.count("Attention to memory") == 1
     model.decoder.layers = nn.ModuleList([model.decoder.layers[0]])
-    after = texts(model)
+    after = texts(draw_transformer(model))
     assert "Attention to memory" not in after and not any(text.startswith("memory") for text in after)
     assert "Decoder: 1 layer" in after and after.count("Add & Norm") == 4
 
 
-def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
-    def texts(model):
-        figure = draw_transformer(model)
-        return [text.get_text() for text in figure.axes[0].texts]
+def test_the_steps_are_those_of_the_function():
+    steps, returned = operations(scaled_dot_product_attention)
+    assert [step.name for step in steps] == ["matmul", "div", "masked_fill", "softmax", "matmul"]
+    assert [step.origins for step in steps] == [("query", "key"), (0,), (1, "allowed"), (2,), (3, "value")]
+    assert [step.shape for step in steps] == [(3, 5)] * 4 + [(3, 6)]
+    assert steps[1].number == 2.0 and returned == [4, 3]  # the root of d_k = 4; output and weights
+    assert [step.name for step in operations(scaled_dot_product_attention, masked=False)[0]] == ["matmul", "div", "softmax", "matmul"]
 
 
+def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model(texts):
     config = TransformerConfig(11, n_layers=1, d_model=12, d_ff=10, n_heads=2)
     for n_layers, title in ((1, "1 layer"), (2, "2 layers"), (5, "5 layers")):
         with torch.device("meta"):
-            found = texts(Transformer(replace(config, n_layers=n_layers)))
+            found = texts(draw_transformer(Transformer(replace(config, n_layers=n_layers))))
         assert f"Encoder: {title}" in found and f"Decoder: {title}" in found and "sinusoids" in found
         assert found.count("11 × 12") == 2 and "one matrix" in found
     learned = Transformer(replace(config, positions="learned"))
     learned.output = nn.Linear(12, 11)  # a second matrix with a row for each token: nothing says that it is the same
-    found = texts(learned.train())
+    found = texts(draw_transformer(learned.train()))
     assert "learned" in found and "sinusoids" not in found and "one matrix" not in found
     assert learned.training and not any(module._forward_pre_hooks for module in learned.modules())
 
@@ -80,8 +93,8 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model():
 def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
     def norms(model):
         figure = draw_transformer(model)
-        texts = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
-        return {label: sorted(y for text, (x, y) in texts if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
+        found = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
+        return {label: sorted(y for text, (x, y) in found if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
 
 
     with torch.device("meta"):
@@ -107,21 +120,7 @@ def test_each_tab_names_the_notebook_that_builds_the_class():
     assert variant.light == paper.light and variant.notebook not in ("", paper.notebook)  # a part from another page
 
 
-def test_the_steps_are_those_of_the_function():
-    steps, returned = operations(scaled_dot_product_attention)
-    assert [step.name for step in steps] == ["matmul", "div", "masked_fill", "softmax", "matmul"]
-    assert [step.origins for step in steps] == [("query", "key"), (0,), (1, "allowed"), (2,), (3, "value")]
-    assert [step.shape for step in steps] == [(3, 5)] * 4 + [(3, 6)]
-    assert steps[1].number == 2.0 and returned == [4, 3]  # the root of d_k = 4; output and weights
-    assert [step.name for step in operations(scaled_dot_product_attention, masked=False)[0]] == ["matmul", "div", "softmax", "matmul"]
-
-
-def test_a_change_of_attention_changes_figure_2():
-    def texts(attend, attention):
-        figure = draw_attention(attend, attention)
-        return [text.get_text() for text in figure.axes[0].texts]
-
-
+def test_a_change_of_attention_changes_figure_2(texts):
     def plain(query, key, value, allowed=None):
         weights = (query @ key.transpose(-2, -1)).softmax(-1)
         return weights @ value, weights
@@ -132,11 +131,11 @@ def test_a_change_of_attention_changes_figure_2():
         return weights @ value, weights
 
 
-    found = texts(scaled_dot_product_attention, MultiHeadAttention(24, n_heads=2, d_k=4, d_v=6))
+    found = texts(draw_attention(scaled_dot_product_attention, MultiHeadAttention(24, n_heads=2, d_k=4, d_v=6)))
     for text in (r"Divide by $\sqrt{d_k}$", "Mask with −∞", "allowed\n(T, S)\n(optional)", "weights\n(T, S)", "(T, $d_v$)",
                  "h = 2", "(2, T, 4)", "(2, S, 6)", "weights (2, T, S)", "2 × 6 = 12", "12 → 24", "(T, 24)"):
         assert text in found, text
-    found = texts(plain, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7))
+    found = texts(draw_attention(plain, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7)))
     assert not any(text.startswith(("Divide", "Mask", "allowed")) for text in found) and "Softmax" in found
     assert "h = 3" in found and "(3, T, 5)" in found and "3 × 7 = 21" in found
-    assert "Divide by 7.5" in texts(badly_scaled, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7))
+    assert "Divide by 7.5" in texts(draw_attention(badly_scaled, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7)))

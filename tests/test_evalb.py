@@ -51,3 +51,14 @@ def test_trees_over_other_words_are_refused():
         raise AssertionError("a tree was taken for a list of trees")
     except TypeError as error:
         assert "not one tree" in str(error)
+
+
+def test_where_evalb_counts_otherwise():
+    def counts(gold, predicted):
+        found = bracket_scores([Tree.fromstring(gold)], [Tree.fromstring(predicted)])
+        return found.gold, found.predicted, found.matched
+
+    for mark in (",", ":", "``", "''", "."):  # skipped by COLLINS.prm
+        assert counts(f"(TOP (S ({mark} (NN a) (NN b))))", "(TOP (S (NN a) (NN b)))") == (2, 1, 1)
+    for root in ("", "ROOT", "S1"):  # counted by EVALB
+        assert counts(f"({root} (S (NN a) (NN b)))", "(TOP (S (NN a) (NN b)))") == (1, 1, 1)

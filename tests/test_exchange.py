@@ -17,17 +17,6 @@ from annotated_transformer.transformer import Transformer, TransformerConfig
 from annotated_transformer.translation import Translator
 
 
-def test_positions_in_this_order_are_the_table_that_marian_computes():
-    transformers = pytest.importorskip("transformers")
-    for d_model in (6, 8):
-        config = transformers.MarianConfig(
-            vocab_size=9, d_model=d_model, max_position_embeddings=11, encoder_attention_heads=2, decoder_attention_heads=2,
-            encoder_layers=1, decoder_layers=1, pad_token_id=8, decoder_start_token_id=8,
-        )
-        theirs = transformers.MarianMTModel(config).model.encoder.embed_positions.weight
-        torch.testing.assert_close(sinusoids(11, d_model)[:, sines_first(d_model)], theirs.data, atol=1e-6, rtol=0)
-
-
 def test_marian_computes_our_logits_and_never_writes_pad():
     pytest.importorskip("transformers")
     torch.manual_seed(1)
@@ -50,6 +39,38 @@ def test_marian_computes_our_logits_and_never_writes_pad():
                 torch.testing.assert_close(theirs[..., 1:], ours[..., 1:], atol=1e-5, rtol=1e-5)
                 assert (theirs[..., PAD] == float("-inf")).all()
         assert marian.lm_head.weight.data_ptr() == marian.model.shared.weight.data_ptr(), "one matrix, as in ours"
+
+
+def test_ctranslate2_gives_our_translations_and_their_probabilities():
+    ctranslate2 = pytest.importorskip("ctranslate2")
+    sentences = ["Two dogs are playing in the snow.", "A man repairs his bicycle and a child watches him.", "She reads ☃.", "Dogs."]
+    numbers = ["ninety-nine thousand and one", "on the third of March at half past seven", "forty-two"]
+    for name, beam_size, lines in (("multi30k-en-de", 1, sentences), ("numbers-en-de", 4, numbers)):
+        shipped = Translator.from_pretrained(name, device="cpu")
+        with tempfile.TemporaryDirectory() as directory:
+            to_ctranslate2(shipped, Path(directory, "new", "model"))
+            cut = sentencepiece.SentencePieceProcessor(str(Path(directory, "new", "model", "tokenizer.model")))
+            other = ctranslate2.Translator(str(Path(directory, "new", "model")), compute_type="float32", intra_threads=1)
+            source = [cut.encode(line, out_type=str) for line in lines]
+            equal = {"beam_size": beam_size, "length_penalty": 0, "min_decoding_length": 0, "max_decoding_length": 40}
+            found = other.translate_batch(source, **equal, return_scores=True)
+            written = [cut.piece_to_id(best.hypotheses[0]) for best in found]
+        ours = beam_search(shipped.model, pad(shipped.tokenizer.encode_all(lines)), beam_size, alpha=0.0)
+        assert written == [best.tokens[:40] for best, *_ in ours]
+        for theirs, (best, *_) in zip(found, ours):
+            if len(best.tokens) < 40:
+                assert abs(theirs.scores[0] - best.log_probability) < 1e-3
+
+
+def test_positions_in_this_order_are_the_table_that_marian_computes():
+    transformers = pytest.importorskip("transformers")
+    for d_model in (6, 8):
+        config = transformers.MarianConfig(
+            vocab_size=9, d_model=d_model, max_position_embeddings=11, encoder_attention_heads=2, decoder_attention_heads=2,
+            encoder_layers=1, decoder_layers=1, pad_token_id=8, decoder_start_token_id=8,
+        )
+        theirs = transformers.MarianMTModel(config).model.encoder.embed_positions.weight
+        torch.testing.assert_close(sinusoids(11, d_model)[:, sines_first(d_model)], theirs.data, atol=1e-6, rtol=0)
 
 
 def test_what_marian_has_no_form_for_is_refused():
@@ -95,27 +116,6 @@ def test_marians_beam_search_finds_what_ours_finds():
     ours = beam_search(counting.model, pad(counting.tokenizer.encode_all(lines)), alpha=0.0)
     scores = torch.tensor([best.log_probability for best, *_ in ours])
     torch.testing.assert_close(found.sequences_scores, scores, atol=1e-4, rtol=1e-4)
-
-
-def test_ctranslate2_gives_our_translations_and_their_probabilities():
-    ctranslate2 = pytest.importorskip("ctranslate2")
-    sentences = ["Two dogs are playing in the snow.", "A man repairs his bicycle and a child watches him.", "She reads ☃.", "Dogs."]
-    numbers = ["ninety-nine thousand and one", "on the third of March at half past seven", "forty-two"]
-    for name, beam_size, lines in (("multi30k-en-de", 1, sentences), ("numbers-en-de", 4, numbers)):
-        shipped = Translator.from_pretrained(name, device="cpu")
-        with tempfile.TemporaryDirectory() as directory:
-            to_ctranslate2(shipped, Path(directory, "new", "model"))
-            cut = sentencepiece.SentencePieceProcessor(str(Path(directory, "new", "model", "tokenizer.model")))
-            other = ctranslate2.Translator(str(Path(directory, "new", "model")), compute_type="float32", intra_threads=1)
-            source = [cut.encode(line, out_type=str) for line in lines]
-            equal = {"beam_size": beam_size, "length_penalty": 0, "min_decoding_length": 0, "max_decoding_length": 40}
-            found = other.translate_batch(source, **equal, return_scores=True)
-            written = [cut.piece_to_id(best.hypotheses[0]) for best in found]
-        ours = beam_search(shipped.model, pad(shipped.tokenizer.encode_all(lines)), beam_size, alpha=0.0)
-        assert written == [best.tokens[:40] for best, *_ in ours]
-        for theirs, (best, *_) in zip(found, ours):
-            if len(best.tokens) < 40:
-                assert abs(theirs.scores[0] - best.log_probability) < 1e-3
 
 
 def test_a_missing_library_is_named_with_what_to_type():

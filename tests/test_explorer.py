@@ -18,6 +18,20 @@ from annotated_transformer.attention_maps import AttentionMaps
 from annotated_transformer.explorer import VEGA_LITE, explore, nearest_to_diagonal
 
 
+def test_it_starts_at_the_head_nearest_to_the_diagonal():
+    S, T = 6, 4
+    follows = torch.tensor([[1.0, 0, 0, 0, 0, 0], [0, 0.2, 0.8, 0, 0, 0], [0, 0, 0, 0.7, 0.3, 0], [0, 0, 0, 0, 0, 1]])
+    others = [torch.full((T, S), 1 / S), torch.eye(S)[[5] * T], torch.eye(S)[[0, 0, 1, 2]]]  # evenly, at the end, one place late
+    weights = torch.stack([torch.stack(others), torch.stack([others[0], follows, others[1]])])  # (2, 3, T, S)
+    assert nearest_to_diagonal(weights) == (2, 2)
+    maps = AttentionMaps([*"abcde", "<eos>"], ["<start>", *"xyz"], [*"xyz", "<eos>"], torch.ones(2, 3, S, S) / S,
+                         torch.ones(2, 3, T, T) / T, weights)
+    first = {(): (2, 2), ("encoder_decoder", 1): (1, 1), ("encoder_decoder", None, 3): (2, 3), ("encoder",): (2, 1)}
+    for asked, expected in first.items():
+        values = {one["name"]: one.get("value") for one in explore(maps, *asked).specification["params"]}
+        assert (values["layer"], values["head"]) == expected, asked
+
+
 def test_weights_and_labels_are_those_of_the_maps():
     torch.manual_seed(0)
     S, T, L, h = 5, 3, 2, 4
@@ -210,17 +224,3 @@ def test_a_head_that_is_not_there_is_refused():
             assert named in str(error) and str(next(iter(wrong.values()))) in str(error)
         else:
             raise AssertionError(f"{wrong} was accepted")
-
-
-def test_it_starts_at_the_head_nearest_to_the_diagonal():
-    S, T = 6, 4
-    follows = torch.tensor([[1.0, 0, 0, 0, 0, 0], [0, 0.2, 0.8, 0, 0, 0], [0, 0, 0, 0.7, 0.3, 0], [0, 0, 0, 0, 0, 1]])
-    others = [torch.full((T, S), 1 / S), torch.eye(S)[[5] * T], torch.eye(S)[[0, 0, 1, 2]]]  # evenly, at the end, one place late
-    weights = torch.stack([torch.stack(others), torch.stack([others[0], follows, others[1]])])  # (2, 3, T, S)
-    assert nearest_to_diagonal(weights) == (2, 2)
-    maps = AttentionMaps([*"abcde", "<eos>"], ["<start>", *"xyz"], [*"xyz", "<eos>"], torch.ones(2, 3, S, S) / S,
-                         torch.ones(2, 3, T, T) / T, weights)
-    first = {(): (2, 2), ("encoder_decoder", 1): (1, 1), ("encoder_decoder", None, 3): (2, 3), ("encoder",): (2, 1)}
-    for asked, expected in first.items():
-        values = {one["name"]: one.get("value") for one in explore(maps, *asked).specification["params"]}
-        assert (values["layer"], values["head"]) == expected, asked

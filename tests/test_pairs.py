@@ -6,7 +6,6 @@ import tempfile
 import tracemalloc
 from pathlib import Path
 
-from annotated_transformer import InputError
 from annotated_transformer.pairs import PairFiles, line_batches, references
 
 
@@ -62,32 +61,3 @@ def test_files_are_paired_line_by_line_and_in_their_order():
         assert list(PairFiles(lambda: files, keep=lambda source, target: "word" not in source)) == [
             pair for pair in expected if "word" not in pair[0]
         ]
-
-
-def test_lines_too_many_are_counted_to_the_end():
-    with tempfile.TemporaryDirectory() as directory:
-        short, long = Path(directory, "short"), Path(directory, "long")
-        short.write_text("a line\n" * 1_203, encoding="utf-8")
-        long.write_text("a line of the longer file\n" * 150_000, encoding="utf-8")
-        for source, target in ((short, long), (long, short)):
-            n = 0
-            try:
-                for _ in PairFiles([(source, target)]):
-                    n += 1
-                raise AssertionError("the lines that have no partner were passed over")
-            except InputError as error:
-                counts = [f"{path} has {'1,203' if path == short else '150,000'}" for path in (source, target)]
-                assert str(error).startswith(f"{counts[0]} lines but {counts[1]}: ")
-            assert n == 1_203
-
-
-def test_a_missing_file_is_missed_before_the_first_pair():
-    with tempfile.TemporaryDirectory() as directory:
-        for side in ("en", "de"):
-            Path(directory, f"first.{side}").write_text("one\n", encoding="utf-8")
-        pairs = PairFiles([(Path(directory, f"{name}.en"), Path(directory, f"{name}.de")) for name in ("first", "second")])
-        try:
-            next(iter(pairs))
-            raise AssertionError("the pass began without all of its files")
-        except InputError as error:
-            assert str(error).startswith(f"{Path(directory, 'second.en')} does not exist")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import InputError
 from annotated_transformer.results import environment, write
 
 
@@ -20,26 +19,6 @@ def test_a_record_says_all_that_it_takes_to_get_the_figures_again():
     assert written["command"] == "python -m speed --out 'a file.json'" and written["figures"] == {"seconds": {"16": 1.5}}
     assert written["versions"]["torch"] == torch.__version__ and written["hardware"]["threads"] == torch.get_num_threads()
     assert written["hardware"].keys() >= {"processor", "cores", "load_before"}
-
-
-def test_a_record_is_written_whole_or_not_at_all():
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "figures.json")
-        write(path, {"found": 1}, command="first")
-        before = path.read_bytes()
-        try:
-            write(path, {"found": 2, "unwritable": {1, 2}}, command="second")  # JSON has no sets
-        except TypeError:
-            pass
-        else:
-            raise AssertionError("a set was written as JSON")
-        assert path.read_bytes() == before and [file.name for file in Path(directory).iterdir()] == ["figures.json"]
-        try:
-            write(path / "below a file.json", {}, command="third")
-        except InputError as error:
-            assert str(path) in str(error) and "\n" not in str(error)
-        else:
-            raise AssertionError("a file was taken for a directory")
 
 
 def test_an_accelerator_is_named_only_where_it_worked():

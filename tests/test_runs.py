@@ -6,24 +6,11 @@ import tempfile
 from pathlib import Path
 
 import torch
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import InputError
 from annotated_transformer.processes import Execution, Group
-from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, prepare
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig, prepare
 from annotated_transformer.transformer import TransformerConfig
-
-
-def test_vocabulary_never_sees_validation_or_test():
-    with tempfile.TemporaryDirectory() as directory:
-        for split, word in (("train", "cat"), ("validation", "xylophone"), ("test", "zeppelin")):
-            for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text(f"the {word} sat on the mat\n" * 9)
-        config = TrainingConfig(TransformerConfig(28, n_layers=1, d_model=8, d_ff=8, n_heads=2), corpus=directory)
-        tokenizer, train_pairs, validation_pairs = prepare(config, Path(directory, "run"))
-        pieces = set(tokenizer.pieces(range(3, tokenizer.vocab_size)))
-        assert "▁the" in pieces and not {"x", "y", "z", "p"} & set("".join(pieces))
-        assert 2 in validation_pairs[0][0] and 2 not in train_pairs[0][0]  # 2 is UNK
 
 
 def test_a_run_goes_on_only_as_it_began_but_may_move():
@@ -43,6 +30,41 @@ def test_a_run_goes_on_only_as_it_began_but_may_move():
             else:
                 raise AssertionError(f"{name} changed in the middle of a run")
         assert (run.directory / "config.json").read_bytes() == before
+
+
+def test_vocabulary_never_sees_validation_or_test():
+    with tempfile.TemporaryDirectory() as directory:
+        for split, word in (("train", "cat"), ("validation", "xylophone"), ("test", "zeppelin")):
+            for language in ("en", "de"):
+                Path(directory, f"{split}.{language}").write_text(f"the {word} sat on the mat\n" * 9)
+        config = TrainingConfig(TransformerConfig(28, n_layers=1, d_model=8, d_ff=8, n_heads=2), corpus=directory)
+        tokenizer, train_pairs, validation_pairs = prepare(config, Path(directory, "run"))
+        pieces = set(tokenizer.pieces(range(3, tokenizer.vocab_size)))
+        assert "▁the" in pieces and not {"x", "y", "z", "p"} & set("".join(pieces))
+        assert 2 in validation_pairs[0][0] and 2 not in train_pairs[0][0]  # 2 is UNK
+
+
+def test_the_papers_runs_as_the_paper_states_them():
+    for name, d_model, d_ff, n_heads, dropout, steps, keep, vocab_size, corpus in [
+        ("base", 512, 2048, 8, 0.1, 100_000, 5, 37_000, "wmt14-en-de"),
+        ("big", 1024, 4096, 16, 0.3, 300_000, 20, 37_000, "wmt14-en-de"),
+        ("base-en-fr", 512, 2048, 8, 0.1, 100_000, 5, 32_000, "wmt14-en-fr"),
+        ("big-en-fr", 1024, 4096, 16, 0.1, 300_000, 20, 32_000, "wmt14-en-fr"),
+    ]:
+        config, model = PRESETS[name], PRESETS[name].model
+        assert (model.d_model, model.d_ff, model.n_heads, model.d_k, model.d_v) == (d_model, d_ff, n_heads, 64, 64)
+        assert (model.n_layers, model.dropout, model.vocab_size, model.positions) == (6, dropout, vocab_size, "sinusoidal")
+        assert (config.steps, config.keep, config.corpus) == (steps, keep, corpus)
+        assert (config.batch_tokens, config.warmup_steps, config.smoothing, config.checkpoint_minutes) == (25_000, 4_000, 0.1, 10.0)
+        assert (config.rate_factor, config.init_gain, config.clip_norm, config.checkpoint_every) == (1.0, 1.0, None, None)
+
+
+def test_the_papers_parsers_as_the_paper_states_them():
+    for name, vocab_size, corpus in (("parsing", 16_000, "wsj"), ("parsing-semi", 32_000, "wsj+parsed.mrg")):
+        base = PRESETS["base"]
+        model = dataclasses.replace(base.model, vocab_size=vocab_size, n_layers=4, d_model=1024, d_k=None, d_v=None)
+        assert PRESETS[name] == dataclasses.replace(base, model=model, corpus=corpus)
+        assert (model.d_ff, model.n_heads, model.d_k, model.d_v) == (2048, 8, 128, 128)
 
 
 def test_the_configuration_of_an_older_run_is_read_and_that_of_another_version_refused():
@@ -81,74 +103,3 @@ def test_a_consistency_that_is_no_weight_is_refused():
             raise AssertionError(f"a consistency of {wrong} was accepted")
         except InputError as error:
             assert "consistency" in str(error)
-
-
-def test_the_papers_runs_as_the_paper_states_them():
-    for name, d_model, d_ff, n_heads, dropout, steps, keep, vocab_size, corpus in [
-        ("base", 512, 2048, 8, 0.1, 100_000, 5, 37_000, "wmt14-en-de"),
-        ("big", 1024, 4096, 16, 0.3, 300_000, 20, 37_000, "wmt14-en-de"),
-        ("base-en-fr", 512, 2048, 8, 0.1, 100_000, 5, 32_000, "wmt14-en-fr"),
-        ("big-en-fr", 1024, 4096, 16, 0.1, 300_000, 20, 32_000, "wmt14-en-fr"),
-    ]:
-        config, model = PRESETS[name], PRESETS[name].model
-        assert (model.d_model, model.d_ff, model.n_heads, model.d_k, model.d_v) == (d_model, d_ff, n_heads, 64, 64)
-        assert (model.n_layers, model.dropout, model.vocab_size, model.positions) == (6, dropout, vocab_size, "sinusoidal")
-        assert (config.steps, config.keep, config.corpus) == (steps, keep, corpus)
-        assert (config.batch_tokens, config.warmup_steps, config.smoothing, config.checkpoint_minutes) == (25_000, 4_000, 0.1, 10.0)
-        assert (config.rate_factor, config.init_gain, config.clip_norm, config.checkpoint_every) == (1.0, 1.0, None, None)
-
-
-def test_the_papers_parsers_as_the_paper_states_them():
-    for name, vocab_size, corpus in (("parsing", 16_000, "wsj"), ("parsing-semi", 32_000, "wsj+parsed.mrg")):
-        base = PRESETS["base"]
-        model = dataclasses.replace(base.model, vocab_size=vocab_size, n_layers=4, d_model=1024, d_k=None, d_v=None)
-        assert PRESETS[name] == dataclasses.replace(base, model=model, corpus=corpus)
-        assert (model.d_ff, model.n_heads, model.d_k, model.d_v) == (2048, 8, 128, 128)
-
-
-def test_metrics_drop_what_will_be_done_again():
-    with tempfile.TemporaryDirectory() as directory:
-        run = Path(directory)
-        with Metrics(run, 0) as metrics:
-            for step in (10, 20, 30):
-                metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, loss=100.0 / step)
-        with open(run / "metrics.jsonl", "a") as file:
-            file.write('{"step": 40, "los')                       # a kill in the middle of a line
-        with Metrics(run, 20) as metrics:
-            metrics.record({"step": 30, "epoch": 0, "seconds": 4.0}, loss=3.0)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        assert [(line["step"], line["loss"]) for line in lines] == [(10, 10.0), (20, 5.0), (30, 3.0)]
-        shown = EventAccumulator(str(run / "tensorboard")).Reload().Scalars("loss")
-        assert [(event.step, event.value) for event in shown] == [(10, 10.0), (20, 5.0), (30, 3.0)]
-
-
-def test_a_run_tells_its_last_whole_line_and_its_last_measure_up_to_the_checkpoint():
-    with tempfile.TemporaryDirectory() as directory:
-        run = Run(directory)
-        assert run.metrics() == [] and run.checkpoints() == []
-        for ask in (run.last, run.weights, run.reached):
-            try:
-                ask()
-            except InputError as error:
-                assert str(error) == f"{directory}: the run has no checkpoint yet; train it first"
-            else:
-                raise AssertionError("a checkpoint out of nowhere")
-        with Metrics(run.directory, 0) as metrics:
-            for step, value in ((10, 9.0), (20, 5.0), (30, 4.0)):
-                metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, validation_perplexity=value)
-        with open(run.directory / "metrics.jsonl", "a") as file:
-            file.write('{"step": 40, "los')
-        assert [line["step"] for line in run.metrics()] == [10, 20, 30]
-        for step in (10, 25):
-            (run.directory / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
-            (run.checkpoints()[-1] / "state.json").write_text(json.dumps({"step": step, "batch": 3}))
-        assert run.last() == {"step": 25, "batch": 3}
-        assert run.reached() == {"step": 25, "batch": 3, "epoch": 0, "seconds": 2.5, "validation_perplexity": 5.0}
-        with open(run.directory / "metrics.jsonl", "w") as file:
-            file.write('{"step": 10, }\n')
-        try:
-            run.metrics()
-        except InputError as error:
-            assert "metrics.jsonl" in str(error)
-        else:
-            raise AssertionError("read a damaged line")

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 import torch
 
 from annotated_transformer import InputError
@@ -13,12 +14,25 @@ from annotated_transformer.transformer import Transformer, TransformerConfig
 from annotated_transformer.translation import Translator, score, score_several
 
 
-def test_translation_does_not_depend_on_batch_mates_or_their_order():
-    torch.manual_seed(0)
+@pytest.fixture(scope="module")
+def texts():
     texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+    yield texts
+
+
+@pytest.fixture(scope="module")
+def untrained(texts):
+    def untrained(alpha: float = 0.6, seed: int = 0) -> Translator:
+        "A small model with random weights, and a tokenizer of 20 pieces that was learnt from `texts`."
+        torch.manual_seed(seed)
+        tokenizer = Tokenizer.train(texts * 3, 20)
+        config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
+        return Translator(Transformer(config), tokenizer, alpha)
+    yield untrained
+
+
+def test_translation_does_not_depend_on_batch_mates_or_their_order(texts, untrained):
+    translator = untrained()
     alone = [translator.translate([text])[0] for text in texts]
     assert len(set(alone)) > 2, "the sentences must differ, or the test could not fail"
     assert translator.translate(texts) == alone
@@ -26,23 +40,15 @@ def test_translation_does_not_depend_on_batch_mates_or_their_order():
     assert translator.translate(texts, batch_tokens=1) == alone
 
 
-def test_one_line_out_for_each_line_in_also_for_blank_ones():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+def test_one_line_out_for_each_line_in_also_for_blank_ones(untrained):
+    translator = untrained()
     found = translator.translate(["", "bad cab", "   ", "fade", ""])
     assert [bool(text) for text in found] == [False, True, False, True, False]
     assert translator.translate([]) == []
 
 
-def test_sentence_longer_than_the_model_takes_is_named():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+def test_sentence_longer_than_the_model_takes_is_named(untrained):
+    translator = untrained()
     try:
         translator.translate(["fade", "a b c d e f " * 9])
     except InputError as error:
@@ -51,25 +57,17 @@ def test_sentence_longer_than_the_model_takes_is_named():
         raise AssertionError("not refused")
 
 
-def test_saved_model_translates_alike():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+def test_saved_model_translates_alike(texts, untrained):
+    translator = untrained()
     with tempfile.TemporaryDirectory() as directory:
         translator.save_pretrained(directory)
         again = Translator.from_pretrained(directory)
         assert again.translate(texts) == translator.translate(texts)
-        assert again.model.config == config and not again.model.training
+        assert again.model.config == translator.model.config and not again.model.training
 
 
-def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer, alpha=1.25)
+def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate(texts, untrained):
+    translator = untrained(alpha=1.25)
     hub, calls = Path(tempfile.mkdtemp()), []
 
 
@@ -105,16 +103,11 @@ def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate():
     assert names == {"README.md", "SHA256SUMS", "config.json", "model.safetensors", "search.json", "tokenizer.model"}
 
 
-def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise():
-    torch.manual_seed(1)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    model = Transformer(config)
-    short, long = (Translator(model, tokenizer, alpha).translate(texts, extra_length=9) for alpha in (0.0, 4.0))
+def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise(texts, untrained):
+    short, long = (untrained(alpha, seed=1).translate(texts, extra_length=9) for alpha in (0.0, 4.0))
     assert short != long
     with tempfile.TemporaryDirectory() as directory:
-        Translator(model, tokenizer, 4.0).save_pretrained(directory)
+        untrained(4.0, seed=1).save_pretrained(directory)
         again = Translator.from_pretrained(directory)
         assert again.alpha == 4.0 and again.translate(texts, extra_length=9) == long
         assert again.translate(texts, alpha=0.0, extra_length=9) == short
@@ -131,12 +124,9 @@ def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise():
         assert Translator.from_pretrained(directory).alpha == 0.6
 
 
-def test_what_does_not_fit_together_is_refused():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer)
+def test_what_does_not_fit_together_is_refused(texts, untrained):
+    translator = untrained()
+    tokenizer, config = translator.tokenizer, translator.model.config
     other = Tokenizer.train(texts * 3, 19)
     try:
         Translator(translator.model, other)

@@ -11,8 +11,10 @@ from annotated_transformer.variations import (
     PRINTED,
     change,
     difference,
+    longest,
     noise,
     parameters,
+    plot_variations,
     printed_difference,
     run_variations,
     table_3,
@@ -41,12 +43,19 @@ def test_with_the_papers_base_the_rows_are_those_of_table_3():
     assert change(rows["big"], rows["base"]) == "d_model = 1,024, d_ff = 4,096, h = 16, P_drop = 0.3, updates = 300,000"
 
 
-def test_a_small_base_gets_rows_of_its_own_and_none_twice():
-    rows = table_3(PRESETS["miniature"])
-    assert [rows[name].model.n_heads for name in ("A1", "A2", "A3", "A4")] == [1, 2, 8, 16]
-    assert all(row.model.n_heads * row.model.d_k == 128 for name, row in rows.items() if name[0] == "A")
-    assert [rows[name].model.n_layers for name in ("C1", "C2", "base", "C3")] == [1, 3, 4, 5]
-    assert len(set(map(str, rows.values()))) == len(rows)
+def test_differences_by_hand():
+    table = {
+        "base": {"seeds": [{"perplexity": p, "bleu": b} for p, b in ((9.0, 30.0), (10.0, 31.0), (11.0, 32.0))]},
+        "A1": {"seeds": [{"perplexity": 12.0, "bleu": 30.5}]}, "A2": {"seeds": []},
+    }
+    assert abs(difference(table, "A1").perplexity - 20) < 1e-9 and difference(table, "A1").bleu == -0.5
+    assert difference(table, "A2") is None and difference(table, "base") == (0, 0)
+    assert abs(noise(table).bleu - 2 * (4 / 3) ** 0.5) < 1e-9          # s = 1
+    assert abs(noise(table, seeds=3).perplexity - 20 * (2 / 3) ** 0.5) < 1e-9  # 10% of the base's mean
+    assert noise({"base": {"seeds": table["base"]["seeds"][:1]}}) is None
+    found = printed_difference("A1")
+    assert abs(found.perplexity - 7.52) < 0.01 and abs(found.bleu + 0.9) < 1e-9
+    assert printed_difference("additive") is None
 
 
 def test_parameter_counts_are_exact():
@@ -73,19 +82,12 @@ def test_parameter_counts_are_exact():
         assert count == expected[name] == by_hand(m.vocab_size, m.n_layers, m.d_model, m.d_ff, m.n_heads, m.d_k, m.d_v) + more, name
 
 
-def test_differences_by_hand():
-    table = {
-        "base": {"seeds": [{"perplexity": p, "bleu": b} for p, b in ((9.0, 30.0), (10.0, 31.0), (11.0, 32.0))]},
-        "A1": {"seeds": [{"perplexity": 12.0, "bleu": 30.5}]}, "A2": {"seeds": []},
-    }
-    assert abs(difference(table, "A1").perplexity - 20) < 1e-9 and difference(table, "A1").bleu == -0.5
-    assert difference(table, "A2") is None and difference(table, "base") == (0, 0)
-    assert abs(noise(table).bleu - 2 * (4 / 3) ** 0.5) < 1e-9          # s = 1
-    assert abs(noise(table, seeds=3).perplexity - 20 * (2 / 3) ** 0.5) < 1e-9  # 10% of the base's mean
-    assert noise({"base": {"seeds": table["base"]["seeds"][:1]}}) is None
-    found = printed_difference("A1")
-    assert abs(found.perplexity - 7.52) < 0.01 and abs(found.bleu + 0.9) < 1e-9
-    assert printed_difference("additive") is None
+def test_a_small_base_gets_rows_of_its_own_and_none_twice():
+    rows = table_3(PRESETS["miniature"])
+    assert [rows[name].model.n_heads for name in ("A1", "A2", "A3", "A4")] == [1, 2, 8, 16]
+    assert all(row.model.n_heads * row.model.d_k == 128 for name, row in rows.items() if name[0] == "A")
+    assert [rows[name].model.n_layers for name in ("C1", "C2", "base", "C3")] == [1, 3, 4, 5]
+    assert len(set(map(str, rows.values()))) == len(rows)
 
 
 def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
@@ -128,3 +130,16 @@ def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
             else:
                 raise AssertionError(said)
         assert json.loads(json.dumps(again)) == again, "a file can hold it"
+
+
+def test_a_bar_that_is_far_longer_than_the_others_is_cut_and_says_how_long_it_is():
+    def seeds(perplexity):
+        return {"change": "x", "parameters": 1, "seeds": [{"perplexity": perplexity, "bleu": 30.0}]}
+
+
+    table = {"base": seeds(10.0), "A1": seeds(11.0), "A2": seeds(9.5), "D2": seeds(20.0)}
+    limit = longest(table, 0)
+    assert abs(limit - 3 * 10) < 1e-9                       # +10%, -5%, +100%; Table 3 stays below 27%
+    left, right = plot_variations(table).axes
+    assert max(bar.get_width() for bar in left.patches) == limit and " +100% " in [text.get_text() for text in left.texts]
+    assert not right.texts

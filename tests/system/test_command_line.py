@@ -414,18 +414,18 @@ def test_attention_is_drawn_in_the_form_of_the_file(name, begins, run, tmp_path,
 
 def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, command):
     maps = Translator.from_pretrained(run).attention("one two", "drei eins null")
-    assert maps.target != maps.words().target  # so that --whole-words has something to merge
+    assert maps.target != maps.words().target  # so that whole words have something to merge
     drawn = []
     for name in ("plot_figure", "plot_heat_maps"):
         real = getattr(cli, name)
         monkeypatch.setattr(cli, name, lambda *given, name=name, real=real: drawn.append((name, *given)) or real(*given))
     given = ["attend", "one two", "--model", run, "--out", tmp_path / "heads.svg", "--target", "drei eins null"]
-    for options in ("--figure 3 --word two --heads 2", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1 --whole-words",
+    for options in ("--figure 3 --word two --heads 2 --no-whole-words", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1",
                     "--figure heat --kind decoder --heads 1"):
         assert command(*given, *options.split())[0] == 0
     one, two, three = drawn
-    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two")
-    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None)
+    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False)
+    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True)
     assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, (1,))
     assert (one[1].source, one[1].target) == (maps.source, maps.target) and torch.equal(one[1].decoder, maps.decoder)
     assert two[1].target == ["drei", "eins", "null", "<eos>"]

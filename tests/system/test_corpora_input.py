@@ -2,6 +2,7 @@
 import gzip
 import hashlib
 import io
+import itertools
 import os
 import shutil
 import socket
@@ -78,10 +79,35 @@ def test_unequal_line_counts(directory, split):
     assert f"{split}.en has 2 lines" in message and f"{split}.de has 3" in message
 
 
+def test_lines_without_a_partner_are_counted_to_the_end(tmp_path):
+    short, long = tmp_path / "short", tmp_path / "long"
+    short.write_text("a line\n" * 1_203)
+    long.write_text("a line of the longer file\n" * 150_000)
+    for paths in ((short, long), (long, short)):
+        counts = [f"{path} has {'1,203' if path == short else '150,000'}" for path in paths]
+        assert complaint(list, PairFiles([paths])).startswith(f"{counts[0]} lines but {counts[1]}: ")
+        found = itertools.islice(PairFiles([paths]), 1_203)  # as many pairs as there are come out first
+        assert sum(1 for _ in found) == 1_203
+
+
+def test_a_missing_training_file_is_missed_before_the_first_pair(tmp_path):
+    for side in ("en", "de"):
+        (tmp_path / f"first.{side}").write_text("one\n")
+    pairs = PairFiles([(tmp_path / f"{name}.en", tmp_path / f"{name}.de") for name in ("first", "second")])
+    assert complaint(next, iter(pairs)).startswith(f"{tmp_path / 'second.en'} does not exist")
+
+
 @pytest.mark.parametrize("name", ["validation.en", "validation.de", "test.de"])
 def test_a_missing_file(directory, name):
     (directory / name).unlink()
     assert f"{directory / name} does not exist" in complaint(load, directory)
+
+
+def test_training_files_alone_are_no_corpus_yet(tmp_path):
+    for name in ("train.cs", "train.en"):
+        (tmp_path / name).write_text("a line\n")
+    message = complaint(from_directory, tmp_path)
+    assert message.startswith(str(tmp_path / "validation.en")) and "validation.cs some hundred pairs" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \n\n"])
@@ -375,6 +401,69 @@ def test_an_archive_that_stops_short_leaves_no_half_file(tmp_path, server, name)
     again = served(server, name, whole, "a.{side}")
     pairs = list(PairFiles(partial(wmt14_files, "de", tmp_path / "near", [again])))
     assert pairs[1] == ("kept as it is", "de 1") and len(pairs) == 20_000
+
+
+def test_files_that_were_lost_come_back_out_of_their_archives(tmp_path, server):
+    entries = {f"./training/a.{x}-en.{side}": f"a {x} {side}\n".encode() for x in ("cs", "fr") for side in ("en", x)}
+    near, archive = tmp_path / "near", served(server, "a.tgz", tar(entries), "training/a.{other}-en.{side}")
+    pairs = PairFiles(partial(wmt14_files, "fr", near, [archive]))
+    assert not near.exists()  # nothing is fetched before it is needed
+    assert list(pairs) == [("a fr en", "a fr fr")]
+    there = {"a.tgz", "training/a.fr-en.en", "training/a.fr-en.fr"}  # no other language
+    assert {str(path.relative_to(near)) for path in near.rglob("*") if path.is_file()} == there
+    (near / "training/a.fr-en.fr").unlink()
+    (near / "training/a.fr-en.fr.tmp").write_bytes(b"half of it")  # as if the machine had gone down in between
+    (server.far / "a.tgz").unlink()
+    assert list(pairs) == [("a fr en", "a fr fr")] and server.asked == ["a.tgz"]
+    assert {str(path.relative_to(near)) for path in near.rglob("*") if path.is_file()} == there
+
+
+def captions(server) -> tuple[str, dict[str, str]]:
+    "Multi30k in small, three lines a file, the third blank in French: its address and sums."
+    sha256 = {}
+    for name in MULTI30K_SHA256:
+        third = "" if ".fr" in name else f"{name} line 3"
+        data = gzip.compress(f"{name} line 1\n{name} line 2\n{third}\n".encode())
+        (server.far / name).write_bytes(data)
+        sha256[name] = hashlib.sha256(data).hexdigest()
+    return f"http://127.0.0.1:{server.server_port}/", sha256
+
+
+def test_multi30k_is_fetched_once_and_a_damaged_file_again(tmp_path, server):
+    cache, (url, sha256) = tmp_path / "multi30k", captions(server)
+    corpus = multi30k("fr", cache, url, sha256)
+    assert corpus.train == [(f"train.en.gz line {i}", f"train.fr.gz line {i}") for i in (1, 2)]
+    assert corpus.test[2] == ("test_2016_flickr.en.gz line 3", "")  # kept, since everybody measures on the same lines
+    assert {name: pairs[0][1] for name, pairs in corpus.tests.items()} == {
+        "test2016": "test_2016_flickr.fr.gz line 1",
+        "test2017": "test_2017_flickr.fr.gz line 1",
+        "mscoco": "test_2017_mscoco.fr.gz line 1",
+    }
+    needed = {name for name in sha256 if ".de." not in name}
+    assert {path.name for path in cache.iterdir()} == set(server.asked) == needed and len(server.asked) == len(needed)
+    (cache / "val.fr.gz").write_bytes(b"damaged")
+    assert multi30k("fr", cache, url, sha256) == corpus and server.asked[len(needed):] == ["val.fr.gz"]
+    assert multi30k("fr", cache, url, sha256) == corpus and len(server.asked) == len(needed) + 1
+
+
+def test_a_broken_download_leaves_nothing_behind(tmp_path):
+    class Half(SimpleHTTPRequestHandler):
+        "Announces 2,000 bytes, sends 1,000 and hangs up."
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", "2000")
+            self.end_headers()
+            self.wfile.write(bytes(1000))
+
+        def log_message(self, *args):
+            pass
+
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Half)
+    threading.Thread(target=serving.serve_forever, daemon=True).start()
+    assert "train.en.gz is missing" in complaint(multi30k, "de", tmp_path, f"http://127.0.0.1:{serving.server_port}/")
+    assert list(tmp_path.iterdir()) == []
+    serving.shutdown()
+    serving.server_close()
 
 
 def test_an_archive_without_our_file(tmp_path, server):

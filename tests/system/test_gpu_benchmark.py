@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from annotated_transformer.batching import TokenizedPairs, collate, epoch_batches
+from annotated_transformer.batching import collate
 from annotated_transformer.corpora import load
+from annotated_transformer.epochs import epoch_batches
 from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.runs import PRESETS, TrainingConfig
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import new_model
 from annotated_transformer.training_cost import training_flops

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import corpora
-from annotated_transformer.batching import TokenizedPairs
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from benchmarks import preparation
 
@@ -35,7 +35,7 @@ def test_twice_the_pairs_need_no_more_memory(tmp_path):
 KILLER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from annotated_transformer.batching import TokenizedPairs
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer import corpora
 

@@ -91,6 +91,18 @@ def test_numbers_come_out_as_they_were_scored():
     assert Translator.from_pretrained("numbers-en-de").translate([source for source, _ in pairs]) == lines
 
 
+def test_the_three_sentences_of_the_demo_come_out_right():
+    "Unseen sentences that the demo's own training translated rightly when it was measured, and that the shipped weights do."
+    demo = re.search(r"printf '%s\\n' ((?:.|\n)*?) \|", (ROOT / "Makefile").read_text(encoding="utf-8"))[1]
+    sentences, test = re.findall("'([^']+)'", demo), dict(corpora.load("numbers-en-de").test)
+    assert len(sentences) == 3 and set(sentences) <= set(test)
+    gold = [test[sentence] for sentence in sentences]
+    lines = (ROOT / "results/numbers-en-de-demo.test.txt").read_text(encoding="utf-8").splitlines()
+    measured = dict(zip(test, lines, strict=True))
+    assert [measured[sentence] for sentence in sentences] == gold
+    assert Translator.from_pretrained("numbers-en-de").translate(sentences) == gold
+
+
 @pytest.mark.parametrize("name", sorted(FILES))
 def test_a_damaged_file_is_refused_by_name(name, tmp_path):
     for path in (PRETRAINED / "numbers-en-de").iterdir():

@@ -1,15 +1,34 @@
-"The figures that README.md prints are those in results/."
+"What README.md and docs/ print is what results/ holds, their commands are commands, and their links lead somewhere."
+import ast
 import json
 import re
+import shlex
+from contextlib import redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 
+from annotated_transformer import Translator, cli
+
 ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def blocks(text: str, kind: str = "") -> str:
+    "All that stands between fences of this kind."
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    return "\n".join(body for found, body in fences if found == kind)
 
 
 def test_every_row_of_the_results_table_is_what_was_measured():
     row = r"^\| ([a-z0-9-]+) \| \[([a-z0-9]+)\]\((results/[\w.-]+)\) \| ([\d.]+) \| ([\d.]+) \| ([\d.]*) \| ([\d.]+)% \|$"
-    rows = re.findall(row, (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(rows) == 4
+    text = page("README.md")
+    rows = re.findall(row, text, re.MULTILINE)
+    assert len(rows) == 5 == text.count("](results/")
     for corpus, split, path, sacre, lowercased, _, exact in rows:
         record = json.loads((ROOT / path).read_text(encoding="utf-8"))
         assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"]
@@ -20,7 +39,7 @@ def test_every_row_of_the_results_table_is_what_was_measured():
 
 
 def test_the_measures_in_the_text_are_those_of_their_files():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = page("docs/never-losing-work.md")
     kills = json.loads((ROOT / "results/kills.json").read_text(encoding="utf-8"))["figures"]
     assert [(figures["processes"], figures["kills"]) for figures in kills] == [(1, 50), (2, 50)]
     assert all(figures["runs_equal_to_the_uninterrupted_one"] == figures["runs"] for figures in kills)
@@ -32,7 +51,7 @@ def test_the_measures_in_the_text_are_those_of_their_files():
 
 
 def test_the_parser_is_as_good_as_the_text_says():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = page("docs/parsing.md")
     files = [ROOT / f"results/{name}.json" for name in ("parser", "pcfg", "treebank")]
     parser, grammar, treebank = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
     one, = parser["by_seed"]
@@ -40,7 +59,7 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"reaches F1 {parser['summary']['test']['f1']['mean']:.2f} on" in text
     assert f"a PCFG {grammar['test']['f1']:.2f};" in text
     assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
-    assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes by the clock" in text
+    assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes on" in text
     files = [ROOT / f"results/parser.{name}.json" for name in ("curve", "self-training")]
     curve, after = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
     less = {point["share"]: f"{point['summary']['test']['f1']['mean']:.2f}" for point in curve["points"]}
@@ -50,9 +69,9 @@ def test_the_parser_is_as_good_as_the_text_says():
 
 
 def test_the_table_of_speed_is_what_was_measured():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = page("docs/speed.md")
     training, decoding = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
-    table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text.partition("## Speed")[2].partition("## What")[0], re.MULTILINE)
+    table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
     assert [tuple(row[2].split("; ")) for row in table] == [
         *[(f"{training['steps'][work]['contenders']['peer']['times_ours']:.2f}",) for work in ("tiny", "base")],
         *[
@@ -76,7 +95,7 @@ def test_what_is_said_of_16_bits_is_what_was_measured():
         {work: f"{found[f'{name}, bfloat16'] / found[beside]:.2f}" for work, found in seconds.items()}
         for name, beside in (("ours", "ours"), ("peer", "ours, bfloat16"))
     )
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    text = page("docs/speed.md")
     assert f"the step of base to {ours['base']} of its time, that of tiny to {ours['tiny']}" in text
     assert f"in bfloat16 too, takes {theirs['base']} and {theirs['tiny']} times as long" in text
 
@@ -86,8 +105,8 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
     size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
     updates = [f"{n:,}" for n in run["updates"]]
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"{size} million parameters, {' + '.join(updates)} updates, {minutes} minutes by the clock" in text
+    text = page("docs/trained-weights.md")
+    assert f"{size} million parameters, {' + '.join(updates)} updates, {minutes} minutes on" in text
     assert f"The last {updates[-1]} updates ask" in text
     others = []
     for name, words in (("first", "Without them the same run has"), ("longer", "8,000 more updates of the paper's kind instead")):
@@ -98,3 +117,94 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     assert others[1]["updates"][0] - others[0]["updates"][0] == 8_000
     on_validation = [f"{found['validation_bleu']:.2f}" for found in (run, *others)]
     assert "the three have {}, {} and {}".format(*on_validation) in text
+
+
+def test_the_lines_of_python_print_what_stands_below_them(capsys):
+    lines = blocks(page("README.md"), "python")
+    exec(lines, {})
+    printed = capsys.readouterr().out.splitlines()
+    assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
+    sentence, = re.findall(r'translate\(\["(.*)"\]\)', lines)
+    judged = json.loads(page("results/everyday-sentences.json"))["figures"]["sentences"]
+    [found] = [row for row in judged if row["source"] == sentence]
+    assert [found["translation"]] == printed and found["verdict"] == "right" and not found["in_training"]
+
+
+def test_the_moving_picture_is_drawn_from_the_model_that_ships():
+    picture = page("docs/pictures/translation.svg")
+    found = json.loads(page("results/heads-everyday.json"))["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
+    assert f"head {found['head']} of layer {found['layer']} of the decoder" in picture and len(picture) < 1_000_000
+    [title] = re.findall("<title>(.*)</title>", picture)
+    maps = Translator.from_pretrained("everyday-en-de").attention("They built this bridge a hundred years ago.").words()
+    assert title == " ".join(maps.source[:-1] + maps.target[:-1])
+    strong = (maps.encoder_decoder[found["layer"] - 1, found["head"] - 1, :-1, :-1] >= 0.03).sum()
+    assert picture.count("<path") == strong
+    assert "prefers-color-scheme: dark" in picture and "prefers-reduced-motion" in picture
+
+
+def test_the_readme_is_short_and_the_two_commands_stand_in_it():
+    text = page("README.md")
+    assert len(text.split()) <= 900
+    commands, targets = re.findall(r"^make ([\w-]+)", blocks(text), re.MULTILINE), page("Makefile")
+    assert commands == ["lab", "test"] and page(".ci/run").rstrip().endswith("make test")
+    for path in PAGES:
+        for target in re.findall(r"`make ([\w-]+)", path.read_text(encoding="utf-8")) + commands:
+            assert re.search(rf"^{target}:", targets, re.MULTILINE), (path.name, target)
+
+
+def test_every_link_leads_somewhere():
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        headings = {line.lower().replace(" ", "-") for line in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
+        for link in LINK.findall(text):
+            if not link.startswith("http"):
+                file, _, place = link.partition("#")
+                assert file and (path.parent / file).exists(), (path.name, link)
+                assert not place or place in headings, (path.name, link)
+
+
+def options(program: str, *command: str) -> str:
+    "What a command lists in its help; of a benchmark, its text."
+    if program.startswith("benchmarks."):
+        return page(f"{program.replace('.', '/')}.py")
+    with redirect_stdout(StringIO()) as listed, suppress(SystemExit):
+        cli.main([*command, "--help"])
+    return listed.getvalue()
+
+
+def commands(path: Path) -> list[list[str]]:
+    "The commands of ours in the blocks of a page, each as a list of words."
+    found = []
+    lines = blocks(path.read_text(encoding="utf-8")).replace("\\\n", " ").splitlines()
+    typed = [line[2:] for line in lines if line.startswith("$ ")] or lines  # beside a prompt, the others are answers
+    for line in typed:
+        for part in re.split(r"[|;] ", line):
+            words = shlex.split(part.partition(" < ")[0], comments=True)
+            benchmarks = [word for word in words if word.startswith("benchmarks.")]
+            for name in ("annotated-transformer", "annotated_transformer", *benchmarks):
+                if name in words and (words[0] == name or words[words.index(name) - 1] == "-m"):
+                    found.append(words[words.index(name):])
+    return found
+
+
+def test_every_command_takes_the_options_that_it_is_given(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    pages = [path for path in PAGES if path.name != "CONTRIBUTING.md"]
+    asked = {path.name: commands(path) for path in pages}
+    assert sum(map(len, asked.values())) >= 40 and all(asked[path.name] for path in pages)
+    for name, found in asked.items():
+        for program, *words in found:
+            if words[:1] == ["--version"]:
+                continue
+            assert program.startswith("benchmarks.") or words[0] in cli.COMMANDS, (name, words)
+            listed = options(program, *words[:1])
+            given = [word for word in words if word.startswith("--")]
+            assert not [word for word in given if not re.search(rf"{word}\b", listed)], (name, program, words)
+
+
+def test_python_on_the_pages_names_what_there_is():
+    for path in PAGES:
+        for node in ast.walk(ast.parse(blocks(path.read_text(encoding="utf-8"), "python").partition("#|")[0])):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("annotated_transformer"):
+                module = __import__(node.module, fromlist=["*"])
+                assert all(hasattr(module, alias.name) for alias in node.names), (path.name, node.module)

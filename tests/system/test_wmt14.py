@@ -16,9 +16,9 @@ from sacrebleu.dataset import DATASETS
 from safetensors.torch import load_file
 
 from annotated_transformer import UNK, cli
-from annotated_transformer.batching import TokenizedPairs
 from annotated_transformer.checkpoints import checkpoint_directories
 from annotated_transformer.runs import PRESETS
+from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
 
 STEPS = 400  # enough to translate a few words rightly, so that no two scores are alike by being 0

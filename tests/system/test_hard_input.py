@@ -1,0 +1,184 @@
+"Files that were damaged, forged or given away, and settings that no machine can hold: one sentence, and nothing lost."
+import json
+import math
+import os
+import shutil
+import stat
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training import train
+
+SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
+TRAIN = "train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --batch-tokens 120 --steps 20".split()
+DIGITS = {"en": "zero one two three four five six seven eight nine", "de": "null eins zwei drei vier fünf sechs sieben acht neun"}
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    "Numbers digit by digit: 40 to train on, 5 to validate."
+    directory = tmp_path_factory.mktemp("corpora")
+    for name, numbers in {"train": range(10, 50), "validation": range(50, 55)}.items():
+        for language, words in DIGITS.items():
+            lines = [" ".join(words.split()[int(digit)] for digit in str(number)) + "\n" for number in numbers]
+            (directory / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")
+    return directory
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, corpus):
+    "Configuration and directory of a run of twenty updates, logged every eight: a checkpoint stands between two lines."
+    config = replace(
+        PRESETS["demo"], model=replace(SMALL, dropout=0.1), corpus=str(corpus), batch_tokens=120, steps=20,
+        warmup_steps=20, validate_every=20, checkpoint_every=10, keep=2, log_every=8,
+    )
+    directory = tmp_path_factory.mktemp("runs") / "digits"
+    train(config, directory)
+    return config, directory
+
+
+@pytest.fixture()
+def run(trained, tmp_path):
+    "A copy that a test may damage."
+    return shutil.copytree(trained[1], tmp_path / "run")
+
+
+@pytest.fixture()
+def model(run, tmp_path):
+    "Its weights as a model directory that a test may damage, without sums."
+    Translator.from_pretrained(run).save_pretrained(tmp_path / "model")
+    (tmp_path / "model" / "SHA256SUMS").unlink()
+    return tmp_path / "model"
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
+def test_what_is_written_may_be_read_by_those_whom_the_umask_lets(run, model):
+    before = os.umask(0o022)
+    try:
+        train_again = [path for path in run.rglob("*.safetensors")] + [model / "model.safetensors"]
+        assert len(train_again) > 3 and {stat.S_IMODE(path.stat().st_mode) for path in train_again} == {0o644}
+        os.umask(0o077)
+        write_file(run / "secret", lambda path: save_file({"x": torch.ones(2)}, path))
+        assert stat.S_IMODE((run / "secret").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read everything")
+def test_a_refused_permission_is_not_called_damage(model):
+    (model / "model.safetensors").chmod(0)
+    with pytest.raises(InputError, match="you may not read"):
+        load_weights(model / "model.safetensors")
+
+
+@pytest.mark.parametrize("line", [b"garbage}", b"{}", b'{"step": "ten"}', b"\xff\xfe}", b"[" * 100_000])
+def test_a_damaged_log_holds_up_no_run(trained, run, line, capsys):
+    config, whole = trained
+    lines = (run / "metrics.jsonl").read_bytes().splitlines()
+    (run / "metrics.jsonl").write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
+    assert Run(run).metrics() == Run(whole).metrics() and Run(run).reached()["step"] == 20
+    train(replace(config, steps=22), run)
+    assert "1 damaged line is left out" in capsys.readouterr().err
+    assert (run / "metrics.jsonl").read_bytes().splitlines()[: len(lines)] == lines
+
+
+def test_a_resumed_run_writes_the_same_next_line(trained, tmp_path):
+    config, whole = trained
+    train(replace(config, steps=10), tmp_path / "half")  # stops two updates after a line
+    train(config, tmp_path / "half")
+    again, once = ([line["loss"] for line in Run(run).metrics() if "loss" in line] for run in (tmp_path / "half", whole))
+    assert again == once and len(once) == 2  # after updates 8 and 16
+
+
+@pytest.mark.parametrize("name", ["tokenizer.model", "data/train.tokens"])
+def test_a_run_does_not_go_on_with_other_data(trained, run, name):
+    config, _ = trained
+    content = bytearray((run / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (run / name).write_bytes(content)
+    with pytest.raises(InputError, match="checksum is wrong"):
+        train(replace(config, steps=22), run)
+
+
+@pytest.mark.parametrize("options", [
+    ["--seed", "18446744073709551616"], ["--max-length", "999999999999"], ["--d-model", "1000000"], ["--device", "meta"],
+    ["--n-layers", "1000000000"], ["--rate-factor", "inf"], ["--init-gain", "inf"],
+])
+def test_a_refused_option_does_not_block_its_correction(tmp_path, corpus, options, complaint):
+    complaint(*TRAIN, "--corpus", corpus, "--run", tmp_path / "r", *options)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("changes", [
+    {name: value} for name in ("d_model", "d_ff", "vocab_size", "max_length", "n_layers") for value in (10**12, 10**20)
+] + [{"n_layers": 900}, {"max_length": 2**24, "d_model": 2**24, "d_k": 4, "d_v": 4}, {"d_model": "x"}, {"d_model": None}])
+def test_a_configuration_is_compared_with_the_weights_before_it_takes_memory(model, changes):
+    edit(model / "config.json", **changes)
+    with pytest.raises(InputError):
+        Transformer.from_pretrained(model)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"vocab_size": ' + "1" * 5_000 + "}", "\xff", "null", "[]"])
+def test_a_configuration_that_is_none(model, run, text):
+    (model / "config.json").write_text(text, encoding="latin-1")
+    (run / "config.json").write_text('{"training": ' + text + "}", encoding="latin-1")
+    for read in (lambda: Transformer.from_pretrained(model), lambda: Run(run).config):
+        with pytest.raises(InputError, match="damaged"):
+            read()
+
+
+@pytest.mark.parametrize("changes", [{"keep": "x"}, {"keep": 0}, {"steps": None}, {"seed": 1.5}, {"rate_factor": "fast"}])
+def test_a_run_s_configuration_with_a_setting_that_cannot_be(run, changes):
+    record = json.loads((run / "config.json").read_text())
+    record["training"] |= changes
+    (run / "config.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=next(iter(changes))):
+        Translator.from_pretrained(run)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, True, 7])
+def test_weights_that_are_no_finite_real_numbers_are_refused(model, value):
+    weights = load_file(model / "model.safetensors")
+    weights["embedding.weight"] = torch.full_like(weights["embedding.weight"], value, dtype=torch.tensor(value).dtype)
+    save_file(weights, model / "model.safetensors")
+    with pytest.raises(InputError, match="finite real number"):
+        Transformer.from_pretrained(model)
+
+
+def test_sums_name_files_of_their_own_directory_alone(model, tmp_path):
+    (tmp_path / "outside").write_text("private")
+    (model / "SHA256SUMS").write_text(f"{'0' * 64}  ../outside\n{'0' * 64}  /etc/passwd\n")
+    assert read_sums(model) == {}
+    Transformer.from_pretrained(model)
+
+
+def test_strays_among_the_checkpoints(run):
+    before = checkpoint_directories(run)
+    (run / "checkpoints" / "step-abcdefgh").mkdir()
+    (run / "checkpoints" / "step-99999999").write_text("a file")
+    assert checkpoint_directories(run) == before
+    Translator.from_pretrained(run)
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    def full(path):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="sums.txt"):
+        write_file(tmp_path / "sums.txt", full)
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_keep_their_types_when_they_are_written_and_read():
+    for config in PRESETS.values():
+        assert TrainingConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config

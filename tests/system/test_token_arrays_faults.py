@@ -1,0 +1,101 @@
+"Token arrays whose writing was broken off, or whose files were damaged: nothing is lost, and nothing passes for whole."
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from annotated_transformer import EOS, InputError
+from annotated_transformer.token_arrays import TokenizedPairs
+
+
+def stand_in(model: bytes = b"1") -> SimpleNamespace:
+    "A tokenizer whose words are numbers."
+    def encode_all(texts, threads):
+        return [[*map(int, text.split()), EOS] for text in texts]
+
+    return SimpleNamespace(vocab_size=10, model=model, encode_all=encode_all)
+
+
+def until(pairs, n: int):
+    "The first pairs, and then a user who has had enough."
+    yield from pairs[:n]
+    raise KeyboardInterrupt
+
+
+def break_off(directory: Path, pairs, n: int, **options) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        TokenizedPairs.write(directory, "train", until(pairs, n), stand_in(), **options)
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+SEVEN = [("2 3 4", "5"), ("6", "7 8"), ("9 9 9 9", "2"), ("3", "3"), ("4 4", "5 5 5"), ("6 7", "8"), ("2", "9 9")]
+FOUR = [("2 3 4", "5"), ("6", "7 8"), ("9 9 9", "2"), ("3", "3")]
+
+
+def test_what_is_broken_off_is_not_taken_for_whole(tmp_path):
+    with pytest.raises(InputError, match="prepare them first"):
+        TokenizedPairs.open(tmp_path, "train")
+    first = TokenizedPairs.write(tmp_path, "train", [("4 5", "6"), ("7", "8")], stand_in())
+    break_off(tmp_path, [("2", "3")], 1, chunk=1)
+    with pytest.raises(InputError, match="prepare them first"):  # the old description is gone
+        TokenizedPairs.open(tmp_path, "train")
+    assert first[0][0].tolist() == [4, 5, EOS]  # who reads the old files still can
+
+
+@pytest.mark.parametrize("suffix", [".json", ".offsets", ".tokens"])
+def test_a_damaged_file_is_named(tmp_path, suffix):
+    TokenizedPairs.write(tmp_path, "train", [("4", "5 6")], stand_in(), max_length=9)
+    assert {path.suffix for path in tmp_path.iterdir()} == {".json", ".offsets", ".tokens"}
+    path = tmp_path / f"train{suffix}"
+    whole = path.read_bytes()
+    for data in (whole[:-1], b"", b"{}" if suffix == ".json" else None):
+        path.unlink() if data is None else path.write_bytes(data)
+        with pytest.raises(InputError) as caught:
+            TokenizedPairs.open(tmp_path, "train")
+        assert str(caught.value).startswith(str(path)) and str(tmp_path) in str(caught.value)
+    path.write_bytes(whole)
+    assert len(TokenizedPairs.open(tmp_path, "train")) == 1
+
+
+@pytest.mark.parametrize("n", range(len(SEVEN) + 1))
+def test_a_broken_off_write_goes_on_and_ends_with_the_same_bytes(tmp_path, n):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    TokenizedPairs.write(whole, "train", SEVEN, stand_in(), max_length=4, chunk=2)
+    for stop in (n, len(SEVEN)):  # broken off twice, then finished
+        break_off(broken, SEVEN, stop, max_length=4, chunk=2)
+        assert not (broken / "train.json").exists()
+        for part in ("tokens", "offsets"):  # as if killed in the middle of writing
+            with open(broken / f"train.{part}", "ab") as file:
+                file.write(b"garbage")
+    state = json.loads((broken / "train.progress").read_text())
+    assert state["read"] == 6 and state["left_out"] == 1  # whole chunks
+    TokenizedPairs.write(broken, "train", SEVEN, stand_in(), max_length=4, chunk=3)
+    assert content(broken) == content(whole)
+
+
+def test_what_was_done_is_not_done_again(tmp_path):
+    break_off(tmp_path, SEVEN, 4, max_length=4, chunk=2)
+    seen, tokenizer = [], stand_in()
+    tokenizer.encode_all = lambda texts, threads: seen.extend(texts) or [[EOS]] * len(texts)
+    TokenizedPairs.write(tmp_path, "train", SEVEN, tokenizer, max_length=4, chunk=2)
+    assert seen == ["4 4", "6 7", "5 5 5", "8", "2", "9 9"]
+
+
+@pytest.mark.parametrize("model, max_length", [(b"2", 4), (b"1", 3), (b"1", None)])
+def test_other_settings_begin_anew(tmp_path, model, max_length):
+    break_off(tmp_path, FOUR, 2, max_length=4, chunk=1)
+    pairs = TokenizedPairs.write(tmp_path, "train", FOUR[1:], stand_in(model), max_length)
+    kept = [pair for pair in FOUR[1:] if len(pair[0].split()) < (max_length or 9)]
+    assert [[len(row) - 1 for row in pair] for pair in pairs] == [[len(text.split()) for text in pair] for pair in kept]
+
+
+@pytest.mark.parametrize("other", [FOUR[1:], FOUR[:1], [("2 3 4", "6"), *FOUR[1:]], [FOUR[0], ("6 7", "8"), *FOUR[2:]]])
+def test_other_sentences_are_refused(tmp_path, other):
+    break_off(tmp_path, FOUR, 2, max_length=4, chunk=1)
+    with pytest.raises(InputError, match="train.progress: .* delete this file"):
+        TokenizedPairs.write(tmp_path, "train", other, stand_in(), max_length=4)
+    assert not (tmp_path / "train.json").exists()

@@ -1,0 +1,65 @@
+"Vocabularies that cannot be learnt, and tokenizer files that are missing or damaged: one sentence that says what to do."
+import io
+import re
+
+import pytest
+from sentencepiece import SentencePieceTrainer
+
+from annotated_transformer import InputError
+from annotated_transformer.tokenizer import Tokenizer
+
+TEXT = ["eins zwei drei vier fünf sechs sieben acht neun zehn"] * 9
+
+
+def refusal(text: list[str], size: int) -> str:
+    with pytest.raises(InputError) as caught:
+        Tokenizer.train(text, size)
+    return str(caught.value)
+
+
+def test_too_small_a_vocabulary_is_refused_with_the_least_possible_one():
+    characters = len(set(TEXT[0])) + 3  # the blank counts as ▁
+    assert refusal(TEXT, characters - 1).endswith(f"take {characters}; choose a --vocab-size above that")
+    assert Tokenizer.train(TEXT, characters + 1).vocab_size == characters + 1
+
+
+def test_too_large_a_vocabulary_is_refused_with_the_greatest_possible_one():
+    message = refusal(TEXT, 3_000)
+    assert message.startswith("no vocabulary of 3000 pieces can be learnt from this text: it gives at most ")
+    most = int(re.search(r"at most (\d+);", message)[1])
+    assert Tokenizer.train(TEXT, most).vocab_size == most and f"at most {most};" in refusal(TEXT, most + 1)
+
+
+@pytest.mark.parametrize("text", [[], ["", " "]])
+def test_a_text_without_words_is_refused(text):
+    assert refusal(text, 50) == "no vocabulary of 50 pieces can be learnt from this text: it holds no words"
+
+
+def test_a_size_that_is_none_is_refused():
+    assert "choose another --vocab-size" in refusal(TEXT, 0)
+
+
+@pytest.fixture(scope="module")
+def contents() -> dict[str, bytes]:
+    "By what the complaint says, what stands in the file."
+    whole, other = Tokenizer.train(["eins zwei drei vier"] * 9, 30).model, io.BytesIO()
+    SentencePieceTrainer.train(sentence_iterator=iter(["eins zwei"] * 9), model_writer=other, vocab_size=12, minloglevel=2)
+    return {"empty": b"", "text": b"hello", "half": whole[: len(whole) // 2], "other": other.getvalue()}
+
+
+@pytest.mark.parametrize("content, words", [
+    ("empty", "damaged"), ("text", "damaged"), ("half", "damaged"), ("other", "must be 0, 1 and 2"),
+])
+def test_a_damaged_model_is_named(tmp_path, contents, content, words):
+    path = tmp_path / "tokenizer.model"
+    path.write_bytes(contents[content])
+    with pytest.raises(InputError) as caught:
+        Tokenizer.load(path)
+    assert str(caught.value).startswith(str(path)) and words in str(caught.value)
+
+
+def test_a_missing_model_and_a_directory_in_its_place_are_named(tmp_path):
+    for path, words in ((tmp_path / "tokenizer.model", "no such tokenizer file"), (tmp_path, "cannot be read")):
+        with pytest.raises(InputError) as caught:
+            Tokenizer.load(path)
+        assert str(caught.value).startswith(str(path)) and words in str(caught.value)

@@ -1,0 +1,38 @@
+"""Write into README.md what results/ holds today: the rows of its table, and the translation below its lines of Python.
+
+python tools/readme_numbers.py
+
+tests/system/test_readme.py compares both with results/, and so says when this is due.
+"""
+import json
+import re
+from pathlib import Path
+
+from readme_pictures import SENTENCE
+
+ROOT = Path(__file__).parents[1]
+ROW = re.compile(r"^(\| [\w-]+ \| \[\w+\]\((results/[\w.-]+)\) \|) [\d.]+ \| [\d.]+ \| ([\d.]*) ?\| [\d.]+% \|$", re.MULTILINE)
+
+
+def figures(path: str) -> dict:
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))["figures"]
+
+
+def row(match: re.Match) -> str:
+    "A row of the table with the figures of its file; the published one stays."
+    found = figures(match[2])
+    scores = (found["sacre_bleu"]["score"], found["multi30k_bleu"]["score"])
+    return f"{match[1]} {scores[0]:.2f} | {scores[1]:.2f} | {match[3]} | {100 * found['exact']:.1f}% |"
+
+
+def main() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    translations = {pair["source"]: pair["translation"] for pair in figures("results/everyday-sentences.json")["sentences"]}
+    text = ROW.sub(row, text)
+    shown = re.escape(f'print(*translator.translate(["{SENTENCE}"]))\n')
+    text = re.sub(rf"({shown}# ).*", lambda match: match[1] + translations[SENTENCE], text)
+    (ROOT / "README.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
