@@ -1,4 +1,4 @@
-# Everything works from a bare clone with make and Python 3.10 or newer.
+# Everything works from a bare clone with make and Python 3.11 or newer.
 # `make PYTHON=python3.12 ...` takes another Python; TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches PyTorch without CUDA.
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -50,11 +50,11 @@ test-browser: $(INSTALLED)-browser $(if $(NB),,site)  ## run the notebooks in Ju
 
 # Installed anew only when what is to be installed has changed.
 $(INSTALLED): settings.ini setup.py constraints.txt
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("annotated_transformer needs Python 3.10 or newer, and \
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("annotated_transformer needs Python 3.11 or newer, and \
 	$(PYTHON) is %d.%d: name another with `make PYTHON=...`." % sys.version_info[:2])'
 	[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
-		--constraint constraints.txt --editable '.[dev,exchange]'
+		--constraint constraints.txt --editable '.[all,dev]'
 	@touch $@
 
 # What only some targets need, beside the rest.
