@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 RUN := runs/demo
 
-.PHONY: help demo test lab build run site test-browser
+.PHONY: help demo test workbook-test lab build run site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint
 	$(BIN)/ruff check .
 	$(BIN)/pytest -m 'not slow' --ignore tests/browser
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2
+
+workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
+	$(BIN)/pytest tests/system/test_workbook.py tests/test_workbook.py
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb

@@ -28,7 +28,7 @@ from .transformer import Transformer
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in 70c, and asked for here
 
-# %% ../nbs/70_attention_maps.ipynb #a70c0011
+# %% ../nbs/70_attention_maps.ipynb #a70c0072
 class Kind(NamedTuple):
     "One of the three places with attention."
 
@@ -43,7 +43,7 @@ KINDS = {
     "encoder_decoder": Kind("encoder-decoder attention", "target, written", "source"),
 }
 
-
+# %% ../nbs/70_attention_maps.ipynb #a70c0011
 @dataclass(frozen=True, eq=False)
 class AttentionMaps:
     "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."

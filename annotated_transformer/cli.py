@@ -27,6 +27,7 @@ from annotated_transformer.commands import (
 )
 from .filters import parse_command, translate
 from .options import Train, Variations, read_options
+from .workbook import workbook_command
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
 def train_command(arguments: list[str]) -> None:
@@ -91,6 +92,7 @@ def stopped_in_one_sentence() -> Iterator[None]:
 COMMANDS = {
     "translate": translate, "train": Train, "score": score_command, "attend": attend, "average": average, "export": export,
     "corpora": list_corpora, "cost": cost, "variations": Variations, "parse": parse_command,
+    "workbook": workbook_command,
 }
 WITH_PRESETS = {"train": train_command, "variations": variations_command}  # their options depend on one another
 
