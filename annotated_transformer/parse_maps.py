@@ -6,14 +6,13 @@ __all__ = ['INDENT', 'COLOURS', 'kind_of', 'own_word', 'draw_sideways', 'plot_pa
 # %% ../nbs/63c_parse_maps.ipynb #7a0d1ba1
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
-from nltk.tree import Tree
 from torch import Tensor
 
 from . import InputError
 from .attention_maps import AttentionMaps
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
 from .map_drawing import END, FAINTEST, LINES
-from .trees import LEAVES, TOP, is_word, linearize
+from .trees import LEAVES, TOP, Tree, is_word, linearize
 
 
 def kind_of(token: str) -> str:
@@ -25,7 +24,7 @@ def own_word(
     maps: AttentionMaps,  # of a sentence and the row of its tree
 ) -> Tensor:              # (L, h), 0 to 1
     "Equation (63c.1), of each head of the encoder-decoder attention."
-    maps = maps.words()
+    maps = maps.words(signs_apart=False)
     rows = [t for t, token in enumerate(maps.target) if kind_of(token) == "word"]
     if len(rows) != len(maps.source) - 1:
         raise InputError(f"the tree has {len(rows)} words and the sentence {len(maps.source) - 1}: give a tree over its words")
@@ -68,7 +67,7 @@ def plot_parse(
     head: int | None = None,    # from 1
 ):                              # matplotlib's Figure
     "One head of the encoder-decoder attention while a tree is written, and the tree beside it."
-    shares, maps = own_word(maps), maps.words()
+    shares, maps = own_word(maps), maps.words(signs_apart=False)
     words, tokens, (n_layers, n_heads) = tree.leaves(), maps.target, shares.shape
     if tokens[:-1] not in [linearize(tree, leaves) for leaves in LEAVES]:
         raise InputError("the maps are not those of this tree: record them with its row as the target")

@@ -11,15 +11,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from nltk.tree import Tree
-
 from . import InputError
 from .decoding import Search
 from .evalb import BracketScores, bracket_scores
 from .translation import Translator
 from .tree_search import TreeSearch
 from .treebanks import Treebank
-from .trees import TOP, WORD, delinearize, is_word, linearize, print_tree, repair
+from .trees import TOP, WORD, Tree, delinearize, is_word, linearize, print_tree, repair
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it
 

@@ -9,12 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 import torch.nn.functional as F
-from nltk.tree import Tree
 
 from . import PAD
 from .batching import Batch, batches, collate
 from .parsing import Parse, Parser
-from .trees import bracket_free, linearize, print_tree
+from .trees import Tree, bracket_free, linearize, print_tree
 
 # %% ../nbs/63f_self_training.ipynb #cfef85d9
 @torch.inference_mode()

@@ -20,11 +20,11 @@ from .embedding import SharedEmbedding
 from .pairs import Corpus, references
 from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
-from .transformer import Transformer
+from .transformer import Transformer, count_parameters
 
 # %% ../nbs/61d_translation.ipynb #8a542c6f
 class Translator:
-    "Text in, text out: a model with its tokenizer."
+    "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     def __init__(
         self,
@@ -34,6 +34,7 @@ class Translator:
     ):
         models.require_one_vocabulary(model, tokenizer)
         self.model, self.tokenizer, self.alpha = model.eval(), tokenizer, alpha
+        self.name: str | None = None  # what it was loaded from
         self._rough: RoughVocabulary | None = None
 
     @classmethod
@@ -45,7 +46,14 @@ class Translator:
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         model, tokenizer, search = models.load(path_or_name, average)
-        return cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found = cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found.name = str(path_or_name)
+        return found
+
+    def __repr__(self) -> str:
+        c, weight = self.model.config, self.model.embedding.weight
+        sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, on {weight.device}>"
 
     @property
     def search(self) -> Search:
@@ -65,15 +73,22 @@ class Translator:
         "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
         return push(self, repo_id, private, commit_message)
 
+    def __call__(self, sentences: str | list[str], **options) -> str | list[str]:
+        "The same as `translate`."
+        return self.translate(sentences, **options)
+
     def translate(
         self,
-        sentences: list[str],
+        sentences: str | list[str],
         beam_size: int = Search.beam_size,
         alpha: float | None = None,    # None: the translator's own
         extra_length: int = Search.extra_length,
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
-    ) -> list[str]:                    # one translation for each sentence, in the same order
+    ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
+        if isinstance(sentences, str):
+            translation, = self.translate([sentences], beam_size, alpha, extra_length, batch_tokens)
+            return translation
         found = self.translate_ids(sentences, beam_size, alpha, extra_length, batch_tokens)
         return [self.tokenizer.decode(tokens) for tokens in found]
 

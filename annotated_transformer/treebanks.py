@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pooch
-
-from . import InputError
+from . import InputError, extra
 from .downloads import cache_directory, fetch
 from .pairs import Corpus, line_batches, one_sentence_about
 
@@ -25,7 +23,7 @@ def bracketed(
     name: str,                           # of the file, for complaints
 ) -> Iterator[tuple]:                    # line on which a tree begins, and the tree as it stands there: int, nltk.Tree
     "The trees of a bracketed text, one after the other. InputError names the line of whatever is wrong."
-    from nltk.tree import Tree  # here and not above: NLTK takes a while to load
+    Tree = extra("nltk.tree").Tree  # here and not above: NLTK takes a while to load
 
     from annotated_transformer.trees import DEEPEST, ROOTS
 
@@ -161,6 +159,8 @@ def treebank(
     from annotated_transformer.trees import LABELS, WORD
 
     if directory is None:
+        import pooch
+
         archive = fetch(pooch.create(cache_directory(), TREEBANK_URL, registry=TREEBANK_SHA256), "treebank.zip")
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:

@@ -2,14 +2,13 @@
 import tempfile
 
 import torch
-from nltk.tree import Tree
 
 from annotated_transformer import InputError, Transformer, TransformerConfig
 from annotated_transformer.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing import Parse, Parser, commonest_right_label, right_branching, score_parses
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.translation import Translator
-from annotated_transformer.trees import print_tree, repair
+from annotated_transformer.trees import Tree, print_tree, repair
 
 
 def test_every_sentence_gets_a_tree_over_its_own_words():

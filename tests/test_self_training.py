@@ -2,14 +2,13 @@
 from collections import Counter
 
 import torch
-from nltk.tree import Tree
 
 from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.parsing import Parse, Parser
 from annotated_transformer.self_training import confidences, parse_lines, sure
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.translation import Translator
-from annotated_transformer.trees import linearize, print_tree
+from annotated_transformer.trees import Tree, linearize, print_tree
 
 
 def test_confidence_is_the_probability_of_a_token():

@@ -2,12 +2,11 @@
 import random
 from collections import Counter
 
-from nltk.tree import Tree
-
 from annotated_transformer.trees import (
     LEAVES,
     TOP,
     WORD,
+    Tree,
     bracket_free,
     clean,
     damaged,
