@@ -8,31 +8,18 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
-from . import EOS, PAD, UNK, InputError
+from . import EOS, PAD, UNK, InputError, extra
 from .decoding import Search
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from .position import sinusoids
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
 from .translation import Translator
-
-# %% ../nbs/80_exchange.ipynb #bd9472e1
-def extra(
-    package: str,  # transformers or ctranslate2
-):
-    "The package, imported now that it is needed; InputError where the extra is not installed."
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name.partition(".")[0] != package:
-            raise
-        raise InputError(f"{package} is not installed: pip install 'annotated_transformer[exchange]'") from None
 
 # %% ../nbs/80_exchange.ipynb #1411a561
 def sines_first(
