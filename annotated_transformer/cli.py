@@ -23,7 +23,7 @@ from tyro.conf import OmitArgPrefixes, Positional
 from . import InputError, __version__, corpora, results
 from .attention_maps import explore, plot_figure, plot_heat_maps, save_drawing, sentence_ids, token_labels
 from .checkpoints import write_file
-from .exchange import save_marian, to_ctranslate2
+from .exchange import save_marian, to_ctranslate2, to_onnx
 from .filters import SHIPPED, Model, open_translator, parse_command, translate
 from .forecasts import predict_table
 from .map_drawing import choose_heads, find
@@ -236,19 +236,19 @@ def list_corpora(
             print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
 
 # %% ../nbs/90_command_line.ipynb #6d9d02c1
-SOFTWARE = {"marian": save_marian, "ctranslate2": to_ctranslate2}
+SOFTWARE = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}
 
 
 def export(
     model: Model,
-    to: Literal["marian", "ctranslate2"],
+    to: Literal["marian", "ctranslate2", "onnx"],
     out: Path,
 ) -> None:
     """Write a model for other software: Hugging Face's MarianMTModel, or CTranslate2.
 
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
-        to: marian (also what CTranslate2's own converter reads) or ctranslate2.
+        to: marian (also what CTranslate2's own converter reads), ctranslate2 or onnx.
         out: Directory to write.
     """
     if out.exists():
