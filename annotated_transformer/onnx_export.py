@@ -159,12 +159,12 @@ def extra(
 
 def require_portable(model: Transformer, precision: str) -> None:
     "InputError with the reason, for what has no form in ONNX here; nothing is written then."
-    for package in ("onnx", "onnxruntime"):
-        extra(package)
     if type(model) is not Transformer:
         raise InputError("this model came out of other software and goes to ONNX from there: take the files it came from")
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
+    for package in ("onnx", "onnxruntime"):
+        extra(package)
 
 
 # The axes that may have any size, by tensor.
