@@ -1,4 +1,4 @@
-# Everything works from a bare clone with make and Python 3.10 or newer.
+# Everything works from a bare clone with make and Python 3.11 or newer.
 # `make PYTHON=python3.12 ...` takes another Python; TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches PyTorch without CUDA.
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -7,7 +7,7 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 RUN := runs/demo
 
-.PHONY: help demo test lab build run site test-browser
+.PHONY: help demo test workbook-test lab build run site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,9 @@ test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint
 	$(BIN)/ruff check .
 	$(BIN)/pytest -m 'not slow' --ignore tests/browser
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2
+
+workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
+	$(BIN)/pytest tests/system/test_workbook.py tests/test_workbook.py
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb
@@ -47,11 +50,11 @@ test-browser: $(INSTALLED)-browser $(if $(NB),,site)  ## run the notebooks in Ju
 
 # Installed anew only when what is to be installed has changed.
 $(INSTALLED): settings.ini setup.py constraints.txt
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("annotated_transformer needs Python 3.10 or newer, and \
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("annotated_transformer needs Python 3.11 or newer, and \
 	$(PYTHON) is %d.%d: name another with `make PYTHON=...`." % sys.version_info[:2])'
 	[ -x $(BIN)/pip ] || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX)) \
-		--constraint constraints.txt --editable '.[dev,exchange]'
+		--constraint constraints.txt --editable '.[all,dev]'
 	@touch $@
 
 # What only some targets need, beside the rest.

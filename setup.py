@@ -15,6 +15,11 @@ description = readme.read_text(encoding="utf-8") if readme.exists() else about["
 description = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{url}/raw/{about['branch']}/", description)
 description = re.sub(r"(?<!!)(\[[^\]]*\]\()(?!https?:)", rf"\1{url}/blob/{about['branch']}/", description)
 
+EXTRAS = ("parsing", "numbers", "charts", "tensorboard", "exchange")  # a user's; the others are for those who work on the package
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+extras = {extra: about[f"{extra}_requirements"].split() for extra in (*EXTRAS, "dev", "site", "browser")}
+extras["all"] = [requirement for extra in EXTRAS for requirement in extras[extra]]
+
 setup(
     name=about["lib_name"],
     version=about["version"],
@@ -24,13 +29,31 @@ setup(
     author=about["author"],
     author_email=about["author_email"],
     url=url,
+    project_urls={
+        "Book": f"https://{about['user']}.github.io/{about['repo']}/",
+        "Source": url,
+        "Issues": f"{url}/issues",
+        "Changes": f"{url}/blob/{about['branch']}/CHANGELOG.md",
+        "Licences of the weights": f"{url}/tree/{about['branch']}/annotated_transformer/pretrained",
+    },
     license=about["license"],
-    license_files=["LICENSE"],
+    license_files=["LICENSE", "annotated_transformer/pretrained/*/README.md"],  # of the code; of the weights and their data
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Developers",
+        "Intended Audience :: Education",
+        "Intended Audience :: Science/Research",
+        "Operating System :: OS Independent",
+        *(f"Programming Language :: Python :: {version}" for version in ("3", "3 :: Only", *PYTHONS)),
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Topic :: Text Processing :: Linguistic",
+        "Typing :: Typed",
+    ],
     keywords=about["keywords"].split(),
     python_requires=f">={about['min_python']}",
     packages=[about["lib_path"]],
-    package_data={about["lib_path"]: ["py.typed", "pretrained/**"]},
+    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/*"]},
     install_requires=about["requirements"].split(),
-    extras_require={extra: about[f"{extra}_requirements"].split() for extra in ("dev", "exchange", "site", "browser")},
+    extras_require=extras,
     entry_points={"console_scripts": [about["console_scripts"]]},
 )

@@ -1,8 +1,8 @@
 """An annotated, tested reproduction of "Attention Is All You Need" (Vaswani et al. 2017).
 
 The modules are exported from the notebooks in `nbs/`. This file is written by hand and holds what all of them share:
-the ids of the special tokens, the one exception that a user's mistake raises, the progress bar, and the public names,
-loaded on first use so that `import annotated_transformer` stays cheap.
+the ids of the special tokens, the one exception that a user's mistake raises, the packages that are not always installed,
+the progress bar, and the public names, loaded on first use so that `import annotated_transformer` stays cheap.
 """
 __version__ = "0.1.0"
 
@@ -13,15 +13,58 @@ class InputError(ValueError):
     "A mistake in what the user gave: one sentence that names it and says what to do. The command line exits with status 2."
 
 
+EXTRAS = {
+    "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
+    "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
+}
+
+
+def extra(module: str):
+    "A module of a package that only some work needs; InputError says how to install it where it is missing."
+    from importlib import import_module
+
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != package:
+            raise
+        command = f"pip install 'annotated_transformer[{EXTRAS[package]}]'"
+        raise InputError(f"{package} is not installed: {command}") from None
+
+
 def progress_bar(shown: bool = True, **options):
-    "tqdm's bar, on a terminal or in a notebook; silent when the output is a file or a pipe, or when it is not to be shown."
+    "tqdm's bar on a terminal or in a notebook; a line of text a minute where the output is a file or a pipe; or nothing."
     import sys
+    import time
 
     from tqdm import tqdm
 
-    seen = shown and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-    return tqdm(**options) if seen else tqdm(**options, disable=True)
+    if not shown:
+        return tqdm(**options, disable=True)
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        return tqdm(**options)
 
+    class Lines:
+        "Where tqdm writes: what a terminal would show over and over in one place is a line each time."
+
+        def write(self, text: str) -> None:
+            if text := text.strip():
+                print(text, file=sys.stderr)
+
+        def flush(self) -> None:
+            sys.stderr.flush()
+
+    class Bar(tqdm):
+        def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
+            if time.time() - self.start_t >= EVERY:
+                print(text, file=sys.stderr)
+
+    often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1}
+    return Bar(**options | often | {"dynamic_ncols": False, "ncols": 0}, file=Lines())  # ncols 0: numbers and no bar
+
+
+EVERY = 60.0  # seconds between two lines
 
 _HOME = {"Transformer": "transformer", "TransformerConfig": "transformer", "Translator": "translation"}
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]

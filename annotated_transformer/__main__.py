@@ -1,5 +1,15 @@
 "`python -m annotated_transformer` is the `annotated-transformer` command."
-from annotated_transformer.cli import main
+import signal
+
+
+def main() -> None:
+    "Ctrl-C ends the command at once and without a traceback, also while modules load; what must clean up asks for more later."
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from annotated_transformer.cli import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()

@@ -16,7 +16,7 @@ from .chunked_loss import losses_in_chunks
 def disagreement(
     logits: Tensor,  # (2, ..., V): of the same tokens, under two draws of dropout
     target: Tensor,  # (...) ids; PAD is not counted
-) -> Tensor:         # (6)'s D, mean per real token, in nats
+) -> Tensor:         # D of (54b.1), mean per real token, in nats
     "How far two predictions are apart: half the sum of both Kullback-Leibler divergences (Liang et al. 2021)."
     first, second = logits.log_softmax(-1)
     apart = ((first.exp() - second.exp()) * (first - second)).sum(-1) / 2

@@ -28,7 +28,7 @@ from .transformer import Transformer
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in 70c, and asked for here
 
-# %% ../nbs/70_attention_maps.ipynb #a70c0011
+# %% ../nbs/70_attention_maps.ipynb #a70c0072
 class Kind(NamedTuple):
     "One of the three places with attention."
 
@@ -43,7 +43,7 @@ KINDS = {
     "encoder_decoder": Kind("encoder-decoder attention", "target, written", "source"),
 }
 
-
+# %% ../nbs/70_attention_maps.ipynb #a70c0011
 @dataclass(frozen=True, eq=False)
 class AttentionMaps:
     "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."
@@ -74,13 +74,24 @@ class AttentionMaps:
         queries = {"encoder": self.source, "decoder": self.target_input, "encoder_decoder": self.target}[kind]
         return getattr(self, kind), queries, self.target_input if kind == "decoder" else self.source
 
-    def words(self) -> "AttentionMaps":
+    def __repr__(self) -> str:
+        layers, heads = self.encoder.shape[:2]
+        return f"<AttentionMaps: {layers} layers of {heads} heads, from {' '.join(self.source)} to {' '.join(self.target)}>"
+
+    def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
+        "What a notebook shows: the chart of `explore`."
+        return explore(self)._repr_mimebundle_(include, exclude) | {"text/plain": repr(self)}
+
+    def words(
+        self,
+        signs_apart: bool = True,   # punctuation stays apart from the word before or after it
+    ) -> "AttentionMaps":
         "The same with the pieces of each word made one: rows are averaged, columns are summed."
-        labels = [group_words(tokens)[0] for tokens in (self.source, self.target_input, self.target)]
+        labels = [group_words(tokens, signs_apart)[0] for tokens in (self.source, self.target_input, self.target)]
         merged = []
         for kind in KINDS:
             weights, *axes = self.of(kind)
-            rows, columns = (group_words(axis)[1].to(weights) for axis in axes)
+            rows, columns = (group_words(axis, signs_apart)[1].to(weights) for axis in axes)
             merged.append((rows / rows.sum(0)).T @ weights @ columns)
         return AttentionMaps(*labels, *merged)
 

@@ -4,36 +4,30 @@
 __all__ = ['main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
-import dataclasses
-import functools
-import itertools
+import contextlib
 import os
 import re
 import shlex
-import shutil
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, Literal
+from collections.abc import Iterator
 
-import tyro
 from safetensors import SafetensorError
-from tyro.conf import OmitArgPrefixes, Positional
 
-from . import InputError, __version__, corpora, results
-from .attention_maps import explore, plot_figure, plot_heat_maps, save_drawing, sentence_ids, token_labels
-from .checkpoints import write_file
-from .exchange import save_marian, to_ctranslate2, to_onnx
-from .filters import SHIPPED, Model, open_translator, parse_command, translate
-from .forecasts import predict_table
-from .map_drawing import choose_heads, find
-from .options import AS_USUAL, SearchOptions, Train, Variations, parse, read_options, require_at_least_one
-from .pairs import Corpus
-from .processes import STOPPED, Stopped
-from .runs import PRESETS, Run
-from .training import train
-from .training_cost import run_cost, table_row
-from .translation import Translator
+from . import InputError, __version__
+from .arguments import call, perhaps, wrapped
+from annotated_transformer.commands import (
+    attend,
+    average,
+    cost,
+    export,
+    list_corpora,
+    may_be_interrupted,
+    require_drawing,
+    score_command,
+)
+from .filters import parse_command, translate
+from .options import Train, Variations, read_options
+from .workbook import workbook_command
 
 # %% ../nbs/90_command_line.ipynb #16b31ca6
 def train_command(arguments: list[str]) -> None:
@@ -45,18 +39,26 @@ def train_command(arguments: list[str]) -> None:
         if not leads:
             sys.exit(2)
         raise
-    train(options.config, options.run)
+    from annotated_transformer.training import train
+
+    may_be_interrupted()
+    with stopped_in_one_sentence():
+        train(options.config, options.run)
     if leads:
         print(f"Trained: {options.run}\nNext: annotated-transformer score {options.run}")
 
 
 def variations_command(arguments: list[str]) -> None:
     "`variations`: the table is written after every run."
+    options = read_options(Variations, arguments)
+    require_drawing()
+    from annotated_transformer import results
+    from annotated_transformer.checkpoints import write_file
+    from annotated_transformer.runs import PRESETS
     from annotated_transformer.variations import plot_variations, run_variations, variations_table
 
-    options = read_options(Variations, arguments)
     if options.config.start_from:
-        raise InputError("--start-from: the rows of Table 3 differ in size and begin with random weights; leave it away")
+        raise InputError("--start-from: the rows of Table 3 differ in size and begin with random weights; leave it out")
     out = options.out or options.run / "table.json"
     if out.suffix != ".json" or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
@@ -68,244 +70,60 @@ def variations_command(arguments: list[str]) -> None:
         picture = plot_variations(table)
         write_file(out.with_suffix(".png"), lambda path: picture.savefig(path, format="png", dpi=150))
 
-    table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
+    may_be_interrupted()
+    with stopped_in_one_sentence():
+        table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
     report(table)
     print(f"{variations_table(table)}\n\n{out}, {out.with_suffix('.png')}")
 
-# %% ../nbs/90_command_line.ipynb #f2d4f6d3
-def score_command(
-    model: Model,
-    corpus: str | None = None,
-    split: str | None = None,
-    out: Path | None = None,
-    search: OmitArgPrefixes[SearchOptions] = AS_USUAL,
-) -> None:
-    """Translate a split of a corpus and print its BLEU, or parse it and print its F1, with what was measured and how.
 
-    Args:
-        model: Directory of a run or of a model, or a name as `translate` takes it.
-        corpus: A name or a directory; the run's own corpus if not given.
-        split: validation, train, test, or another test set's name, as mscoco; test or else validation if not given.
-        out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
-    """
-    if out is not None and (out.suffix != ".json" or out.is_dir()):
-        raise InputError(f"--out {out}: give the name of a file that ends in .json")
-    translator = open_translator(model, search.average)
-    run = Run(model) if Run(model).exists() else None
-    if corpus is None and run is None:
-        raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
-    data = corpora.load(corpus or run.config.corpus)
-    split = split or ("test" if data.tests else "validation")
-    data.split(split)  # complains of an unknown name
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work
-    subject, score_split = scoring(data, translator)
-    settings = search.over(subject.search)
-    hypotheses, scores = score_split(subject, data, split, settings)
-    print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
-    if out is not None:
-        found = dataclasses.asdict(settings) | {"average": search.average}
-        options = {"corpus": corpus, "split": split, "out": out, **found}
-        given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
-        text = "".join(f"{line}\n" for line in hypotheses)
-        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
-        results.write(
-            out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
-            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())],
-            config=run and run.config.to_dict(), training=run and run.reached(),
-        )
+@contextlib.contextmanager
+def stopped_in_one_sentence() -> Iterator[None]:
+    "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again."
+    from annotated_transformer.processes import STOPPED, Stopped
 
-
-def scoring(corpus: Corpus, translator: Translator) -> tuple:
-    "What is scored on a corpus, which says so itself: the translator, or the parser that it is; and the function that does it."
-    if corpus.scorer == "parsing":
-        from annotated_transformer.parsing import Parser, score_split
-
-        return Parser(translator), score_split
-    from annotated_transformer.translation import score_split
-
-    return translator, score_split
-
-# %% ../nbs/90_command_line.ipynb #7a1f5ff4
-FORMS = (".svg", ".pdf", ".png", ".html")
-
-
-def attend(
-    sentence: Annotated[str, Positional, tyro.conf.arg(metavar="SENTENCE")],
-    out: Path,
-    model: str = SHIPPED,
-    target: str | None = None,
-    figure: Literal["3", "4", "5", "heat"] = "4",
-    kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder",
-    layer: int | None = None,
-    heads: tuple[int, ...] | None = None,
-    word: str | None = None,
-    whole_words: bool = True,
-) -> None:
-    """Draw what the heads look at while a sentence is translated: the paper's Figures 3 to 5, heat maps, or a page to explore.
-
-    Args:
-        sentence: The source, in quotation marks.
-        out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
-        model: Directory of a run or of a model, or a name as `translate` takes it.
-        target: Translation through which the decoder is led; the model's own if not given.
-        figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
-        kind: encoder (source to source), decoder (target to target) or encoder-decoder (target to source).
-        layer: Counted from 1; the last but one if not given, as in the paper.
-        heads: Counted from 1; chosen by rule if not given.
-        word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
-        whole_words: Draw the pieces of each word as one.
-    """
-    form = out.suffix.lower()
-    if form not in FORMS or out.is_dir():
-        raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-    if word is not None and figure not in ("3", "4"):
-        raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {figure}")
-    translator = open_translator(model)
-    config, tokenizer = translator.model.config, translator.tokenizer
-    drawn = choose_heads(config.n_layers, config.n_heads, layer, heads)
-    sides = {"source": sentence} if target is None else {"source": sentence, "target": target}
-    ids = {side: sentence_ids(translator.model, tokenizer, text, side) for side, text in sides.items()}
-    looking = ids.get("source" if kind == "encoder" else "target")  # not known yet where the model is to translate
-    if word is not None and looking is not None:
-        find(token_labels(tokenizer, looking), word)
-    out.parent.mkdir(parents=True, exist_ok=True)
-
-    maps, kind = translator.attention(sentence, target), kind.replace("-", "_")
-    translation = " ".join(maps.words().target[:-1])
-    if whole_words:
-        maps = maps.words()
-    if form == ".html":
-        explore(maps, kind, *drawn[0]).save(out)
-    else:
-        if figure == "heat":
-            picture = plot_heat_maps(maps, kind, layer, heads)
-        else:
-            picture = plot_figure(maps, int(figure), kind, layer, heads, word, whole_words)
-        write_file(out, lambda path: save_drawing(picture, path, form[1:]))
-    print(f"{sentence}\n{translation}\n{out}")
-
-# %% ../nbs/90_command_line.ipynb #60deb15b
-def average(
-    run: Positional[Path],
-    out: Positional[Path | None] = None,
-    last: int | None = None,
-) -> None:
-    """Write the mean of a run's last checkpoints as a model of its own (§6.1).
-
-    Args:
-        run: Directory of the run.
-        out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-LAST if not given.
-        last: Number of checkpoints; as many as the run keeps if not given.
-    """
-    require_at_least_one("last", last)
-    number = last or Run(run).config.keep
-    out = out or run / f"average-{number}"
-    if out.exists():
-        raise InputError(f"{out} is there already: choose another name, or remove it first")
-    found = len(Run(run).checkpoints())
-    if last is not None and last > found:
-        raise InputError(f"{run} has {found} checkpoints, so there is no mean of the last {last}")
-    beside = out.with_name(out.name + ".tmp")
-    shutil.rmtree(beside, ignore_errors=True)
-    Translator.from_pretrained(run, number).save_pretrained(beside)
-    beside.rename(out)
-    print(f"{out}: the mean of the last {min(number, found)} checkpoints of {run}")
-
-
-def list_corpora(
-    name: Positional[str | None] = None,
-    examples: int = 3,
-) -> None:
-    """List the corpora, or load one and show its sizes and first pairs.
-
-    Args:
-        name: A name or a directory; if not given, all names are listed.
-        examples: Pairs to show of each split.
-    """
-    if name is None:
-        for name, make in corpora.CORPORA.items():
-            print(f"{name:<16}{getattr(make, 'func', make).__doc__}")
-        return
-    corpus = corpora.load(name)
-    for split in ("train", "validation", *corpus.tests):
-        pairs = iter(corpus.split(split))
-        first = list(itertools.islice(pairs, examples))
-        print(f"{split}: {len(first) + sum(1 for _ in pairs):,} pairs")
-        for source, target in first:
-            print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
-
-# %% ../nbs/90_command_line.ipynb #6d9d02c1
-SOFTWARE = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}
-
-
-def export(
-    model: Model,
-    to: Literal["marian", "ctranslate2", "onnx"],
-    out: Path,
-) -> None:
-    """Write a model for other software: Hugging Face's MarianMTModel, or CTranslate2.
-
-    Args:
-        model: Directory of a run or of a model, or a name as `translate` takes it.
-        to: marian (also what CTranslate2's own converter reads), ctranslate2 or onnx.
-        out: Directory to write.
-    """
-    if out.exists():
-        raise InputError(f"{out} is there already: choose another name, or remove it first")
-    beside = out.with_name(out.name + ".tmp")
-    shutil.rmtree(beside, ignore_errors=True)
     try:
-        SOFTWARE[to](Translator.from_pretrained(model, device="cpu"), beside)
-        beside.rename(out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    print(f"{out}: {model} for {to}")
-
-# %% ../nbs/90_command_line.ipynb #9a953823
-def cost(
-    run: Positional[Path | None] = None,
-    rate: float | None = None,
-    scored: Path | None = None,
-    tokens_per_second: float | None = None,
-    size: str = "base",
-    devices: int | None = None,
-    watts: float | None = None,
-    efficiency: float = 1.0,
-) -> None:
-    """Say what a run has cost; or, from a measured speed, what the paper's runs would take.
-
-    Args:
-        run: Directory of a run.
-        rate: TFLOP/s that one device sustains: adds the cost by the paper's rule.
-        scored: File that `score --out` wrote: adds the run as a row of Table 2.
-        tokens_per_second: Without a run: target tokens that one device alone gets through in a second.
-        size: The model that this was measured with: base or big.
-        devices: Number of devices; 1, 8, 16 and 64 if not given.
-        watts: Power that one device draws: adds the energy.
-        efficiency: Share of its speed that a device keeps beside others.
-    """
-    if (run is None) == (tokens_per_second is None):
-        raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
-    if run is None:
-        print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
-        return
-    found = run_cost(run, None if rate is None else rate * 1e12)
-    print(found)
-    if scored is not None:
-        print(f"\n{table_row(Path(run).resolve().name, scored, found)}")
+        yield
+    except Stopped as stopped:
+        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
+        sys.exit(STOPPED)
 
 # %% ../nbs/90_command_line.ipynb #c75e3119
 COMMANDS = {
-    "train": Train, "variations": Variations, "translate": translate, "parse": parse_command, "score": score_command,
-    "attend": attend, "average": average, "export": export, "cost": cost, "corpora": list_corpora,
+    "translate": translate, "train": Train, "score": score_command, "attend": attend, "average": average, "export": export,
+    "corpora": list_corpora, "cost": cost, "variations": Variations, "parse": parse_command,
+    "workbook": workbook_command,
 }
-WITH_PRESETS = {"train": train_command, "variations": variations_command}  # they read their options twice
+WITH_PRESETS = {"train": train_command, "variations": variations_command}  # their options depend on one another
 
 
-def later(command: Callable) -> Callable:
-    "The command as tyro sees it; called, it waits. So a mistake in the options and one in the work are told apart."
-    return functools.wraps(command)(lambda *values, **options: functools.partial(command, *values, **options))
+def overview() -> str:
+    "What there is to do, one line for each command."
+    lines = ["usage: annotated-transformer COMMAND [options]", "", "Attention Is All You Need, in use.", ""]
+    for name, command in COMMANDS.items():
+        first = command.__doc__.splitlines()[0]
+        lines += wrapped(f"  {name:<12}{first}", " " * 14)
+    more = "`annotated-transformer COMMAND --help` shows the options of a command, --version says which version this is."
+    lines += ["", *wrapped(more, "")]
+    return "\n".join(lines)
+
+
+def run_command(arguments: list[str]) -> None:
+    "Do what the words say."
+    for word in arguments:
+        if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):  # Python's stand-ins for other bytes
+            raise InputError(f"{word[:40]!a}: this is not UTF-8, or has a zero in it; give it as text")
+    if not arguments or arguments[0] in ("--help", "-h"):
+        print(overview())
+    elif arguments[0] == "--version":
+        print(f"annotated-transformer {__version__}")
+    elif arguments[0] in WITH_PRESETS:
+        WITH_PRESETS[arguments[0]](arguments[1:])
+    elif arguments[0] in COMMANDS:
+        call(COMMANDS[arguments[0]], arguments[1:], f"annotated-transformer {arguments[0]}")
+    else:
+        near = perhaps(arguments[0], list(COMMANDS)) or f"; choose one of {', '.join(COMMANDS)}"
+        raise InputError(f"there is no command {arguments[0]!r}{near}")
 
 # %% ../nbs/90_command_line.ipynb #51984796
 def main(
@@ -313,26 +131,33 @@ def main(
 ) -> None:
     "The `annotated-transformer` command. A mistake of the user's ends in one sentence and status 2."
     arguments = sys.argv[1:] if arguments is None else arguments
+    open_streams()
     try:
-        if arguments == ["--version"]:
-            print(f"annotated-transformer {__version__}")
-        elif arguments and arguments[0] in WITH_PRESETS:
-            WITH_PRESETS[arguments[0]](arguments[1:])
-        else:
-            commands = {name: later(command) for name, command in COMMANDS.items()}
-            about = {"prog": "annotated-transformer", "description": "Attention Is All You Need, in use; --version says which."}
-            parse(tyro.extras.subcommand_cli_from_dict, commands, args=arguments or ["--help"], **about)()
+        if sys.stdout is None:
+            raise InputError("standard output is closed: give it a file, or /dev/null")
+        run_command(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (InputError, OSError, SafetensorError) as error:  # OSError: no permission, a full disk; it names its file
         sentence = re.sub(r"^\[Errno \d+\] ", "", str(error))
-        print(f"annotated-transformer: {sentence}", file=sys.stderr)
+        print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
         sys.exit(2)
-    except Stopped as stopped:  # SIGTERM, as schedulers send it: a status of its own says that it is worth trying again
-        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
-        sys.exit(STOPPED)
     except KeyboardInterrupt:
-        print("stopped; the same command continues a training from its last checkpoint", file=sys.stderr)
+        if arguments and arguments[0] in WITH_PRESETS:
+            print("stopped; the same command continues a training from its last checkpoint", file=sys.stderr)
         sys.exit(130)
+
+# %% ../nbs/90_command_line.ipynb #90000005
+def open_streams() -> None:
+    "UTF-8 on standard output whatever the locale says; and a place for messages, if standard error is closed."
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
+            stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+def one_line(text: str) -> str:
+    "The text with its control characters written out."
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

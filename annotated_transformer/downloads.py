@@ -15,22 +15,30 @@ import zlib
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pooch
 from tqdm.utils import CallbackIOWrapper
 
 from . import InputError, progress_bar
 from .pairs import Corpus, PairFiles, Pairs, both_sides, read_pairs
 
+if TYPE_CHECKING:
+    import pooch
+
 # %% ../nbs/51d_downloads.ipynb #90a22ee0
 def cache_directory() -> Path:
     "Where downloads are kept: $ANNOTATED_TRANSFORMER_DATA, or else this user's cache."
-    return Path(os.environ.get("ANNOTATED_TRANSFORMER_DATA") or pooch.os_cache("annotated_transformer"))
+    if named := os.environ.get("ANNOTATED_TRANSFORMER_DATA"):
+        return Path(named)
+    import pooch
+
+    return Path(pooch.os_cache("annotated_transformer"))
 
 
-def fetch(store: pooch.Pooch, name: str) -> Path:
+def fetch(store: "pooch.Pooch", name: str) -> Path:
     "A file of the store: read from the cache where it is there and whole, otherwise downloaded and checked."
+    import pooch
+
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         return Path(store.fetch(name, progressbar=sys.stderr.isatty()))
@@ -71,6 +79,8 @@ def multi30k(
     sha256: dict[str, str] = MULTI30K_SHA256,
 ) -> Corpus:
     "Multi30k: 29,000 captions of photographs with their translations, and three test sets."
+    import pooch
+
     store = pooch.create(directory or cache_directory() / "multi30k", base_url, registry=sha256)
 
     def pairs(name: str) -> Pairs:
@@ -192,6 +202,8 @@ def wmt14_files(
         directory.mkdir(parents=True, exist_ok=True)
         check_room(directory, sum(archive.size * (1 if (directory / archive.name).exists() else 2) for archive in missing))
     for archive in missing:
+        import pooch
+
         store = pooch.create(directory, "", registry={archive.name: archive.sha256}, urls={archive.name: archive.url})
         members = [member for member in archive.members(other) if not (directory / member).exists()]
         extract(fetch(store, archive.name), members, directory)

@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nltk.tree import Tree
-
 from . import InputError
-from .trees import TOP, clean, is_word, plain_label
+from .trees import TOP, Tree, clean, is_word, plain_label
 
 # %% ../nbs/63b_evalb.ipynb #4311582c
 PUNCTUATION = (",", ":", "``", "''", ".")  # parts of speech, not words: a full stop may be tagged otherwise

@@ -10,8 +10,6 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import pooch
-
 from .downloads import cache_directory, fetch, multi30k
 from .pairs import Corpus, Pairs
 
@@ -74,6 +72,8 @@ def tatoeba_pairs(
     sha256: dict[str, str] = TATOEBA_SHA256,
 ) -> Pairs:
     "All pairs of Tatoeba (tatoeba.org, by way of manythings.org/anki, CC BY 2.0), in the order of the file."
+    import pooch
+
     store = pooch.create(directory or cache_directory() / "tatoeba-en-de", base_url, registry=sha256)
     with zipfile.ZipFile(fetch(store, "deu-eng.zip")) as archive:
         lines = archive.read("deu.txt").decode().split("\n")

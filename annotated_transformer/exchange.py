@@ -13,10 +13,10 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from . import EOS, PAD, UNK, InputError
+from . import EOS, PAD, UNK, InputError, extra
 from .decoding import Search
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
-from .onnx_export import extra, to_onnx  # noqa: F401 (to_onnx is public here)
+from .onnx_export import to_onnx  # noqa: F401 (public here)
 from .position import sinusoids
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig

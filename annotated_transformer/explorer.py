@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
@@ -14,9 +15,8 @@ from pathlib import Path
 
 import altair as alt
 import torch
-import vl_convert
 
-from . import InputError
+from . import InputError, extra
 from .checkpoints import write_file
 from .map_drawing import shown
 
@@ -270,7 +270,7 @@ def known_to_policy(script: str) -> str:
 @functools.cache
 def drawing_code() -> str:
     "Vega, Vega-Lite and vega-embed as one text of JavaScript."
-    return vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
+    return extra("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
 
 # %% ../nbs/70a_explorer.ipynb #f4fdd23e
 class Explorer:
@@ -281,12 +281,11 @@ class Explorer:
         self.specification = specification(maps, kind, layer, head)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        "What Jupyter stores: the specification for JupyterLab, a PNG for pages that run no code."
-        return {
-            "application/vnd.vegalite.v5+json": self.specification,
-            "image/png": base64.b64encode(self.png()).decode(),
-            "text/plain": f"Attention explorer: {self.source}",
-        }
+        "What Jupyter stores: the specification for JupyterLab, a PNG for pages that run no code (with the extra `charts`)."
+        shown = {"application/vnd.vegalite.v5+json": self.specification, "text/plain": f"Attention explorer: {self.source}"}
+        with contextlib.suppress(InputError):
+            shown["image/png"] = base64.b64encode(self.png()).decode()
+        return shown
 
     def html(self) -> str:
         "One page that holds all it needs."
@@ -298,11 +297,11 @@ class Explorer:
 
     def png(self) -> bytes:
         "The first state, two pixels for each of the specification's."
-        return vl_convert.vegalite_to_png(self.specification, vl_version=VEGA_LITE, scale=2)
+        return extra("vl_convert").vegalite_to_png(self.specification, vl_version=VEGA_LITE, scale=2)
 
     def svg(self) -> str:
         "The first state."
-        return vl_convert.vegalite_to_svg(self.specification, vl_version=VEGA_LITE)
+        return extra("vl_convert").vegalite_to_svg(self.specification, vl_version=VEGA_LITE)
 
     def save(
         self,

@@ -162,11 +162,16 @@ def continuations(
     logits: Tensor,  # (B·K, V); its memory is used up
     log_p: Tensor,   # (B, K) log-probabilities of the beams
     n: int,
+    allowed: Tensor | None = None,   # (B·K, m) ids, PAD where there are fewer: nothing else may follow
 ) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
     "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
-    (B, K), each = log_p.shape, min(n, logits.size(1))
-    values, tokens = likeliest(logits, each)                                                     # (B·K, each)
-    largest = values[:, :1]
+    (B, K), each = log_p.shape, min(n, (logits if allowed is None else allowed).size(1))
+    if allowed is None:
+        values, tokens = likeliest(logits, each)                                                 # (B·K, each)
+        largest = values[:, :1]
+    else:
+        values, place = logits.gather(1, allowed).topk(each)
+        tokens, largest = allowed.gather(1, place), logits.amax(1, True)
     log_normalizer = largest + logits.sub_(largest).exp_().sum(1, True).log()
     candidates = (log_p[..., None] + (values - log_normalizer).view(B, K, each)).flatten(1)
     top, place = F.pad(candidates, (0, max(0, n - K * each)), value=float("-inf")).topk(n)

@@ -5,28 +5,41 @@ __all__ = ['SHIPPED', 'Model', 'translate', 'parse_command']
 
 # %% ../nbs/90b_filters.ipynb #b8218aab
 import dataclasses
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
-
-import tyro
-from tyro.conf import OmitArgPrefixes, Positional
+from typing import TYPE_CHECKING, Annotated
 
 from . import InputError
-from .exchange import load_marian
 from .options import AS_USUAL, SearchOptions
-from .translation import Translator
+
+if TYPE_CHECKING:
+    from annotated_transformer.tokenizer import Tokenizer
+    from annotated_transformer.translation import Translator
 
 SHIPPED = "everyday-en-de"  # the model of whoever names none
-Model = Annotated[str, Positional, tyro.conf.arg(metavar="MODEL")]
+Model = Annotated[str, "MODEL"]
 
 # %% ../nbs/90b_filters.ipynb #ad3b77ea
-def open_translator(model: str, average: int | None = None) -> Translator:
+def open_translator(model: str, average: int | None = None) -> "Translator":
     "A model of ours; or one of Marian's, where the directory holds its files."
+    from annotated_transformer.translation import Translator
+
+    require_checkpoints(model, average)
     if Path(model, "source.spm").exists():
+        from annotated_transformer.exchange import load_marian
+
         return load_marian(model)
     return Translator.from_pretrained(model, average)
+
+
+def require_checkpoints(model: str, average: int | None) -> None:
+    "InputError where a mean of checkpoints is asked for and there is none to take."
+    from annotated_transformer.runs import Run
+
+    if average is not None and not Run(model).exists():
+        raise InputError(f"--average: {model} is no run, so it has no checkpoints to average; leave the option out")
 
 
 def read_standard_input() -> list[str]:
@@ -40,55 +53,124 @@ def read_standard_input() -> list[str]:
             raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
     return [line.decode().removesuffix("\r") for line in lines]
 
+
+def require_standard_input() -> None:
+    "InputError where there is none, as after `<&-`."
+    if sys.stdin is None:
+        raise InputError("standard input is closed: give it a file, or a pipe")
+
+
+def at_terminal() -> bool:
+    "Whether a person types the input."
+    return sys.stdin.isatty()
+
+# %% ../nbs/90b_filters.ipynb #90b00002
+KNOWS = {
+    "everyday-en-de": "English to German, for everyday sentences and captions of photographs",
+    "multi30k-en-de": "English to German, for captions of photographs",
+    "numbers-en-de": "English to German, for numbers, prices, dates and times",
+}
+
+
+def greeting(model: str) -> str:
+    "Which model answers, what it is good at, and how to end."
+    from annotated_transformer.runs import Run
+
+    run = Run(model)
+    knows = KNOWS.get(model) or (f"trained on {run.config.corpus}" if run.exists() else "")
+    return f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; Ctrl-D ends."
+
+
+def unfamiliar(tokenizer: "Tokenizer", sentence: str) -> list[str]:
+    "Words that fall into three small pieces or more, if they are many: so does what the training text hardly held."
+    if tokenizer.vocab_size < 300:
+        return []  # the pieces of so small a vocabulary are small in any case
+    words = re.findall(r"\w+", sentence)
+    cut = [len(tokenizer.encode(word)) - 1 for word in words]  # without EOS
+    found = [word for word, pieces in zip(words, cut) if pieces >= 3 and len(word) <= 2.5 * pieces]
+    return found if len(found) >= min(2, len(words)) and 3 * len(found) > len(words) else []
+
+
+def warning(translator: "Translator", lines: list[str]) -> str:
+    "One sentence about lines with many words that the model hardly knows; empty if there are none."
+    found = [(number, words) for number, line in enumerate(lines, 1) if (words := unfamiliar(translator.tokenizer, line))]
+    if not found:
+        return ""
+    number, words = found[0]
+    many = f"{len(found):,} of {len(lines):,} lines, the first of them line {number:,}, have"
+    where = many if len(lines) > 1 else "the sentence has"
+    return f"{where} many words that the model hardly knows ({', '.join(words[:3])}): do not rely on the translation"
+
 # %% ../nbs/90b_filters.ipynb #dfa11e22
 def translate(
     model: Model = SHIPPED,
-    search: OmitArgPrefixes[SearchOptions] = AS_USUAL,
+    search: SearchOptions = AS_USUAL,
 ) -> None:
-    """Translate standard input line by line: one line out for each line in.
+    """Translate standard input: one line out for each line in.
 
     Args:
         model: Directory of a run or of a model, a model that ships by name, OWNER/NAME on the Hugging Face
             hub, or a directory of a Marian model as Hugging Face's library saves it.
+
+    Example:
+        echo "A girl reads." | annotated-transformer translate
+        annotated-transformer translate runs/mine < english.txt > german.txt
     """
+    require_standard_input()
     translator = open_translator(model, search.average)
-    settings = dataclasses.asdict(search.over(translator.search))
-    answer_lines(lambda lines: translator.translate(lines, **settings))
+    settings = dataclasses.asdict(search.over(translator.search, translator.model.config.vocab_size))
+    if at_terminal():
+        print(greeting(model), file=sys.stderr)
+
+    def answer(lines: list[str]) -> list[str]:
+        if doubt := warning(translator, lines):
+            print(doubt, file=sys.stderr)
+        return translator.translate(lines, **settings)
+
+    answer_lines(answer)
 
 # %% ../nbs/90b_filters.ipynb #765cb273
 def answer_lines(
     answer: Callable[[list[str]], list[str]],  # one line for each line
 ) -> None:
     "All of standard input at once; but where a person types, each line as it comes."
-    if sys.stdin.isatty():
+    if at_terminal():
         for line in sys.stdin:
             print(*answer([line.rstrip("\n")]), flush=True)
     else:
         for line in answer(read_standard_input()):
             print(line)
 
-# %% ../nbs/90b_filters.ipynb #f46328e5
+# %% ../nbs/90b_filters.ipynb #e46328e5
 def parse_command(
     model: Model,
     least_confidence: float = 0.0,
-    search: OmitArgPrefixes[SearchOptions] = AS_USUAL,
+    free: bool = False,
+    search: SearchOptions = AS_USUAL,
 ) -> None:
-    """Parse standard input line by line: words between blanks in, one bracketed tree out for each line.
+    """Parse standard input: words in, one bracketed tree out for each line.
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank.
         least_confidence: More than 0: a blank line for each parse with a lower probability per token.
-    """
-    from annotated_transformer.parsing import Parser, parse_lines  # here and not above: NLTK takes a while to load
+        free: As the paper did: let the model write anything, and repair what is no tree.
 
-    parser = Parser.from_pretrained(model, search.average)
-    settings = dataclasses.asdict(search.over(parser.search))
-    repaired: list[bool] = []
+    Example:
+        echo "Bob sees Eve ." | annotated-transformer parse runs/treebank
+    """
     if not 0 <= least_confidence <= 1:
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
+    require_standard_input()
+    from annotated_transformer.parsing import Parser
+    from annotated_transformer.self_training import parse_lines
+
+    require_checkpoints(model, search.average)
+    parser = Parser.from_pretrained(model, search.average)
+    settings = dataclasses.asdict(search.over(parser.search, parser.translator.model.config.vocab_size))
+    repaired: list[bool] = []
 
     def answer(lines: list[str]) -> list[str]:
-        printed, parses = parse_lines(parser, lines, least_confidence, **settings)
+        printed, parses = parse_lines(parser, lines, least_confidence, **settings, free=free)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 

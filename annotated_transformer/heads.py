@@ -50,7 +50,7 @@ class Tally:
 
     @property
     def scores(self) -> Tensor:  # (L, h)
-        "Equation (1) for every head."
+        "Equation (70b.1) for every head."
         if not sum(self.queries):
             raise InputError("no query of these sentences has a right place to look: measure others")
         return (self.hits[0] + self.hits[1]) / sum(self.queries)
@@ -68,28 +68,12 @@ class Tally:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        "Where the true share behind `held_out` lies, with 95% confidence (Wilson 1927)."
-        if self.held_out is None:
-            return None
-        n, p, z2 = sum(self.queries), self.held_out, 1.96**2
-        middle, half = p + z2 / (2 * n), (z2 * (p * (1 - p) + z2 / (4 * n)) / n) ** 0.5
-        return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+        "Where the true score behind `held_out` lies, with 95% confidence (Wilson 1927)."
+        return None if self.held_out is None else wilson(self.held_out, sum(self.queries))
 
     def figures(self) -> dict:
         "Scores, the best head, and what stands beside them, as a file of results holds them."
-        scores, queries = self.scores, sum(self.queries)
-        layer, head = best_head(scores)
-        (rule, number), hits = max(self.rules.items(), key=lambda item: (item[1], item[0][0] == "offset", -abs(item[0][1])))
-        return {
-            "sentences": self.sentences,
-            "queries": queries,
-            "best": {"layer": layer, "head": head, "score": round(float(scores.max()), 4)},
-            "held_out": None if self.held_out is None else round(self.held_out, 4),
-            "interval": None if self.interval is None else [round(share, 4) for share in self.interval],
-            "position": {"rule": rule, "number": number, "score": round(hits / queries, 4)},
-            "chance": round(self.chance / queries, 4),
-            "scores": [[round(score, 4) for score in row] for row in scores.tolist()],
-        }
+        return figures_of(self)
 
 # %% ../nbs/70b_heads.ipynb #99e85c96
 def best_head(
@@ -119,6 +103,30 @@ def at_places(
     for query, key in places:
         right[query, key] = True
     return right
+
+
+def wilson(rate: float, n: int) -> tuple[float, float]:
+    "The 95% interval of a rate seen in n cases (Wilson 1927)."
+    z2 = 1.96**2
+    middle, half = rate + z2 / (2 * n), (z2 * (rate * (1 - rate) + z2 / (4 * n)) / n) ** 0.5
+    return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
+
+
+def figures_of(tally: Tally) -> dict:
+    "What `Tally.figures` returns."
+    scores, queries = tally.scores, sum(tally.queries)
+    layer, head = best_head(scores)
+    (rule, number), hits = max(tally.rules.items(), key=lambda item: (item[1], item[0][0] == "offset", -abs(item[0][1])))
+    return {
+        "sentences": tally.sentences,
+        "queries": queries,
+        "best": {"layer": layer, "head": head, "score": round(float(scores.max()), 4)},
+        "held_out": None if tally.held_out is None else round(tally.held_out, 4),
+        "interval": None if tally.interval is None else [round(end, 4) for end in tally.interval],
+        "position": {"rule": rule, "number": number, "score": round(hits / queries, 4)},
+        "chance": round(tally.chance / queries, 4),
+        "scores": [[round(score, 4) for score in row] for row in scores.tolist()],
+    }
 
 # %% ../nbs/70b_heads.ipynb #f763af56
 Tallies = dict[tuple[str, str], Tally]  # by kind of attention and name of the measure
@@ -158,7 +166,7 @@ def words_of(
         raise InputError(f"{sentence!r}: the tokenizer makes {len(words) - 1} words of it: {' '.join(words[:-1])}")
     return pieces * torch.tensor([[any(map(str.isalnum, label))] for label in labels])
 
-
+# %% ../nbs/70b_heads.ipynb #70b00005
 def by_words(
     weights: Tensor,                # (L, h, Q, K) over tokens
     queries: Tensor,                # (Q, W_q) which token belongs to which word
@@ -205,7 +213,7 @@ def plot_scores(
     figures: dict[str, dict[str, dict]],  # of `by_kind`: by kind of attention and name of the measure
     columns: int = 4,
 ) -> Figure:
-    "One panel for each measure: layers by heads, the best head framed."
+    "One panel for each measure: layers by heads, each square with its score in percent, the best head framed."
     panels = [(kind, name, found) for kind, measures in figures.items() for name, found in measures.items()]
     rows = -(-len(panels) // columns)
     figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 3.2 * rows), layout="constrained", squeeze=False)
@@ -215,20 +223,23 @@ def plot_scores(
         scores, best, position = torch.tensor(found["scores"]), found["best"], found["position"]
         layers, heads = scores.shape
         image = axis.imshow(scores, cmap="Blues", vmin=0, vmax=1, origin="lower", extent=(0.5, heads + 0.5, 0.5, layers + 0.5))
+        for layer, row in enumerate(scores.tolist(), 1):
+            for head, score in enumerate(row, 1):
+                axis.text(head, layer, f"{score:.0%}".rstrip("%"), fontsize=8, ha="center", va="center",
+                          color="white" if score > 0.55 else "black")
         corner = (best["head"] - 0.5, best["layer"] - 0.5)
         axis.add_patch(Rectangle(corner, 1, 1, fill=False, ec="C1", lw=2.5, clip_on=False, zorder=3))
         axis.set_title(f"{KINDS[kind].title.split()[0]}:\n{name}", fontsize=10)
         held_out = "" if found["held_out"] is None else f", held out {found['held_out']:.0%}"
-        beside = f"{say(position)}: {position['score']:.0%}, chance {found['chance']:.0%}"
-        axis.set_xlabel(f"head\nbest {best['score']:.0%}{held_out}\n{beside}".replace("-", "−"), fontsize=8.5)
+        rival = f"position {position['score']:.0%}, " if position["score"] < 1 else ""  # where it is 1, position is the question
+        axis.set_xlabel(f"head\nbest {best['score']:.0%}{held_out}\n{rival}chance {found['chance']:.0%}", fontsize=9)
         axis.set_xticks(range(1, heads + 1))
         axis.set_yticks(range(1, layers + 1))
         axis.tick_params(length=0, labelsize=8)
         axis.set_aspect("auto")
     for axis in axes[:, 0]:
         axis.set_ylabel("layer")
-    figure.colorbar(image, ax=axes, shrink=0.5, pad=0.02, label="share of queries whose strongest weight hits",
-                    format=lambda share, _: f"{share:.0%}")
+    figure.colorbar(image, ax=axes, shrink=0.6, pad=0.02, label="score", format=lambda score, _: f"{score:.0%}")
     return figure
 
 # %% ../nbs/70b_heads.ipynb #fbb408dc

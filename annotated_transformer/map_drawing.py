@@ -37,15 +37,37 @@ def shown(label: str) -> str:
     return label if any(map(str.isalnum, rest)) or not rest.strip(CONTINUES) else rest
 
 # %% ../nbs/70c_drawing_maps.ipynb #a70c0013
+def is_sign(label: str) -> bool:
+    "Whether a label holds punctuation and nothing else."
+    rest = label.removeprefix(CONTINUES).removeprefix("▁")
+    return bool(rest) and not any(map(str.isalnum, rest))
+
+
+def word_starts(
+    labels: list[str],      # of pieces
+    signs_apart: bool,      # punctuation before and after a word is a word of its own; inside, as in well-known, it is not
+) -> list[bool]:
+    "Which pieces begin a word: those without a dot, and the first."
+    starts = [i == 0 or not label.startswith(CONTINUES) for i, label in enumerate(labels)]
+    if signs_apart:
+        for i in range(len(labels) - 1, 0, -1):  # from the end, so that each of `?!` finds that a word begins after it
+            starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])
+        for i in range(1, len(labels)):
+            starts[i] |= starts[i - 1] and is_sign(labels[i - 1])
+    return starts
+
+
 def group_words(
     labels: list[str],                 # (n) of pieces
+    signs_apart: bool = False,         # whether punctuation is a word of its own
 ) -> tuple[list[str], Tensor]:         # labels of the W words, and (n, W): 1 where the piece belongs to the word
-    "Which pieces make which word: one begins at each label without a dot."
-    word = torch.tensor([not label.startswith(CONTINUES) for label in labels]).cumsum(0)
-    word = word - word[0]  # the first piece begins a word, dot or not
+    "Which pieces make which word."
+    starts = word_starts(labels, signs_apart)
+    word = torch.tensor(starts).cumsum(0) - 1
     words = [""] * (int(word[-1]) + 1)
-    for label, number in zip(labels, word.tolist()):
-        words[number] += label.removeprefix(CONTINUES) if words[number] else label
+    for i, (label, number) in enumerate(zip(labels, word.tolist())):
+        bare_label = words[number] or i and starts[i] and label.startswith(CONTINUES)
+        words[number] += label.removeprefix(CONTINUES) if bare_label else label
     return [piece_label(text) if text.startswith("▁") else text for text in words], F.one_hot(word).float()
 
 # %% ../nbs/70c_drawing_maps.ipynb #a70c0030

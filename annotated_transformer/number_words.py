@@ -9,16 +9,16 @@ import itertools
 import random
 from collections.abc import Callable
 from datetime import date, timedelta
-from functools import lru_cache
+from functools import cache
 
-from babel.dates import get_day_names, get_month_names
-from num2words import num2words
-
-from . import InputError
+from . import InputError, extra
 from .pairs import Corpus
 
 # %% ../nbs/51f_number_words.ipynb #f2916203
-spell = lru_cache(maxsize=None)(num2words)  # asked only for numbers below 1000 and for years, so it stays small
+@cache  # asked only for numbers below 1000 and for years, so it stays small
+def spell(n: int, **how: str) -> str:
+    "As num2words spells it, which is loaded now that it is needed."
+    return extra("num2words").num2words(n, **how)
 
 
 def words(
@@ -73,22 +73,30 @@ def price(rng: random.Random) -> tuple[str, str]:
     return english, german
 
 # %% ../nbs/51f_number_words.ipynb #6892d06d
-MONTHS = {language: get_month_names("wide", locale=language) for language in ("en", "de")}  # from 1
-WEEKDAYS = {language: get_day_names("wide", locale=language) for language in ("en", "de")}  # from 0, Monday
+@cache
+def month_names(language: str) -> dict[int, str]:
+    "From 1."
+    return extra("babel.dates").get_month_names("wide", locale=language)
+
+
+@cache
+def day_names(language: str) -> dict[int, str]:
+    "From 0, Monday."
+    return extra("babel.dates").get_day_names("wide", locale=language)
 
 
 def day_and_month(day: date) -> tuple[str, str]:
     "the third of May → dritten Mai"
-    english = f"the {words(day.day, 'en', 'ordinal')} of {MONTHS['en'][day.month]}"
-    return english, f"{words(day.day, 'de', 'ordinal')}n {MONTHS['de'][day.month]}"
+    english = f"the {words(day.day, 'en', 'ordinal')} of {month_names('en')[day.month]}"
+    return english, f"{words(day.day, 'de', 'ordinal')}n {month_names('de')[day.month]}"
 
 
 def full_date(rng: random.Random) -> tuple[str, str]:
     "on Wednesday, the twenty-first of March nineteen eighty-four → am Mittwoch, dem einundzwanzigsten März ..."
     day = date(1700, 1, 1) + timedelta(days=rng.randrange(146_097))  # 400 years of our calendar
     english, german = day_and_month(day)
-    english = f"on {WEEKDAYS['en'][day.weekday()]}, {english} {spell(day.year, lang='en', to='year')}"
-    return english, f"am {WEEKDAYS['de'][day.weekday()]}, dem {german} {spell(day.year, lang='de', to='year')}"
+    english = f"on {day_names('en')[day.weekday()]}, {english} {spell(day.year, lang='en', to='year')}"
+    return english, f"am {day_names('de')[day.weekday()]}, dem {german} {spell(day.year, lang='de', to='year')}"
 
 
 def clock(hour: int, minute: int) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
 from inspect import signature
 from itertools import count
 from pathlib import Path
@@ -22,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from . import EOS, PAD, UNK, InputError
+from . import EOS, PAD, UNK, InputError, extra
 from .additive_attention import AdditiveMultiHeadAttention
 from .attention import MultiHeadAttention, padding_mask, scaled_dot_product_attention
 from .decoding import Hypothesis, Search, length_penalty
@@ -145,18 +144,6 @@ class StepGraph(EncoderGraph):
         return *found, own.gather(-1, places), cross
 
 # %% ../nbs/81_onnx.ipynb #81000009
-def extra(
-    package: str,  # of the extra `exchange`
-):
-    "The package, imported now that it is needed; InputError where the extra is not installed."
-    try:
-        return import_module(package)
-    except ModuleNotFoundError as error:
-        if error.name.partition(".")[0] != package:
-            raise
-        raise InputError(f"{package} is not installed: pip install 'annotated_transformer[exchange]'") from None
-
-
 def require_portable(model: Transformer, precision: str) -> None:
     "InputError with the reason, for what has no form in ONNX here; nothing is written then."
     if type(model) is not Transformer:

@@ -41,13 +41,13 @@ def complete(config: "TransformerConfig") -> None:
             choice = " or ".join(map(repr, parts))
             raise InputError(f"{name} must be {choice}, not {getattr(config, name)!r}")
 
-# %% ../nbs/30_transformer.ipynb #66652ad7
+# %% ../nbs/30_transformer.ipynb #30000004
 # The parts among which a configuration chooses; the first of each is the paper's.
 ATTENTIONS = {"dot-product": MultiHeadAttention, "additive": AdditiveMultiHeadAttention}  # 32, 32a
 RESIDUALS = {"post": Residual, "pre": PreNormResidual}                                    # 31, 31a
 POSITIONS = {"sinusoidal": PositionalEncoding, "learned": LearnedPositions}               # 35, 35a
 
-
+# %% ../nbs/30_transformer.ipynb #66652ad7
 @dataclass(frozen=True)
 class TransformerConfig:
     "Every size that Table 3 varies. A row of that table is `dataclasses.replace(base, n_heads=1, d_k=512, d_v=512)`."

@@ -5,6 +5,7 @@ __all__ = ['Translator', 'Scores', 'score', 'score_several', 'score_split']
 
 # %% ../nbs/61d_translation.ipynb #53ec9101
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,16 +15,16 @@ import torch
 from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
-from .decoding import Search, beam_search, greedy_search
+from .decoding import Allowed, Search, beam_search, greedy_search
 from .embedding import SharedEmbedding
 from .pairs import Corpus, references
 from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
-from .transformer import Transformer
+from .transformer import Transformer, count_parameters
 
 # %% ../nbs/61d_translation.ipynb #8a542c6f
 class Translator:
-    "Text in, text out: a model with its tokenizer."
+    "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     def __init__(
         self,
@@ -33,6 +34,7 @@ class Translator:
     ):
         models.require_one_vocabulary(model, tokenizer)
         self.model, self.tokenizer, self.alpha = model.eval(), tokenizer, alpha
+        self.name: str | None = None  # what it was loaded from
         self._rough: RoughVocabulary | None = None
 
     @classmethod
@@ -44,7 +46,14 @@ class Translator:
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         model, tokenizer, search = models.load(path_or_name, average)
-        return cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found = cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found.name = str(path_or_name)
+        return found
+
+    def __repr__(self) -> str:
+        c, weight = self.model.config, self.model.embedding.weight
+        sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, on {weight.device}>"
 
     @property
     def search(self) -> Search:
@@ -64,22 +73,42 @@ class Translator:
         "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
         return push(self, repo_id, private, commit_message)
 
+    def __call__(self, sentences: str | list[str], **options) -> str | list[str]:
+        "The same as `translate`."
+        return self.translate(sentences, **options)
+
     def translate(
         self,
-        sentences: list[str],
+        sentences: str | list[str],
         beam_size: int = Search.beam_size,
         alpha: float | None = None,    # None: the translator's own
         extra_length: int = Search.extra_length,
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
-    ) -> list[str]:                    # one translation for each sentence, in the same order
+    ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
+        if isinstance(sentences, str):
+            translation, = self.translate([sentences], beam_size, alpha, extra_length, batch_tokens)
+            return translation
+        found = self.translate_ids(sentences, beam_size, alpha, extra_length, batch_tokens)
+        return [self.tokenizer.decode(tokens) for tokens in found]
+
+    def translate_ids(
+        self,
+        sentences: list[str],
+        beam_size: int = Search.beam_size,
+        alpha: float | None = None,
+        extra_length: int = Search.extra_length,
+        batch_tokens: int = 4_096,
+        allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
+    ) -> list[list[int]]:              # without PAD and EOS
+        "As `translate`, in token ids."
         alpha = self.alpha if alpha is None else alpha
         ids = self.tokenizer.encode_all(sentences)
         for number, row in enumerate(ids, 1):
             if len(row) > self.model.config.max_length:
                 limit = self.model.config.max_length
                 raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {limit}: split it")
-        out = [""] * len(sentences)
+        out: list[list[int]] = [[] for _ in sentences]
         # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
         order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
         bar = progress_bar(total=len(sentences), unit="sentence", leave=False, delay=1)
@@ -88,12 +117,14 @@ class Translator:
             n = max(1, batch_tokens // (len(ids[order[0]]) * beam_size))
             part, order = order[:n], order[n:]
             source = pad([ids[i] for i in part]).to(self.model.embedding.weight.device)
-            if beam_size == 1:
+            if beam_size == 1 and allowed is None:
                 found = greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
             else:
-                found = [best.tokens for best, *_ in beam_search(self.model, source, beam_size, alpha, extra_length)]
+                bound = allowed and allowed(part)
+                hypotheses = beam_search(self.model, source, beam_size, alpha, extra_length, bound)
+                found = [best.tokens for best, *_ in hypotheses]
             for i, tokens in zip(part, found):
-                out[i] = self.tokenizer.decode(tokens)
+                out[i] = tokens
             bar.update(len(part))
         bar.close()
         return out

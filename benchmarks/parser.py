@@ -33,15 +33,14 @@ from annotated_transformer.parsing import (
     ParsingScores,
     bracket_scores,
     commonest_right_label,
-    confidences,
     linearize,
     print_tree,
     right_branching,
     score_parses,
-    sure,
 )
 from annotated_transformer.processes import STOPPED, Execution, Stopped
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.self_training import confidences, sure
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
@@ -60,7 +59,7 @@ EXAMPLE = "The dog saw a cat in the garden ."  # our own: what the heads look at
 
 def parse_trees(parser: Parser, gold: Sequence[Tree], beam: int, alpha: float) -> list[Parse]:
     "Parses of the words of these trees."
-    return parser.parse([tree.leaves() for tree in gold], beam, alpha)
+    return parser.parse([tree.leaves() for tree in gold], beam, alpha, free=True)  # the paper's way, as results/ has it
 
 
 def choose_on_development(run: Path, keep: int, gold: Sequence[Tree]) -> tuple[dict, ParsingScores]:  # and the scores with it
@@ -158,7 +157,7 @@ def baseline(corpus: corpora.Treebank) -> dict:
 
 def example(parser: Parser, chosen: dict) -> dict:
     "A sentence of ours, its parse, and what every head looked at while it was written."
-    parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"])
+    parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"], free=True)
     maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree, parser.leaves)))
     weights = {
         kind: [[[" ".join(map(str, row)) for row in head] for head in layer] for layer in thousandths.tolist()]

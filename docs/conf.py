@@ -25,6 +25,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext
 # The notebooks are shown as they are committed. A link to a heading is Jupyter's: its text, with dashes for blanks.
 nb_execution_mode = "off"
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # tables in outputs
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
 myst_heading_slug_func = "build_site.anchor"
@@ -101,6 +102,9 @@ def as_written(app, doctree):
         if not (equation.get("no-wrap") or equation.get("nowrap")):
             text = rf"\begin{{equation*}}{equation.astext()}\end{{equation*}}"
             equation.replace_self(nodes.math_block(text, text, **equation.attributes | {"no-wrap": True, "nowrap": True}))
+    for kind in (nodes.math, nodes.math_block):
+        for formula in doctree.findall(kind):
+            formula["classes"].append("no-search")  # nobody looks for LaTeX
 
 
 def with_charts(app, page, template, context, doctree):
@@ -108,6 +112,8 @@ def with_charts(app, page, template, context, doctree):
     if 'class="live-chart"' in context.get("body", ""):
         app.add_js_file("vega.js", priority=900)
         app.add_js_file("charts.js", priority=901)
+    if page == "search":
+        app.add_js_file("search.js", priority=901)
 
 
 def setup(app):

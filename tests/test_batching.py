@@ -55,6 +55,14 @@ def test_the_order_is_a_function_of_seed_and_epoch():
     assert torch.rand(1) == before and (np.random.get_state()[1] == state).all()  # it draws no shared random numbers
 
 
+def test_batches_of_unlike_lengths_do_not_come_in_order():
+    lengths = np.array([(n, n) for n in range(1, 31)])  # no ties, so the same pairs share a batch in every epoch
+    ascending = [tuple(rows) for rows in batches(lengths, max_tokens=40, epoch=None)]
+    for epoch in range(3):
+        shuffled = [tuple(rows) for rows in batches(lengths, max_tokens=40, epoch=epoch)]
+        assert sorted(shuffled) == sorted(ascending) and shuffled != ascending
+
+
 def test_equal_longer_sides_are_ordered_by_the_source():
     lengths = np.array([(9, 4), (2, 9), (9, 1), (7, 9), (9, 9), (2, 9)])
     assert [rows.tolist() for rows in batches(lengths, max_tokens=54, epoch=None)] == [[1, 5, 3, 0, 2, 4]]

@@ -3,7 +3,7 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.cli import variations_command
+from annotated_transformer.cli import COMMANDS, overview, variations_command
 
 
 def test_variations_refuse_wrong_options_first():
@@ -18,3 +18,9 @@ def test_variations_refuse_wrong_options_first():
             else:
                 raise AssertionError(wrong)
         assert not any(run.iterdir())
+
+
+def test_the_overview_names_every_command_and_fits_80_columns():
+    lines = overview().splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines if line[:3].strip() and line.startswith("  ")] == list(COMMANDS)

@@ -3,7 +3,7 @@ import io
 from unittest.mock import patch
 
 from annotated_transformer import InputError
-from annotated_transformer.filters import read_standard_input
+from annotated_transformer.filters import open_translator, read_standard_input, warning
 
 
 def test_a_line_ends_at_a_line_feed_and_nowhere_else():
@@ -18,3 +18,11 @@ def test_a_line_ends_at_a_line_feed_and_nowhere_else():
             assert "line 2" in str(error) and "UTF-8" in str(error)
         else:
             raise AssertionError("read what is no UTF-8")
+
+
+def test_a_sentence_of_unknown_words_is_told_and_a_known_one_is_not():
+    translator = open_translator("everyday-en-de")
+    assert warning(translator, ["A girl reads a book.", "", "What time is it?"]) == ""
+    said = warning(translator, ["A girl reads.", "Zebrafish embryos exhibit pluripotency."])
+    assert said.startswith("1 of 2 lines, the first of them line 2,") and "Zebrafish" in said
+    assert warning(translator, ["Zebrafish embryos exhibit pluripotency."]).startswith("the sentence has many words")

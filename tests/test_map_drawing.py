@@ -30,6 +30,11 @@ def test_a_label_says_whether_its_piece_begins_a_word():
     assert labels == ["play", "·ing", "▁", "·ß", "▁·x", "··", "<", "·eos", "·>"]
     assert group_words(labels)[0] == ["playing", "ß", "▁·x·", "<eos>"]
     assert group_words(["·ing", "a"])[0] == ["·ing", "a"]
+    said = ["(", "·a", "dog", "·s", "·)", "·!", "well", "·-", "·known", "·.", "<eos>"]
+    assert group_words(said)[0] == ["(a", "dogs)!", "well-known.", "<eos>"]
+    apart, pieces = group_words(said, signs_apart=True)
+    assert apart == ["(", "a", "dogs", ")", "!", "well-known", ".", "<eos>"] and pieces.sum(0).tolist() == [1, 1, 2, 1, 1, 3, 1, 1]
+    assert group_words(apart, signs_apart=True)[0] == apart
     assert [shown(label) for label in ("·.", "·,", "·ing", "··", "·", ".", "<eos>")] == [".", ",", "·ing", "··", "·", ".", "<eos>"]
 
 

@@ -5,7 +5,7 @@ from datetime import date
 
 from num2words import num2words
 
-from annotated_transformer.number_words import MONTHS, WEEKDAYS, clock, full_date, numbers, price, time_of_day, words
+from annotated_transformer.number_words import clock, day_names, full_date, month_names, numbers, price, time_of_day, words
 
 
 def test_numbers_as_written_by_hand():
@@ -130,7 +130,7 @@ def test_one_right_answer_for_each_expression():
 def test_nothing_is_left_to_the_test_set_alone():
     corpus = numbers()
     seen = Counter(word for source, target in corpus.train for word in f"{source} {target}".replace(",", "").split())
-    names = [*MONTHS["en"].values(), *MONTHS["de"].values(), *WEEKDAYS["en"].values(), *WEEKDAYS["de"].values()]
+    names = [*month_names("en").values(), *month_names("de").values(), *day_names("en").values(), *day_names("de").values()]
     assert min(seen[name] for name in names) > 500
     assert min(seen[words(n, "en")] for n in range(1, 100)) > 200
     for hour, minute in [(1, 30), (7, 0), (12, 45)]:

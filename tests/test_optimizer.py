@@ -75,14 +75,17 @@ def test_it_rises_linearly_then_falls_with_the_inverse_square_root_without_a_jum
         assert math.isclose(learning_rate(step, 512), peak * (4000 / step) ** 0.5)
 
 
-def test_update_n_is_made_at_the_rate_of_step_n():
-    assert math.isclose(learning_rate(1, 512), 512**-0.5 * 4000**-1.5)
+def test_there_is_no_step_0():
     refused = False
     try:
         learning_rate(0, 512)
     except ZeroDivisionError:
         refused = True
     assert refused
+
+
+def test_update_n_is_made_at_the_rate_of_step_n():
+    assert math.isclose(learning_rate(1, 512), 512**-0.5 * 4000**-1.5)
     weight = nn.Parameter(torch.zeros(1, dtype=torch.float64))
     optimizer, moved = adam([weight]), 0.0
     for step in range(1, 31):

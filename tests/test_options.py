@@ -44,14 +44,17 @@ def test_every_field_of_the_configuration_is_an_option_of_its_name():
     shown = io.StringIO()
     try:
         with contextlib.redirect_stdout(shown):
-            read_options(Train, ["--help"])
+            read_options(Train, ["--help-all"])
     except SystemExit as end:
         assert not end.code
-    options = {word for word in shown.getvalue().split() if re.match("--[a-z]", word)}
+    options = set(re.findall(r"^  (--[a-z-]+)", shown.getvalue(), re.MULTILINE)) | {"--run-directory"}
     fields = {field.name for part in (TrainingConfig, TransformerConfig, Execution) for field in dataclasses.fields(part)}
-    assert {option for option in options if not option.startswith("--no-")} == {
-        "--help", "--preset", "--run", "--run-directory", *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
+    assert options == {
+        "--help", "--help-all", "--preset", "--run", "--run-directory",
+        *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
     }
+    assert "[25000]" in shown.getvalue() or "[4096]" in shown.getvalue()  # the defaults of the preset
+    assert all(len(line) <= 80 for line in shown.getvalue().splitlines() if not line.startswith("  annotated"))
 
 
 def test_any_mistake_in_the_options_is_one_sentence():
@@ -77,10 +80,19 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
     assert SearchOptions().over(PARSING) == PARSING
     assert SearchOptions(alpha=0.0, average=3).over(PARSING) == dataclasses.replace(PARSING, alpha=0.0)
     for wrong, said in (({"beam_size": 0}, "--beam-size must be at least 1, not 0"), ({"alpha": -1.0}, "--alpha must be at least 0"),
-                        ({"average": 0}, "--average must be at least 1")):
+                        ({"average": 0}, "--average must be at least 1"), ({"alpha": 1e308}, "--alpha must be at most 100"),
+                        ({"alpha": float("nan")}, "--alpha must be at least 0"),
+                        ({"extra_length": 10**20}, "--extra-length must be at most")):
         try:
             SearchOptions(**wrong)
         except InputError as error:
             assert said in str(error)
         else:
             raise AssertionError(wrong)
+    assert SearchOptions(beam_size=8).over(PARSING, 8).beam_size == 8
+    try:
+        SearchOptions(beam_size=10**20).over(PARSING, 8)
+    except InputError as error:
+        assert "--beam-size must be at most 8" in str(error)
+    else:
+        raise AssertionError("more hypotheses than the model has tokens")

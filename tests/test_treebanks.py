@@ -3,7 +3,16 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.treebanks import tree_splits, treebank
+from annotated_transformer.treebanks import read_trees, tree_splits, treebank
+from annotated_transformer.trees import print_tree, repair
+
+
+def test_trees_are_read_and_cleaned():
+    lines = ["( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants)", "(S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep))))) (. .)))",
+             "(S1 (NP=2 (-LRB- -LRB-) (NN a)))", "(NN a) (FRAG (NN b))"]
+    assert [" ".join(str(tree).split()) for tree in read_trees(lines, "text")] == [
+        "(TOP (S (NP (NNP Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))",
+        "(TOP (NP (-LRB- -LRB-) (NN a)))", "(TOP (NN a))", "(TOP (FRAG (NN b)))"]
 
 
 def test_a_treebank_is_split_by_the_names_of_its_files():
@@ -57,3 +66,31 @@ def test_mistakes_in_a_treebank_are_named_with_file_and_line():
         assert complaint().startswith(f"{validation}, line 2: the bracket () is empty")
         validation.write_bytes("( (S (NN fünf)))".encode("latin-1"))
         assert complaint().startswith(f"{validation}, line 1, is not UTF-8")
+
+
+def test_bad_brackets_are_named_with_their_line():
+    good = "( (S (NN a)\n(NN b)))\n"
+    for text, complaint in {
+        good + "( (S (NN c))": "x.mrg, line 3: the tree that begins here is never closed",
+        good + "( (S (NN c)\n" + good: "x.mrg, line 4: a bracket without a label inside the tree that begins on line 3",
+        good + "(TOP (S (NN c))\n(TOP (S (NN d)))": "x.mrg, line 4: (TOP opens inside the tree that begins on line 3",
+        good + "(S (NN c))\n)": "x.mrg, line 4: a closing bracket too many",
+        good + "\n( )": "x.mrg, line 4: the bracket () is empty",
+        "(S\n(NP ) (NN a))": "x.mrg, line 2: the bracket (NP) is empty",
+        good + "( (S (-NONE- *)))": "x.mrg, line 3: the tree that begins here has no words",
+        "(S (NN a b))": "x.mrg, line 1: each word needs a bracket of its own",
+        "(S (DT the)\ndog)": "x.mrg, line 2: each word needs a bracket of its own",
+        good + "dog": "x.mrg, line 3: 'dog' stands outside of all brackets",
+        "(S " * 101: "x.mrg, line 1: more than 100 brackets are open",
+    }.items():
+        try:
+            list(read_trees(text.split("\n"), "x.mrg"))
+            raise AssertionError(f"accepted: {text!r}")
+        except InputError as error:
+            assert str(error).startswith(complaint) and "\n" not in str(error)
+
+
+def test_a_repaired_tree_that_is_printed_is_read_again():
+    for row, words in (("(S (NP XX )NP", ["f-LRB-x-RRB-"]), ("XX )X (NP (NP", list("abc")), ("", ["-RRB-", "."])):
+        tree, _ = repair(row.split(), words)
+        assert list(read_trees([print_tree(tree)], "output")) == [tree]

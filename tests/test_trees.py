@@ -2,55 +2,19 @@
 import random
 from collections import Counter
 
-from nltk.tree import Tree
-
-from annotated_transformer import InputError
 from annotated_transformer.trees import (
     LEAVES,
     TOP,
     WORD,
+    Tree,
     bracket_free,
     clean,
     damaged,
     delinearize,
     linearize,
     print_tree,
-    read_trees,
     repair,
 )
-
-
-def test_trees_are_read_and_cleaned():
-    lines = ["( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants)", "(S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep))))) (. .)))",
-             "(S1 (NP=2 (-LRB- -LRB-) (NN a)))"]
-    first, second = read_trees(lines, "text")
-    assert first == Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))")
-    assert second == Tree.fromstring("(TOP (NP (-LRB- -LRB-) (NN a)))")
-    assert clean(first) == first
-    assert [tree for tree in read_trees(["(NN a) (FRAG (NN b))"], "text")] == [Tree(TOP, [Tree("NN", ["a"])]),
-                                                                           Tree(TOP, [Tree("FRAG", [Tree("NN", ["b"])])])]
-
-
-def test_bad_brackets_are_named_with_their_line():
-    good = "( (S (NN a)\n(NN b)))\n"
-    for text, complaint in {
-        good + "( (S (NN c))": "x.mrg, line 3: the tree that begins here is never closed",
-        good + "( (S (NN c)\n" + good: "x.mrg, line 4: a bracket without a label inside the tree that begins on line 3",
-        good + "(TOP (S (NN c))\n(TOP (S (NN d)))": "x.mrg, line 4: (TOP opens inside the tree that begins on line 3",
-        good + "(S (NN c))\n)": "x.mrg, line 4: a closing bracket too many",
-        good + "\n( )": "x.mrg, line 4: the bracket () is empty",
-        "(S\n(NP ) (NN a))": "x.mrg, line 2: the bracket (NP) is empty",
-        good + "( (S (-NONE- *)))": "x.mrg, line 3: the tree that begins here has no words",
-        "(S (NN a b))": "x.mrg, line 1: each word needs a bracket of its own",
-        "(S (DT the)\ndog)": "x.mrg, line 2: each word needs a bracket of its own",
-        good + "dog": "x.mrg, line 3: 'dog' stands outside of all brackets",
-        "(S " * 101: "x.mrg, line 1: more than 100 brackets are open",
-    }.items():
-        try:
-            list(read_trees(text.split("\n"), "x.mrg"))
-            raise AssertionError(f"accepted: {text!r}")
-        except InputError as error:
-            assert str(error).startswith(complaint) and "\n" not in str(error)
 
 
 def test_round_trip_is_exact():
@@ -66,6 +30,35 @@ def test_round_trip_is_exact():
             back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
             assert linearize(back, leaves) == linearize(tree, leaves) and back.leaves() == tree.leaves() and not repairs
         assert delinearize(linearize(tree, "tags"), tree.leaves(), "tags") == tree
+
+
+def test_no_damage_loses_or_moves_a_word():
+    rng = random.Random(0)
+    tree = Tree.fromstring("(TOP (S (NP (DT the) (NN dog)) (, ,) (VP (VBD chased) (NP (NP (PRP it)))) (. .)))")
+    needed = Counter()
+    for _ in range(3000):
+        words = [f"w{i}" for i in range(rng.randint(1, 9))]
+        tokens = damaged(linearize(tree), rng, share=rng.random())
+        found, repairs = repair(tokens, words)
+        assert found.leaves() == words and found.label() == TOP
+        assert Tree.fromstring(print_tree(found)).leaves() == words
+        undamaged, nothing = repair(linearize(found, "tags"), words, "tags")
+        assert undamaged == found and not nothing
+        needed.update(repairs.keys())
+        found, repairs = repair(damaged(linearize(found, "words"), rng, share=rng.random()), words, "words")
+        assert found.leaves() == words and found.label() == TOP
+        needed.update(repairs.keys())
+    assert len(needed) == 7 and min(needed.values()) > 100  # all rules but that of depth took part, and often
+
+
+def test_trees_are_cleaned():
+    first, second = (clean(Tree.fromstring(text)) for text in (
+        "( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep))))) (. .)))",
+        "(S1 (NP=2 (-LRB- -LRB-) (NN a)))"))
+    assert first == Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))")
+    assert second == Tree.fromstring("(TOP (NP (-LRB- -LRB-) (NN a)))")
+    assert clean(first) == first and clean(Tree.fromstring("( (S (-NONE- *)))")) is None
+    assert clean(Tree.fromstring("(NN a)")) == Tree(TOP, [Tree("NN", ["a"])])
 
 
 def test_each_rule_of_repair_does_what_it_says():
@@ -108,27 +101,6 @@ def test_words_of_a_row_are_found_in_the_sentence():
         assert (found, counted) == (expected, Counter(repairs)), (output, found, counted)
 
 
-def test_no_damage_loses_or_moves_a_word():
-    rng = random.Random(0)
-    tree = Tree.fromstring("(TOP (S (NP (DT the) (NN dog)) (, ,) (VP (VBD chased) (NP (NP (PRP it)))) (. .)))")
-    needed = Counter()
-    for _ in range(3000):
-        words = [f"w{i}" for i in range(rng.randint(1, 9))]
-        tokens = damaged(linearize(tree), rng, share=rng.random())
-        found, repairs = repair(tokens, words)
-        assert found.leaves() == words and found.label() == TOP
-        again, = read_trees([print_tree(found)], "output")
-        assert again.leaves() == words
-        undamaged, nothing = repair(linearize(found, "tags"), words, "tags")
-        assert undamaged == found and not nothing
-        needed.update(repairs.keys())
-        found, repairs = repair(damaged(linearize(found, "words"), rng, share=rng.random()), words, "words")
-        assert found.leaves() == words and found.label() == TOP
-        needed.update(repairs.keys())
-    assert len(needed) == 7 and min(needed.values()) > 100  # all rules but that of depth took part, and often
-
-
 def test_a_word_with_a_bracket_survives_being_printed():
     tree = delinearize(["(S", WORD, WORD, ")S"], [bracket_free(word) for word in ("f(x)", ")")])
-    again, = read_trees([print_tree(tree)], "output")
-    assert again == tree and tree.leaves() == ["f-LRB-x-RRB-", "-RRB-"]
+    assert Tree.fromstring(print_tree(tree)) == tree and tree.leaves() == ["f-LRB-x-RRB-", "-RRB-"]

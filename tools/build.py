@@ -20,11 +20,12 @@ from export_tests import export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
 from nbdev.process import NBProcessor
+from workbook import write_workbook
 
 ROOT = Path(__file__).resolve().parents[1]
 BY_HAND = ["annotated_transformer/__init__.py", "annotated_transformer/__main__.py"]
 SOURCES = ["settings.ini", "pyproject.toml", "nbs", "tools", *BY_HAND]
-PRODUCTS = ["nbs/*.ipynb", "annotated_transformer/*.py", "tests/test_*.py"]
+PRODUCTS = ["nbs/*.ipynb", "annotated_transformer/*.py", "annotated_transformer/workbook/*", "tests/test_*.py"]
 
 
 def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
@@ -45,6 +46,7 @@ def build() -> None:
     nbdev_clean.__wrapped__()  # the undecorated functions: nbdev's own read this script's command line as theirs
     nbdev_export.__wrapped__()
     export_tests()
+    write_workbook()
 
 
 def differences() -> Iterator[str]:

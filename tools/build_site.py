@@ -5,6 +5,7 @@ python tools/build_site.py
 Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
 nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
 """
+import ast
 import functools
 import hashlib
 import json
@@ -19,6 +20,7 @@ from pathlib import Path
 
 import vl_convert
 from colab import CELL as COLAB
+from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
 
 from annotated_transformer.explorer import VEGA_LITE
@@ -66,7 +68,31 @@ def live_chart(specification: dict, place: str) -> str:
     return f'<div class="live-chart" id="{place}"></div>\n<script type="application/json" data-chart="{place}">{text}</script>'
 
 
-def prepare_notebook(notebook: dict) -> dict:
+def only_imports(source: str) -> bool:
+    "Whether a code cell does nothing but import."
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # a command for the shell
+        return False
+    return bool(statements) and all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in statements)
+
+
+def folded_or_plain(cell: dict, source: str) -> dict:
+    """A code cell without directives, whose first line says what it tests, if it tests something.
+
+    Folded is what JupyterLab folds (`jupyter.source_hidden`), and cells that only import.
+    """
+    test = re.search(r"^#\| *test (\w+)", source, re.MULTILINE)
+    said = f"Test: {test[1].replace('_', ' ')}" if test else ""
+    plain = re.sub(r"^#\|.*\n?", "", source, flags=re.MULTILINE)
+    folded = cell["metadata"].get("jupyter", {}).get("source_hidden") or only_imports(plain)
+    if not folded:
+        return cell | {"source": f"# {said}\n{plain}" if said else plain}
+    prompt = dict.fromkeys(("code_prompt_show", "code_prompt_hide"), said or "Code")
+    return cell | {"metadata": cell["metadata"] | {"tags": ["hide-input"], "mystnb": prompt}, "source": plain}
+
+
+def prepare_notebook(notebook: dict, name: str) -> dict:
     "Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way."
     cells = []
     for cell in notebook["cells"]:
@@ -74,9 +100,12 @@ def prepare_notebook(notebook: dict) -> dict:
         if cell["id"] in (COLAB, NEIGHBOURS):
             continue
         if cell["cell_type"] == "markdown":
-            cell["source"] = with_links_of_the_site(source)
-        elif re.fullmatch(r"#\| default_exp \w+\s*", source):
+            published = f" · [View on GitHub]({repository()}/nbs/{name}.ipynb)"
+            cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source))
+        elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
+        else:
+            cell = folded_or_plain(cell, source)
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
             if CHART in data:
@@ -150,16 +179,15 @@ def prepare() -> None:
     source, static = PREPARED / "source", PREPARED / "static"
     static.mkdir(parents=True, exist_ok=True)
     fetch_mathjax(static)
-
     scripts = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
-    for name in ("style.css", "charts.js"):
+    for name in ("style.css", "charts.js", "search.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
     notebooks = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
     listed = read_contents()
     pages = reference(listed)
     for name, notebook in notebooks.items():
-        notebook = prepare_notebook(notebook)
+        notebook = prepare_notebook(notebook, name)
         if name == INDEX:
             notebook["cells"].append(navigation(listed))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)

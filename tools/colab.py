@@ -12,7 +12,7 @@ SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks read ../results
     !git clone -q --depth 1 -b {branch} https://github.com/{user}/{repo} /content/book
     %cd -q /content/book/nbs
-    %pip install -q .."""
+    %pip install -q ..[all]"""
 
 
 def with_colab(notebook: dict, name: str, about) -> dict:

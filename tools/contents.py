@@ -97,7 +97,7 @@ def table(pages: list[Page]) -> str:
     for (part, chapter), members in chapters(pages).items():
         heading = f"### {PARTS[part]}"
         if heading not in lines:
-            lines += ["", heading, "", "| | notebook | module | what it shows |", "|---|---|---|---|"]
+            lines += ["", heading, "", "| | notebook | module | what it is about |", "|---|---|---|---|"]
         for page in members:
             module = f"`{page.module}`" if page.module else ""
             lines.append(f"| {chapter if page is members[0] else ''} | {page.link} | {module} | {page.shows} |")

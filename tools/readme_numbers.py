@@ -29,7 +29,7 @@ def main() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     translations = {pair["source"]: pair["translation"] for pair in figures("results/everyday-sentences.json")["sentences"]}
     text = ROW.sub(row, text)
-    shown = re.escape(f'print(*translator.translate(["{SENTENCE}"]))\n')
+    shown = re.escape(f'print(translator("{SENTENCE}"))\n')
     text = re.sub(rf"({shown}# ).*", lambda match: match[1] + translations[SENTENCE], text)
     (ROOT / "README.md").write_text(text, encoding="utf-8")
 

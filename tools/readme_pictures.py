@@ -110,7 +110,7 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     translator, found = Translator.from_pretrained(MODEL), record("heads-everyday")
     best = found["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
-    maps = translator.attention(SENTENCE).words()
+    maps = translator.attention(SENTENCE).words(signs_apart=False)
     (PICTURES / "translation.svg").write_text(moving(maps, best["layer"], best["head"]), encoding="utf-8")
     cards(translator.attention("Tom lost his key."))
 

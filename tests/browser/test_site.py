@@ -4,7 +4,9 @@ Skipped without _site/, playwright or Chromium; `make test-browser` sees to all 
 """
 import functools
 import http.server
+import json
 import re
+import sys
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,6 +17,10 @@ import pytest
 from benchmarks.explorer import NEXT_FRAME
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from build_site import only_imports  # noqa: E402
+from pages import measure  # noqa: E402
+
 SITE = ROOT / "_site"
 SCREENSHOTS = ROOT / "screenshots" / "site"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html") if path.relative_to(SITE).parts[0] != "_modules")
@@ -88,6 +94,47 @@ def test_links_lead_somewhere_and_nothing_is_asked_of_another_host(name):
     assert broken == []
 
 
+class Seen(HTMLParser):
+    "What a page shows before it is unfolded: `text` outside of code, and `code`, cell by cell; `folded` is the rest's text."
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.open, self.text, self.code, self.folded = [], "", [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        if tag in ("details", "pre", "script", "style", "div"):
+            self.open.append((tag, dict(attributes).get("class") or ""))
+            if "cell_input" in self.open[-1][1]:
+                self.code.append("")
+
+    def handle_endtag(self, tag):
+        if self.open and tag == self.open[-1][0]:
+            self.open.pop()
+
+    def handle_data(self, data):
+        tags = {tag for tag, _ in self.open}
+        if tags & {"script", "style"}:
+            return
+        if "details" in tags:
+            self.folded += data
+        elif any("cell_input" in classes for _, classes in self.open):
+            self.code[-1] += data
+        elif "pre" not in tags:
+            self.text += data
+
+
+@pytest.mark.parametrize("name", sorted(NOTEBOOKS & set(PAGES)))
+def test_nothing_raw_is_seen(name):
+    seen = Seen((SITE / name).read_text(encoding="utf-8"))
+    assert not re.search(r"^\s*\|.*\|\s*$|\|\s*:?-{3}", seen.text, re.MULTILINE), "a table that is not drawn"
+    assert not re.search(r"^#\|", "\n".join([seen.text, seen.folded, *seen.code]), re.MULTILINE), "a directive"
+    assert [code for code in seen.code if only_imports(code)] == []
+    notebook = json.loads((ROOT / "nbs" / name).with_suffix(".ipynb").read_text(encoding="utf-8"))
+    assert sum(code.lstrip().startswith("# Test: ") for code in seen.code) == measure(notebook).test_cells
+    assert "View on GitHub" in seen.text and "Open in Colab" in seen.text
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_whole_on_wide_and_narrow_screens(page, address, name):
     page.goto(f"{address}/{name}", wait_until="networkidle")
@@ -114,6 +161,15 @@ def test_a_search_finds_beam_search(page, address):
     page.wait_for_load_state("networkidle")
     assert {"61a_decoding.html", "api/decoding.html"} <= {urlsplit(a.get_attribute("href")).path for a in found.all()}
     assert all(asked.startswith(address) for asked in page.asked) and page.faults == []
+
+
+def test_a_search_shows_no_latex(page, address):
+    page.goto(f"{address}/search.html?q=softmax+equation")
+    page.locator("#search-results li p.context").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    excerpts = page.locator("#search-results li p.context").all_text_contents()
+    assert [text for text in excerpts if re.search(r"\\[a-z(\[]", text)] == []
+    assert page.faults == []
 
 
 def test_the_explorer_lives_on_its_page(page, address):

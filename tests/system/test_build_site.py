@@ -3,6 +3,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_site  # noqa: E402
@@ -39,13 +41,48 @@ def test_links_stay_in_the_site_where_they_can(monkeypatch):
     assert build_site.anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
 
 
+def code_cell(source, name="own", hidden=False):
+    metadata = {"jupyter": {"source_hidden": True}} if hidden else {}
+    return {"cell_type": "code", "id": name, "metadata": metadata, "source": source, "outputs": []}
+
+
+@pytest.mark.parametrize("source, hidden, shown, prompt", [
+    ("#| export\ndef half(x):\n    return x / 2", False, "def half(x):\n    return x / 2", None),
+    ("#| test it_halves\n#| slow\nassert half(2) == 1", False, "# Test: it halves\nassert half(2) == 1", None),
+    ("#| test it_halves\nassert half(2) == 1", True, "assert half(2) == 1", "Test: it halves"),
+    ("#| export\nimport math\nfrom json import loads", False, "import math\nfrom json import loads", "Code"),
+    ("import math\nmath.pi", False, "import math\nmath.pi", None),
+    ("draw()", True, "draw()", "Code"),
+    ("!ls", False, "!ls", None),
+])
+def test_directives_go_and_what_jupyterlab_folds_is_folded(source, hidden, shown, prompt):
+    [cell] = build_site.prepare_notebook({"cells": [code_cell(source, hidden=hidden)]}, "00_toy")["cells"]
+    assert cell["source"] == shown and ("hide-input" in cell["metadata"].get("tags", [])) == bool(prompt)
+    assert cell["metadata"].get("mystnb", {}).get("code_prompt_show") == prompt
+
+
+def test_beside_the_link_to_colab_stands_one_to_github(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    title = {"cell_type": "markdown", "id": "title", "source": "# A toy\n\n[Open in Colab](https://c.org/x)\n\nIt halves."}
+    [cell] = build_site.prepare_notebook({"cells": [title]}, "00_toy")["cells"]
+    links = f"[Open in Colab](https://c.org/x) · [View on GitHub]({build_site.repository()}/nbs/00_toy.ipynb)"
+    assert cell["source"] == f"# A toy\n\n{links}\n\nIt halves."
+
+
+def test_all_charts_of_the_book_are_of_one_version():
+    schemas = {output["data"][build_site.CHART]["$schema"] for path in (ROOT / "nbs").glob("*.ipynb")
+               for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", [])
+               if build_site.CHART in output.get("data", {})}
+    assert schemas == {f"https://vega.github.io/schema/vega-lite/v{build_site.VEGA_LITE.split('.')[0]}.json"}
+
+
 def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
     chart = {"$schema": "vega-lite", "description": "</script><b>"}
     output = {"output_type": "execute_result", "data": {build_site.CHART: chart, "image/png": "", "text/plain": "x"}}
     sources = {"export": "#| default_exp toy\n", "colab": "if 1: pass", NEIGHBOURS: "Next", "chart": "explore(maps)"}
-    cells = [{"cell_type": "code", "id": name, "source": source, "outputs": []} for name, source in sources.items()]
+    cells = [code_cell(source, name) for name, source in sources.items()]
     cells[-1]["outputs"] = [output]
-    [cell] = build_site.prepare_notebook({"cells": cells})["cells"]
+    [cell] = build_site.prepare_notebook({"cells": cells}, "00_toy")["cells"]
     [html] = cell["outputs"][0]["data"].values()
     assert html.count("</script>") == 1 and html.endswith("</script>")
     assert json.loads(html.partition("data-chart=\"chart-chart-0\">")[2].removesuffix("</script>")) == chart

@@ -236,7 +236,7 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
 
     exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
     fetch = "git clone -q --depth 1 -b trunk https://github.com/someone/halves /content/book"
-    assert done == ([fetch, "%cd -q /content/book/nbs", "%pip install -q .."] if acts else [])
+    assert done == ([fetch, "%cd -q /content/book/nbs", "%pip install -q ..[all]"] if acts else [])
 
 
 def test_a_notebook_without_a_title_is_refused(capsys):

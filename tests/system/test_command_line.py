@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -18,9 +19,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from annotated_transformer import Translator, cli, corpora
+from annotated_transformer import Translator, attention_maps, cli, corpora, training
 from annotated_transformer.checkpoints import checkpoint_directories
 from annotated_transformer.decoding import Search
+from annotated_transformer.pairs import Corpus
 from annotated_transformer.parsing import PARSING
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -55,9 +57,9 @@ def run(tmp_path_factory, corpus):
     return directory
 
 
-def process(*arguments) -> subprocess.Popen:
+def process(*arguments, **more: str) -> subprocess.Popen:
     "The command in a process of its own, with as many threads as this one, so that sums come out alike."
-    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads()), **more}
     words = [sys.executable, "-m", "annotated_transformer", *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(words, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
@@ -152,18 +154,22 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
 
 @pytest.mark.parametrize("options, expected", [
     ("--preset huge", "--preset huge: there is no such preset; choose one of demo, tiny, miniature, base, big"),
-    ("--preset", "--preset"),
+    ("--preset", "--preset: a value is missing"),
+    ("--preset tinny", "did you mean tiny?"),
     ("--corpus multi30k-en-ed", "did you mean multi30k-en-de?"),
-    ("--stpes 5", "Unrecognized options: --stpes"),
+    ("--stpes 5", "there is no option --stpes; did you mean --steps?"),
+    ("--corpus=", "--corpus: the value is empty"),
+    ("--start-from=", "--start-from: the value is empty"),
+    ("--device=", "--device: the value is empty"),
     ("--n-layers many", "--n-layers"),
     ("--steps 0", "steps must be at least 1, not 0"),
     ("--checkpoint-every 0", "checkpoint_every must be at least 1, not 0"),
-    ("--seed -1", "seed must be at least 0, not -1"),
-    ("--rate-factor nan", "rate_factor must be more than 0, not nan"),
+    ("--seed -1", "seed must be at least 0"),
+    ("--rate-factor nan", "rate_factor must be a number that is more than 0, not nan"),
     ("--consistency -1", "consistency must be a number that is at least 0, not -1.0"),
     ("--start-from nowhere", "nowhere: there is no such directory of a run or of a model"),
     ("--start-from numbers-en-de", "n_layers is 2 there and 1 here; they must agree"),
-    ("--clip-norm 0", "clip_norm must be more than 0, not 0.0"),
+    ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
@@ -181,6 +187,8 @@ def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint
     there = Translator.from_pretrained("numbers-en-de").model.config
     assert config.model == dataclasses.replace(there, dropout=0.25) and config.model.n_layers != PRESETS["tiny"].model.n_layers
     assert (config.corpus, config.steps) == ("multi30k-en-de", 7)
+    message = complaint("train", "--start-from", "numbers-en-de", "--vocab-size", "700")
+    assert "vocab_size is 600 there and 700 here" in message and "--vocab-size" in message
     assert "begin with random weights" in complaint("variations", "--start-from", "numbers-en-de")
 
 
@@ -202,9 +210,9 @@ def test_a_full_disk_and_an_interruption(tmp_path, monkeypatch, command, complai
     def interrupted(config, run):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "train", full)
+    monkeypatch.setattr(training, "train", full)
     assert complaint("train", "--run", tmp_path) == f"No space left on device: '{tmp_path / 'metrics.jsonl'}'"
-    monkeypatch.setattr(cli, "train", interrupted)
+    monkeypatch.setattr(training, "train", interrupted)
     status, out, err = command("train", "--run", tmp_path)
     assert status == 130 and out == "" and "the same command continues" in err
 
@@ -304,14 +312,14 @@ def damaged_configuration(run):
 
 def damaged_vocabulary(run):
     (run / "tokenizer.model").write_bytes(b"")
-    return f"{run / 'tokenizer.model'}: this is no SentencePiece model"
+    return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"
 
 
 def other_vocabulary(run):
     other = corpora.load(write_corpus(run / "other"))
     tokenizer = Translator.from_pretrained(run).tokenizer
     type(tokenizer).train((text for pair in other.train for text in pair), tokenizer.vocab_size - 5).save(run / "tokenizer.model")
-    return f"{run}: weights, configuration and vocabulary do not fit one another"
+    return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"
 
 
 def damaged_weights(run):
@@ -381,6 +389,11 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     ("--corpus digist", "there is no corpus and no directory 'digist'"),
     ("--beam-size 0", "--beam-size must be at least 1, not 0"),
     ("--average 0", "--average must be at least 1, not 0"),
+    ("--alpha 1e308", "--alpha must be at most 100"),
+    ("--alpha inf", "--alpha must be at most 100, not inf"),
+    ("--beam-size 1000000", "--beam-size must be at most 48, the tokens of the model"),
+    ("--beam-size 99999999999999999999", "--beam-size must be at most 48"),
+    ("--extra-length 99999999999999999999", "--extra-length must be at most 1000000"),
     ("--out figures.txt", "figures.txt: give the name of a file that ends in .json"),
 ])
 def test_a_score_that_cannot_be(options, expected, run, tmp_path, monkeypatch, complaint):
@@ -417,8 +430,9 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     assert maps.target != maps.words().target  # so that whole words have something to merge
     drawn = []
     for name in ("plot_figure", "plot_heat_maps"):
-        real = getattr(cli, name)
-        monkeypatch.setattr(cli, name, lambda *given, name=name, real=real: drawn.append((name, *given)) or real(*given))
+        real = getattr(attention_maps, name)
+        noting = lambda *given, name=name, real=real: drawn.append((name, *given)) or real(*given)  # noqa: E731
+        monkeypatch.setattr(attention_maps, name, noting)
     given = ["attend", "one two", "--model", run, "--out", tmp_path / "heads.svg", "--target", "drei eins null"]
     for options in ("--figure 3 --word two --heads 2 --no-whole-words", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1",
                     "--figure heat --kind decoder --heads 1"):
@@ -441,7 +455,7 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     ("--layer 0", "there is no layer 0"),
     ("--heads 1 3", "there is no head 3: a layer of the model has heads 1 to 2"),
     ("--figure 6", "--figure"),
-    ("--kind cross", "--kind"),
+    ("--kind cross", "--kind: 'cross' is none of encoder, decoder, encoder-decoder"),
     ("--model nowhere", "nowhere"),
 ])
 def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
@@ -455,7 +469,9 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
     (["", "--out", "new/heads.svg"], "the source holds no words"),
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
-    (["one two"], "--out"),
+    (["one two"], "--out is missing"),
+    (["one \udcff", "--out", "new/heads.svg"], "this is not UTF-8"),
+    (["one two", "--out", "a\0.svg"], "has a zero in it"),
 ])
 def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
     monkeypatch.chdir(tmp_path)
@@ -567,14 +583,17 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("parse", "MODEL --beam-size --alpha --extra-length --average"),
     ("score", "MODEL --corpus --split --out --beam-size"),
     ("attend", "SENTENCE --out --model --target --figure --kind --layer --heads --word --whole-words"),
-    ("average", "PATH --last"),
+    ("average", "RUN --last"),
     ("export", "MODEL --to --out"),
     ("corpora", "--examples"),
 ])
 def test_help_answers(name, options, command):
-    status, out, err = command(name, "--help")
-    assert (status, err) == (0, "") and f"usage: annotated-transformer {name}" in out
+    status, out, err = command(name, "--help-all")
+    assert (status, err) == (0, "") and out.startswith(f"usage: annotated-transformer {name}")
     assert all(option in out for option in options.split())
+    _, short, _ = command(name, "--help")
+    assert len(short.splitlines()) <= 45 and "example" in short and "None}" not in out + short
+    assert all(len(line) <= 80 or line.startswith("  annotated-transformer") for line in (out + short).splitlines())
     assert name in command("--help")[1] and command() == command("--help")
 
 
@@ -585,10 +604,12 @@ def test_version_is_that_of_the_installed_package(command):
 
 @pytest.mark.parametrize("terminal, encoding", [(True, "utf-8"), (False, "utf-8"), (False, "latin-1")])
 @pytest.mark.parametrize("arguments, expected", [
-    ("trian", "Unrecognized options: trian; Available subcommands: train, variations, translate, parse, score"),
-    ("score", "Missing from annotated-transformer score: MODEL Directory of a run"),
-    ("translate run --beam-siez 3", "Unrecognized options: --beam-siez"),
-    ("score run --beam-size high", "Error parsing --beam-size: 'high' is no INT; Argument helptext: --beam-size"),
+    ("trian", "there is no command 'trian'; did you mean train?"),
+    ("fly", "there is no command 'fly'; choose one of translate, train, score"),
+    ("score", "MODEL is missing; see annotated-transformer score --help"),
+    ("translate run --beam-siez 3", "there is no option --beam-siez; did you mean --beam-size?; see"),
+    ("score run --beam-size high", "--beam-size: 'high' is no whole number; see annotated-transformer score --help"),
+    ("translate run more", "'more' is one word too many; see annotated-transformer translate --help"),
 ])
 def test_words_that_are_no_command(terminal, encoding, arguments, expected, complaint, monkeypatch):
     class Output(io.StringIO):  # colours and boxes depend on where standard output goes
@@ -599,17 +620,181 @@ def test_words_that_are_no_command(terminal, encoding, arguments, expected, comp
     monkeypatch.setattr(sys, "stdout", Output())
     monkeypatch.setenv("TERM", "xterm")
     message = complaint(*arguments.split())
-    assert message.startswith(expected) and "--help" in message
+    assert message.startswith(expected)
     assert not set("\x1b─│╭╰") & set(message) and "---" not in message and "  " not in message
 
 
 def test_the_help_of_a_search_says_its_defaults(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["translate", "--help"])
-    text = " ".join(re.sub(r"\x1b\[[\d;]*m|[│╭╮╰╯─]", " ", capsys.readouterr().out).split())
+    cli.main(["translate", "--help-all"])
+    text = " ".join(capsys.readouterr().out.split())
     for said in (
         f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.",
         f"or else {Search.alpha}, to parse {PARSING.alpha}.",
         f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
     ):
         assert said in text
+
+
+# The first calls
+
+
+def test_a_sentence_gives_a_sentence_and_a_list_a_list(run):
+    translator = Translator.from_pretrained(run)
+    alone = translator.translate("one two", beam_size=2)
+    assert isinstance(alone, str) and [alone] == translator.translate(["one two"], beam_size=2)
+    assert translator("one two", beam_size=2) == alone and translator(["one two", ""], beam_size=2) == [alone, ""]
+    assert str(run) in repr(translator) and "48 tokens" in repr(translator) and "1 + 1 layers" in repr(translator)
+    assert repr(Translator(translator.model, translator.tokenizer)).startswith("<Translator (new): ")
+
+
+def test_maps_show_themselves_as_the_chart(run):
+    maps = Translator.from_pretrained(run).attention("one two", "drei eins")
+    shown = maps._repr_mimebundle_()
+    assert shown["application/vnd.vegalite.v5+json"]["datasets"] and shown["text/plain"] == repr(maps)
+    assert repr(maps).startswith("<AttentionMaps: 1 layers of 2 heads, from ") and "tensor" not in repr(maps)
+
+
+def test_the_model_that_ships_keeps_punctuation_apart_and_knows_its_corpus(command, monkeypatch):
+    maps = Translator.from_pretrained("everyday-en-de").attention("Yes, a girl reads.", "Ja, ein Mädchen liest.")
+    assert maps.words().source == ["Yes", ",", "a", "girl", "reads", ".", "<eos>"]
+    assert maps.words(signs_apart=False).source == ["Yes,", "a", "girl", "reads.", "<eos>"]
+    assert (maps.words().encoder.sum(-1) - 1).abs().max() < 1e-4
+    small = Corpus("numbers-en-de", "en", "de", [], [("forty-two", "zweiundvierzig")] * 2, {})
+    monkeypatch.setitem(corpora.CORPORA, "numbers-en-de", lambda: small)
+    status, out, err = command("score", "numbers-en-de")
+    assert (status, err) == (0, "") and out.startswith("numbers-en-de validation: 2 sentences")
+
+
+def test_words_that_the_model_hardly_knows_are_told(command):
+    status, out, err = command("translate", stdin=b"A girl reads.\nZebrafish embryos exhibit pluripotency.\n")
+    assert status == 0 and out.count("\n") == 2
+    assert err.startswith("1 of 2 lines, the first of them line 2, have many words that the model hardly knows (Zebrafish")
+
+
+def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.filters.at_terminal", lambda: True)
+    for name, said in ((str(run), "trained on "), ("numbers-en-de", "for numbers, prices, dates and times")):
+        status, out, err = command("translate", name)
+        assert (status, out) == (0, "") and err.startswith(f"{name}, ") and said in err and err.endswith("Ctrl-D ends.\n")
+        assert err.count("\n") == 1
+
+
+# What is loaded, and when
+
+
+def loaded_by(words: list[str]) -> set[str]:
+    "The packages that a fresh process has loaded when the command is through."
+    program = f"""
+import sys
+from annotated_transformer.cli import main
+try:
+    main({words!r})
+except SystemExit as end:
+    assert not end.code
+print("LOADED", *{{name.partition(".")[0] for name in sys.modules}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], input=b"one two\n", capture_output=True, check=True)
+    return set(done.stdout.decode().rpartition("LOADED")[2].split())
+
+
+@pytest.mark.parametrize("words", [["--version"], ["--help"], [], ["translate", "--help"], ["train", "--help"]])
+def test_help_and_version_answer_before_torch_is_loaded(words):
+    loaded = loaded_by(words)
+    assert not loaded & {"torch", "numpy", "sentencepiece", "huggingface_hub", "matplotlib"}
+
+
+def test_translating_loads_nothing_that_it_does_not_use(run):
+    loaded = loaded_by(["translate", str(run), "--extra-length", "4"])
+    assert "torch" in loaded
+    unused = "nltk num2words babel tensorboard vl_convert altair matplotlib sacrebleu sacremoses pooch transformers ctranslate2"
+    assert not loaded & set(unused.split())
+
+
+@pytest.mark.parametrize("package, extra, words", [
+    ("num2words", "numbers", "corpora numbers-en-de"), ("babel", "numbers", "corpora numbers-en-de"),
+    ("nltk", "parsing", "parse RUN"), ("vl_convert", "charts", "attend one --model RUN --out TMP/heads.html"),
+    ("transformers", "exchange", "export RUN --to marian --out TMP/new"),
+])
+def test_what_is_not_installed_is_named_with_what_to_type(package, extra, words, run, tmp_path):
+    words = words.replace("RUN", str(run)).replace("TMP", str(tmp_path)).split()
+    program = f"import sys; sys.modules[{package!r}] = None; from annotated_transformer.cli import main; main({words!r})"
+    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode() == (
+        f"annotated-transformer: {package} is not installed: pip install 'annotated_transformer[{extra}]'\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+# Streams, signals, surroundings
+
+
+@pytest.mark.parametrize("redirection, expected", [
+    ("<&-", "standard input is closed"), (">&-", "standard output is closed"),
+])
+def test_a_closed_stream(redirection, expected, run):
+    command = f"{shlex.quote(sys.executable)} -m annotated_transformer translate {shlex.quote(str(run))} {redirection}"
+    done = subprocess.run(["sh", "-c", command], stdin=subprocess.DEVNULL, capture_output=True)
+    assert done.returncode == 2 and done.stderr.decode().startswith(f"annotated-transformer: {expected}")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_output_is_utf_8_whatever_the_locale_says(corpus):
+    child = process("corpora", corpus, "--examples", "9", PYTHONIOENCODING="ascii")
+    out, err = child.communicate()
+    assert (child.returncode, err) == (0, b"") and "fünf" in out.decode("utf-8")
+
+
+@pytest.mark.parametrize("module", ["annotated_transformer.cli", "torch", "annotated_transformer.translation"])
+def test_ctrl_c_ends_a_filter_without_a_word_also_while_modules_are_loaded(module):
+    program = f"""
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+from annotated_transformer.__main__ import main
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["annotated-transformer", "translate", "numbers-en-de"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], stdin=subprocess.DEVNULL, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, b"", b"")
+
+
+def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
+    child = process("attend", "one", "--model", run, "--out", tmp_path / "heads.svg", MPLBACKEND="nosuch")
+    out, err = child.communicate()
+    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: MPLBACKEND=nosuch: ")
+    assert err.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("words, expected", [
+    (["translate", "a\n/b"], r"a\n/b: there is no such directory"),
+    (["translate", "numbers-en-de", "--average", "3"], "--average: numbers-en-de is no run"),
+    (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
+    (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
+])
+def test_a_value_that_cannot_be(words, expected, complaint):
+    assert complaint(*words).startswith(expected)
+
+
+def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeypatch, capsys):
+    import annotated_transformer
+
+    monkeypatch.setattr(annotated_transformer, "EVERY", 0.02)
+    monkeypatch.setitem(sys.modules, "ipykernel", None)
+    monkeypatch.delitem(sys.modules, "ipykernel")
+    with annotated_transformer.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
+        for _ in range(40):
+            time.sleep(0.005)
+            bar.update()
+            bar.write("said too")
+    out, err = capsys.readouterr()
+    lines = err.splitlines()
+    assert out == "" and 2 < len(lines) and "\r" not in err and "said too" in lines
+    assert all(re.match(r"a run: +\d+% \d+/40 \[00:", line) or line == "said too" for line in lines)
+    with annotated_transformer.progress_bar(total=4, shown=False) as bar:
+        bar.update()
+    assert capsys.readouterr() == ("", "")

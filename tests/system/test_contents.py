@@ -107,3 +107,10 @@ def test_a_list_that_cannot_be_read_is_refused(book, capsys, text, complaint):
     with pytest.raises(SystemExit):
         read_contents(book)
     assert complaint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("page", read_contents(ROOT / "nbs"), ids=lambda page: page.notebook)
+def test_each_page_is_told_in_one_sentence(page):
+    "What a reader could say of it afterwards: the index shows it."
+    assert page.shows.endswith(".") and page.shows.count(". ") == 0 and 6 <= len(page.shows.split()) <= 25
+    assert page.shows[0].isupper() or page.shows[0] == "`"

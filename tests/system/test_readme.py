@@ -124,7 +124,7 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys):
     exec(lines, {})
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
-    sentence, = re.findall(r'translate\(\["(.*)"\]\)', lines)
+    sentence, = re.findall(r'translator\("(.*)"\)', lines)
     judged = json.loads(page("results/everyday-sentences.json"))["figures"]["sentences"]
     [found] = [row for row in judged if row["source"] == sentence]
     assert [found["translation"]] == printed and found["verdict"] == "right" and not found["in_training"]
@@ -135,7 +135,8 @@ def test_the_moving_picture_is_drawn_from_the_model_that_ships():
     found = json.loads(page("results/heads-everyday.json"))["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
     assert f"head {found['head']} of layer {found['layer']} of the decoder" in picture and len(picture) < 1_000_000
     [title] = re.findall("<title>(.*)</title>", picture)
-    maps = Translator.from_pretrained("everyday-en-de").attention("They built this bridge a hundred years ago.").words()
+    maps = Translator.from_pretrained("everyday-en-de").attention("They built this bridge a hundred years ago.")
+    maps = maps.words(signs_apart=False)
     assert title == " ".join(maps.source[:-1] + maps.target[:-1])
     strong = (maps.encoder_decoder[found["layer"] - 1, found["head"] - 1, :-1, :-1] >= 0.03).sum()
     assert picture.count("<path") == strong
@@ -168,7 +169,7 @@ def options(program: str, *command: str) -> str:
     if program.startswith("benchmarks."):
         return page(f"{program.replace('.', '/')}.py")
     with redirect_stdout(StringIO()) as listed, suppress(SystemExit):
-        cli.main([*command, "--help"])
+        cli.main([*command, "--help-all"])
     return listed.getvalue()
 
 

@@ -13,7 +13,8 @@ from annotated_transformer.evalb import bracket_scores
 from annotated_transformer.runs import PRESETS
 from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.trees import LABELS, LEAVES, damaged, linearize, print_tree, read_trees, repair
+from annotated_transformer.treebanks import read_trees
+from annotated_transformer.trees import LABELS, LEAVES, damaged, linearize, print_tree, repair
 
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
     --batch-tokens 900 --warmup-steps 40 --validate-every 60 --checkpoint-every 60 --keep 1 --init-gain 1""".split()

@@ -1,0 +1,9 @@
+// Without formulas in the excerpts of a search: LaTeX is not what one reads.
+document.addEventListener("DOMContentLoaded", () => {
+  const withFormulas = Search.htmlToText;
+  Search.htmlToText = (html, anchor) => {
+    const page = new DOMParser().parseFromString(html, "text/html");
+    for (const formula of page.querySelectorAll(".math")) formula.replaceWith("…");
+    return withFormulas(page.documentElement.outerHTML, anchor);
+  };
+});

@@ -1,0 +1,186 @@
+"The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotated_transformer.workbook import exercises, failures, folder, judge, written_as
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+from workbook import planted  # noqa: E402
+
+MISTAKES = planted(ROOT)
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_the_solution_is_green(name):
+    verdict = judge(exercises()[name], written_as(exercises()[name], exercises()[name].solution))
+    assert verdict.green, verdict
+
+
+# Solutions as others might write them: a check judges what a function does, not how it is written.
+OTHERS = [
+    ("scaled_dot_product_attention", """
+def scaled_dot_product_attention(query, key, value, allowed=None):
+    scores = torch.einsum("...td,...sd->...ts", query, key) * query.shape[-1] ** -0.5
+    if allowed is not None:
+        scores = torch.where(allowed, scores, torch.tensor(-torch.inf))
+    weights = torch.exp(scores - scores.amax(-1, keepdim=True))
+    weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+"""),
+    ("multi_head_attention", """
+def multi_head_attention(x, memory, W_Q, W_K, W_V, W_O, allowed=None):
+    heads = list(zip(W_Q, W_K, W_V))
+    rows = W_O.split(W_V.size(-1))
+    return sum(one_head(x, memory, *head, allowed=allowed) @ part for head, part in zip(heads, rows))
+"""),
+    ("causal_mask", """
+def causal_mask(length, device=None):
+    t = torch.arange(length, device=device)
+    return t[:, None] >= t
+"""),
+    ("padding_mask", """
+def padding_mask(ids):
+    return (ids > PAD).unsqueeze(1).unsqueeze(1)
+"""),
+    ("FeedForward", """
+class FeedForward(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.inner = nn.Linear(d_model, d_ff)
+        self.outer = nn.Linear(d_ff, d_model)
+        for linear in (self.inner, self.outer):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, x):
+        return self.outer(self.inner(x).clamp(min=0))
+"""),
+    ("sinusoids", """
+def sinusoids(n_positions, d_model):
+    table = torch.zeros(n_positions, d_model, dtype=torch.float64)
+    for column in range(d_model):
+        angle = torch.arange(n_positions).double() / 10000 ** ((column - column % 2) / d_model)
+        table[:, column] = angle.cos() if column % 2 else angle.sin()
+    return table.float()
+"""),
+    ("learning_rate", """
+def learning_rate(step, d_model, warmup_steps=4000, factor=1.0):
+    if step < warmup_steps:
+        return factor * d_model**-0.5 * step / warmup_steps**1.5
+    return factor / (d_model * step) ** 0.5
+"""),
+    ("adam_step", """
+def adam_step(parameter, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-9):
+    mean[...] = beta1 * mean + (1 - beta1) * gradient
+    square[...] = beta2 * square + (1 - beta2) * gradient * gradient
+    return parameter - rate * (mean / (1 - beta1**step)) / ((square / (1 - beta2**step)) ** 0.5 + eps)
+"""),
+    ("label_smoothed_cross_entropy", """
+def label_smoothed_cross_entropy(logits, target, smoothing):
+    V = logits.size(-1)
+    goal = torch.full_like(logits, smoothing / (V - 1)).scatter(-1, target[..., None], 1 - smoothing)
+    loss = -(goal * F.log_softmax(logits, dim=-1)).sum(-1)
+    return loss[target != PAD].mean()
+"""),
+    ("readable_train", """
+def readable_train(model, data, warmup_steps=4000, smoothing=0.1):
+    optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    losses, step = [], 0
+    for source, target_input, target in data:
+        step += 1
+        for group in optimizer.param_groups:
+            group["lr"] = learning_rate(step, model.config.d_model, warmup_steps)
+        loss = label_smoothed_cross_entropy(model(source, target_input), target, smoothing)
+        loss.backward()
+        optimizer.step()
+        model.zero_grad()
+        losses.append(loss.item())
+    return losses
+"""),
+    ("readable_greedy_search", """
+def readable_greedy_search(next_token, longest):
+    tokens = []
+    for _ in range(longest):
+        best = next_token(tokens).topk(1).indices.item()
+        if best == EOS:
+            return tokens
+        tokens = tokens + [best]
+    return tokens
+"""),
+    ("beam_step", """
+def beam_step(next_token, alive, beam_size):
+    chances = torch.stack([p + next_token(tokens) for p, tokens in alive])
+    number = min(2 * beam_size if beam_size > 1 else 1, int(chances.isfinite().sum()))
+    best = chances.flatten().topk(number)
+    ended, going = [], []
+    for p, place in zip(best.values.tolist(), best.indices.tolist()):
+        row, token = divmod(place, chances.size(1))
+        (ended if token == EOS else going).append((p, alive[row][1] + [token]))
+    return ended, going[:beam_size]
+"""),
+]
+
+
+@pytest.mark.parametrize("name, source", OTHERS, ids=[name for name, _ in OTHERS])
+def test_a_right_solution_may_be_written_in_another_way(name, source):
+    verdict = judge(exercises()[name], written_as(exercises()[name], source))
+    assert verdict.green, verdict
+
+
+@pytest.mark.parametrize("name, mistake, source", MISTAKES, ids=[f"{name}: {mistake}" for name, mistake, _ in MISTAKES])
+def test_a_planted_mistake_is_noticed(name, mistake, source):
+    _, sentence = next(failures(exercises()[name], written_as(exercises()[name], source)), (None, None))
+    assert sentence, "no test of the page notices it: the page lacks one"
+    assert sentence.startswith("“") and "\n" not in sentence and len(sentence) < 500, sentence
+
+
+def test_the_table_of_mistakes_is_complete():
+    rows = json.loads((ROOT / "results/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
+    assert [(row["exercise"], row["mistake"]) for row in rows] == [(name, mistake) for name, mistake, _ in MISTAKES]
+    assert len(rows) >= 40 and all(row["noticed by"] for row in rows)
+
+
+def test_it_adds_less_than_a_mebibyte_to_the_wheel():
+    assert sum(path.stat().st_size for path in folder().iterdir()) < 2**20
+
+
+def solve(directory: Path, name: str, source: str) -> None:
+    "Write code where the stub stands."
+    path = directory / f"{exercises()[name].page}.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "code" and text.startswith((f"def {name}(", f"class {name}(")):
+            cell["source"] = source
+    path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def test_a_student_writes_solves_and_breaks(command, tmp_path):
+    directory = tmp_path / "mine"
+    status, out, _ = command("workbook", directory)
+    assert status == 0 and "notebooks written" in out and "32_attention.ipynb" in out
+    three = ("scaled_dot_product_attention", "causal_mask", "learning_rate")
+    for name in three:
+        solve(directory, name, exercises()[name].solution)
+    status, out, _ = command("workbook", directory, "--check")
+    assert status == 0 and f"3 of {len(exercises())} exercises are green" in out
+    assert all(f"✓ green  {name}: " in out for name in three)
+    solve(directory, "causal_mask", exercises()["causal_mask"].solution.replace("tril()", "triu()"))
+    before = (directory / "32_attention.ipynb").read_bytes()
+    status, out, _ = command("workbook", directory)
+    assert "0 notebooks written" in out and (directory / "32_attention.ipynb").read_bytes() == before
+    status, out, _ = command("workbook", directory, "--check")
+    [line] = [line for line in out.splitlines() if " causal_mask:" in line]
+    assert "✗ red" in line and "“no look ahead” fails for length=5" in line
+
+
+def test_a_mistake_in_the_command_ends_in_one_sentence(command, tmp_path):
+    status, _, err = command("workbook", tmp_path / "nowhere", "--check")
+    assert status == 2 and "holds no notebook of the workbook" in err and len(err.splitlines()) == 1
+    (tmp_path / "file").touch()
+    status, _, err = command("workbook", tmp_path / "file")
+    assert status == 2 and "is a file" in err

@@ -1,0 +1,174 @@
+"""Measure the pages of the book: how much a reader reads, and what it is.
+
+python tools/pages.py           a table of all pages, and the totals of both parts
+python tools/pages.py --run     the same, each page run first (its seconds are shown; no file is changed)
+python tools/pages.py 32 53     only the pages whose names begin so
+
+words      of Markdown, tables included. Not counted: links to Colab, "Before ... Next", the table of contents, displayed
+           equations, blocks of code. An inline formula counts as one word. Folded answers (<details>) have a column of their own.
+exported,  lines of code cells in sight, blank ones and `#|` directives not counted: exported into the package; of tests and
+tests,     fixtures; all others, which demonstrate something. A cell with `jupyter.source_hidden` is not in sight, nor is the
+shown      cell for Colab or one with `#| default_exp` alone.
+picture    at which of the cells that a reader sees the first picture stands, from 1
+"""
+import argparse
+import json
+import os
+import re
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from colab import CELL as COLAB
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PARTS, TABLE, read_contents
+
+ROOT = Path(__file__).resolve().parents[1]
+PICTURES = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
+MOST = {"words": 1600, "exported": 130, "picture": 5}  # of a page in the paper's part
+MOST_WORDS = 22_000                                    # of the paper's part
+
+
+def source_of(cell: dict) -> str:
+    return "".join(cell["source"])
+
+
+def written_here(cell: dict) -> bool:
+    "Whether the cell is the page's own, and not the build's."
+    return cell.get("id") not in (COLAB, NEIGHBOURS, TABLE)
+
+
+def kind_of(cell: dict) -> str:
+    "What a code cell is for: exported, tests or shown."
+    directives = set(re.findall(r"^#\|\s*(\w+)", source_of(cell), re.MULTILINE))
+    if {"export", "exporti", "exports"} & directives:
+        return "exported"
+    return "tests" if {"test", "fixture"} & directives else "shown"
+
+
+def lines_of(cell: dict) -> int:
+    return sum(bool(line.strip()) and not line.startswith("#|") for line in source_of(cell).split("\n"))
+
+
+def in_sight(cell: dict) -> bool:
+    "Whether a reader sees the code of a cell."
+    return written_here(cell) and not cell["metadata"].get("jupyter", {}).get("source_hidden") and lines_of(cell) > 0
+
+
+def answers_of(markdown: str) -> str:
+    return "\n".join(re.findall(r"<details.*?</details>", markdown, re.DOTALL))
+
+
+def prose_of(markdown: str) -> str:
+    "What of a Markdown cell is read as running text, with X for each inline formula; folded answers apart."
+    text = re.sub(r"^\[Open in Colab\]\(.*\)$", "", markdown, flags=re.MULTILINE)
+    text = re.sub(r"<details.*?</details>|```.*?```|\$\$.*?\$\$", " ", text, flags=re.DOTALL)
+    text = re.sub(r"(?<!\\)\$[^$\n]+(?:\n[^$\n]+)?\$", "X", text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    return re.sub(r"<[^>]+>", " ", text)
+
+
+def words_in(text: str) -> int:
+    return len(re.findall(r"\S*\w\S*", text))
+
+
+def has_picture(cell: dict) -> bool:
+    if cell["cell_type"] == "markdown":
+        return bool(re.search(r"!\[[^\]]*\]\(|<img ", source_of(cell)))
+    return any(PICTURES & output.get("data", {}).keys() for output in cell.get("outputs", []))
+
+
+@dataclass
+class Measures:
+    "What the table shows of a page; with `+`, of several."
+
+    words: int = 0
+    answers: int = 0        # words of folded answers
+    exported: int = 0       # lines in sight
+    tests: int = 0          # lines in sight
+    test_cells: int = 0     # in sight
+    shown: int = 0          # lines in sight that demonstrate
+    picture: int | None = None
+    seconds: float | None = None
+
+    def __add__(self, other: "Measures") -> "Measures":
+        names = ("words", "answers", "exported", "tests", "test_cells", "shown")
+        return Measures(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    @property
+    def share(self) -> float:
+        "Of the lines in sight, how many demonstrate."
+        return self.shown / (self.shown + self.exported + self.tests or 1)
+
+
+def measure(notebook: dict) -> Measures:
+    "Count what a reader of a notebook sees."
+    found, seen = Measures(), 0
+    for cell in filter(written_here, notebook["cells"]):
+        source = source_of(cell)
+        if cell["cell_type"] == "markdown":
+            found.words += words_in(prose_of(source))
+            found.answers += words_in(prose_of(re.sub(r"</?details>", "", answers_of(source))))
+        elif in_sight(cell):
+            kind = kind_of(cell)
+            setattr(found, kind, getattr(found, kind) + lines_of(cell))
+            found.test_cells += bool(re.search(r"^#\|\s*test ", source, re.MULTILINE))
+        seen += cell["cell_type"] == "markdown" or in_sight(cell) or bool(cell.get("outputs"))
+        if found.picture is None and has_picture(cell):
+            found.picture = seen
+    return found
+
+
+def beyond(found: Measures) -> list[str]:
+    "What a page of the paper's part has too much of, in words."
+    said = [f"{getattr(found, name)} {what}, above {MOST[name]}"
+            for name, what in (("words", "words"), ("exported", "exported lines in sight")) if getattr(found, name) > MOST[name]]
+    if found.picture is None or found.picture > MOST["picture"]:
+        said.append(f"no picture within {MOST['picture']} cells")
+    return said
+
+
+def seconds_to_run(path: Path) -> float:
+    "Run a notebook from top to bottom, as it stands; its file is not changed."
+    import nbformat
+    from nbclient import NotebookClient
+
+    begun = time.perf_counter()
+    NotebookClient(nbformat.read(path, as_version=4), resources={"metadata": {"path": str(path.parent)}}).execute()
+    return time.perf_counter() - begun
+
+
+def row(name: str, found: Measures, picture: str) -> str:
+    seconds = "" if found.seconds is None else f"{found.seconds:.0f}"
+    return (f"{name:26} {found.words:6,} {found.answers:8,} {found.exported:9,} {found.tests:6,} {found.test_cells:6} "
+            f"{found.shown:6,} {found.share:6.0%} {picture:>8} {seconds:>8}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="how the names of the wanted pages begin; all without it")
+    parser.add_argument("--run", action="store_true", help="run each page first, and show its seconds")
+    arguments = parser.parse_args()
+    print(f"{'page':26} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
+          f"{'picture':>8} {'seconds':>8}")
+    places = {INDEX: "paper"} | {page.notebook: page.part for page in read_contents()}
+    totals = dict.fromkeys(PARTS, Measures())
+    for name, part in places.items():
+        if not name.startswith(tuple(arguments.names)) and arguments.names:
+            continue
+        path = NOTEBOOKS / f"{name}.ipynb"
+        found = measure(json.loads(path.read_text(encoding="utf-8")))
+        if arguments.run:
+            found.seconds = seconds_to_run(path)
+        totals[part] += found
+        marks = "  " + "; ".join(beyond(found)) if part == "paper" and beyond(found) else ""
+        print(row(name, found, str(found.picture or "none")) + marks, flush=True)
+    for part, total in totals.items():
+        print(row(PARTS[part], total, ""))
+    print(f"Goals for the paper's part: at most {MOST_WORDS:,} words; half of the lines in sight demonstrate.")
+    return 0
+
+
+if __name__ == "__main__":
+    os.chdir(ROOT)
+    sys.exit(main())

@@ -1,0 +1,335 @@
+"""Write the workbook: from each page with `#| exercise` cells a notebook in which the reader writes that code, and the checks.
+
+`#| exercise` in an exported cell marks its function or class as one that the reader writes; of a class, all methods but
+`__init__`. With names after it, `#| exercise causal_mask` or `#| exercise SharedEmbedding.forward`, only these.
+Claim, equation, signature, tests and solution are the page's own; titles and hints stand in nbs/exercises.yml, beside the
+mistakes that a check must find.
+
+python tools/workbook.py             write annotated_transformer/workbook/ (`make build` does it too)
+python tools/workbook.py mistakes    make each planted mistake, and write to results/workbook.json which tests notice it
+"""
+import ast
+import itertools
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from configparser import ConfigParser
+from hashlib import sha1
+from pathlib import Path
+
+import yaml
+from contents import Page, read_contents, refuse
+from export_tests import names_of, names_offered, with_sorted_imports
+from nbdev.process import NBProcessor
+
+NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
+OWN, SECTION = "91_workbook", "## Your functions in one model"   # the page and its section that make the last notebook
+TOGETHER = "99_together"
+SET_UP = """\
+if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
+    %pip install -q git+https://github.com/{user}/{repo}@{branch}"""
+
+
+def cells_of(name: str, notebooks: Path = NOTEBOOKS) -> list:
+    "The cells of a page, directives apart."
+    return NBProcessor(notebooks / f"{name}.ipynb").nb.cells
+
+
+def exported(cell) -> bool:
+    return cell.cell_type == "code" and bool({"export", "exporti", "exports"} & cell.directives_.keys())
+
+
+def defined(cell) -> dict[str, ast.AST]:
+    "Functions and classes that a cell defines."
+    return {node.name: node for node in cell.parsed_() or [] if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+
+
+def to_write(cell, where: str) -> dict[str, list[str]]:
+    "What an `#| exercise` cell leaves to the reader: the names, of a class with its methods."
+    found, asked = defined(cell), cell.directives_["exercise"] or []
+    names = list(dict.fromkeys(name.split(".")[0] for name in asked)) or list(found)
+    if not set(names) <= found.keys() or not asked and len(names) != 1:
+        refuse(f"{where}: `#| exercise` must name what the reader writes: one or more of {', '.join(found)}.")
+    methods = {}
+    for name in names:
+        inside = [node.name for node in found[name].body if isinstance(node, ast.FunctionDef)]
+        chosen = [full.split(".")[1] for full in asked if full.startswith(f"{name}.")]
+        methods[name] = chosen or [method for method in inside if method != "__init__"]
+        if not set(methods[name]) <= set(inside):
+            refuse(f"{where}: {name} has no method {', '.join(sorted(set(methods[name]) - set(inside)))}.")
+    return methods
+
+
+def stub(source: str, node: ast.AST, methods: list[str]) -> tuple[str, str]:
+    "The definition with what the reader writes left out, and whole."
+    lines = source.split("\n")
+    start = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    left_out = [n for n in node.body if isinstance(n, ast.FunctionDef) and n.name in methods] if methods else [node]
+    bare = lines[:]
+    for function in reversed(left_out):
+        said = ast.get_docstring(function) is not None
+        first = function.body[0].end_lineno + 1 if said else function.body[0].lineno
+        bare[first - 1 : function.end_lineno] = [" " * (function.col_offset + 4) + "raise NotImplementedError"]
+    end = node.end_lineno
+    return "\n".join(bare[start - 1 : end + len(bare) - len(lines)]), "\n".join(lines[start - 1 : end])
+
+
+def reached(start: set[str], sources: dict[str, str]) -> set[str]:
+    "The names that a piece of code uses, and those that these use in turn."
+    found, new = set(), set(start)
+    while new:
+        found |= new
+        new = {used for name in new & sources.keys() for used in names_in(sources[name])} - found
+    return found
+
+
+def names_in(source: str) -> set[str]:
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+
+
+def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> list[dict[str, str]]:
+    """The page's tests that call `name`, each as plain code: what it imports, and what it does (its fixtures first).
+    Where none does, those that reach it through the page's other functions."""
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    plain = [cell for cell in code if not {"test", "fixture"} & cell.directives_.keys()]
+    offered = names_offered(plain, module)
+    fixtures = {cell.directives_["fixture"][0]: cell.source for cell in code if "fixture" in cell.directives_}
+    inside = {found: ast.unparse(node) for cell in code if exported(cell) for found, node in defined(cell).items()}
+    found = []
+    for cell in code:
+        if "test" not in cell.directives_ or "slow" in cell.directives_ or cell.directives_["test"][0] in without:
+            continue
+        needed = [each for each in fixtures if each in reached(names_in(cell.source), fixtures)]
+        body = "\n\n\n".join([*(fixtures[each] for each in needed), cell.source])
+        if name in reached(names_in(body), inside):
+            indented = "\n".join("    " + line for line in body.split("\n"))
+            wanted = (names_of(f"def test():\n{indented}")[1] | names_in(body)) & offered.keys()
+            imports = with_sorted_imports("\n".join(sorted({offered[each] for each in wanted})) + "\n", "test.py")
+            direct = name in names_in(body)
+            found.append({"name": cell.directives_["test"][0], "imports": imports, "body": body, "direct": direct})
+    direct = [test for test in found if test.pop("direct")]
+    return direct or found
+
+
+def abroad(text: str, about) -> str:
+    "A page's text for readers who have the workbook alone: its links lead to the repository, its title is not repeated."
+    paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
+    paragraphs = [re.sub(r"^Module:.*", "", p, flags=re.MULTILINE) for p in paragraphs if not p.startswith("[Open in Colab]")]
+    text = re.sub(r":\Z", ".", "\n\n".join(filter(str.strip, paragraphs)).strip())  # no code follows here
+    return with_links(text, about)
+
+
+def with_links(text: str, about) -> str:
+    "Links to other pages as links to the repository."
+    return re.sub(r"\]\((?!https?:|#)(?:\./)?([^)]+)\)", lambda link: f"]({address(about)}{link[1]})", text)
+
+
+def address(about) -> str:
+    "Where the pages stand in the repository."
+    return "https://github.com/{user}/{repo}/blob/{branch}/nbs/".format(**about)
+
+
+def has_claim(text: str) -> bool:
+    return "$$" in text or text.startswith("> ") or "\n> " in text
+
+
+def texts(cells: list) -> dict[int, str]:
+    "For each exercise cell the text of its section down to it; the first of a section always has a claim or an equation."
+    events = []
+    for number, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            events += filter(None, re.split(r"^(?=#+ )", cell.source, flags=re.MULTILINE))
+        elif "exercise" in cell.directives_:
+            events.append(number)
+    found = {}
+    for place, number in enumerate(events):
+        if isinstance(number, int):
+            start = max((n for n in range(place) if isinstance(events[n], int) or events[n].startswith("#")), default=0)
+            first = isinstance(events[start], str)  # the first exercise of its section
+            before = events[start + (not first) : place]
+            after = itertools.takewhile(lambda event: isinstance(event, str) and not event.startswith("#"), events[place + 1 :])
+            if first and not any(map(has_claim, before)):
+                before = list(filter(has_claim, after))[:1] or before
+            found[number] = "\n\n".join(before)
+    return found
+
+
+def section(cells: list, heading: str, where: str) -> str:
+    "The text of a section, from its heading to the first code."
+    for number, cell in enumerate(cells):
+        _, found, text = f"\n{cell.source}".partition(f"\n## {heading}\n") if cell.cell_type == "markdown" else ("", "", "")
+        if found:
+            more = itertools.takewhile(lambda each: each.cell_type == "markdown", cells[number + 1 :])
+            return re.split(r"^#+ ", "\n\n".join([text, *(each.source for each in more)]), flags=re.MULTILINE)[0]
+    refuse(f"{where} has no section {heading!r}, which {EXERCISES} asks for.")
+
+
+def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]:
+    "All exercises in reading order, with all that the workbook and its checks need to know of them."
+    listed = yaml.safe_load((notebooks / EXERCISES).read_text(encoding="utf-8"))
+    found = []
+    for page in pages:
+        if '"#| exercise' not in (notebooks / f"{page.notebook}.ipynb").read_text(encoding="utf-8"):
+            continue
+        cells = cells_of(page.notebook, notebooks)
+        offered = names_offered([cell for cell in cells if cell.cell_type == "code"], page.module)
+        for number, text in texts(cells).items():
+            cell = cells[number]
+            for name, methods in to_write(cell, f"nbs/{page.notebook}.ipynb, cell {cell.id}").items():
+                if name not in listed:
+                    refuse(f"{notebooks / EXERCISES} has no entry for {name}, an exercise of {page.notebook}: write one.")
+                bare, whole = stub(cell.source, defined(cell)[name], methods)
+                if "section" in listed[name]:
+                    text = section(cells, listed[name]["section"], f"nbs/{page.notebook}.ipynb")
+                needed = names_in(whole) & offered.keys() - {name}
+                found.append({
+                    "name": name, "page": page.notebook, "module": page.module, "methods": methods, **listed[name],
+                    "text": text, "stub": bare, "solution": whole, "imports": sorted(offered[each] for each in needed),
+                    "tests": tests_of(name, page.module, cells, listed[name].get("not asked", ())),
+                })
+                text = ""
+    for name in listed.keys() - {exercise["name"] for exercise in found}:
+        refuse(f"{notebooks / EXERCISES} has an entry for {name}, which no `#| exercise` cell defines: take it out.")
+    return found
+
+
+def cell(kind: str, source: str, name: str, **metadata) -> dict:
+    "A cell of a notebook; its id depends on `name` alone, so that each build writes the same."
+    found = {"cell_type": kind, "id": sha1(name.encode()).hexdigest()[:8], "metadata": metadata,
+             "source": source.strip("\n").splitlines(keepends=True)}
+    return found | ({"execution_count": None, "outputs": []} if kind == "code" else {})
+
+
+def folded(summary: str, text: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
+
+
+def code_block(source: str) -> str:
+    return f"```python\n{source}\n```"
+
+
+def said(test: str) -> str:
+    "The property that a test's name states."
+    return test.replace("_", " ")
+
+
+def notebook_of(page: Page, exercises: list[dict], after: str, about) -> dict:
+    "The workbook notebook of a page."
+    intro = f"""\
+# {page.notebook.split("_")[0]} {page.title}: write it yourself
+
+[Open in Colab](https://colab.research.google.com/github/{{user}}/{{repo}}/blob/{{branch}}/{TARGET.as_posix()}/{page.notebook}.ipynb)
+
+These are the exercises of the page [{page.title}]({{book}}{page.notebook}.ipynb). Write your code in place of
+`raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
+exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
+exercise, and the first hint says the least.""".format(**about, book=address(about))
+    name = page.notebook
+    imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
+        "from annotated_transformer.workbook import check"}))
+    cells = [cell("markdown", intro, f"{name} title"), cell("code", SET_UP.format(**about), "colab"),
+             cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
+    for exercise in exercises:
+        here = f"{name} {exercise['name']}"
+        heading = "\n\n".join(filter(None, [f"## {exercise['title']}", abroad(exercise["text"], about), exercise.get("note")]))
+        tests = "\n\n\n".join(f"# {said(test['name'])}\n{test['body']}" for test in exercise["tests"])
+        hints = [folded(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
+        below = [*hints, folded("What is tested", code_block(tests)), folded("Solution", code_block(exercise["solution"]))]
+        cells += [cell("markdown", heading, f"{here} text"), cell("code", exercise["stub"], f"{here} stub"),
+                  cell("code", f'check("{exercise["name"]}")', f"{here} check"),
+                  cell("markdown", "\n\n".join(below), f"{here} hints")]
+    return whole([*cells, cell("markdown", f"Next: [{after}]({after}.ipynb)", f"{name} next")])
+
+
+def whole(cells: list[dict]) -> dict:
+    "A notebook."
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+
+
+def last_notebook(cells: list, about) -> dict:
+    "The notebook that puts the reader's own functions together: one section of the workbook's page."
+    start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
+    found = [cell("markdown", TITLE, "together title"), cell("code", SET_UP.format(**about), "colab"),
+             cell("code", START, "together start")]
+    for number, each in enumerate(cells[start + 1 :]):
+        if each.cell_type == "markdown" and each.source.startswith("## "):
+            break
+        if not exported(each):
+            source = with_links(each.source, about) if each.cell_type == "markdown" else each.source
+            found.append(cell(each.cell_type, source, f"together {number}"))
+    return whole(found)
+
+
+START = '''\
+import torch
+
+from annotated_transformer.workbook import use_own
+
+DIRECTORY = "."  # where your notebooks are'''
+TITLE = """\
+# All together: your Transformer
+
+Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
+step and your search. What you have not written yet, or what is still red, comes from the package."""
+
+
+def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
+    "Write all workbook notebooks, and what their checks need."
+    if not (notebooks / EXERCISES).exists():
+        return
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read("settings.ini", encoding="utf-8")
+    about, pages = settings["DEFAULT"], read_contents(notebooks)
+    exercises = read_exercises(pages, notebooks)
+    names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
+    files = {}
+    for name, after in zip(names, [*names[1:], TOGETHER]):
+        [page] = [page for page in pages if page.notebook == name]
+        own = [exercise for exercise in exercises if exercise["page"] == name]
+        files[f"{name}.ipynb"] = notebook_of(page, own, after, about)
+    files[f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about)
+    kept = ("name", "page", "module", "methods", "solution", "tests")
+    files["exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
+    target.mkdir(parents=True, exist_ok=True)
+    for old in target.iterdir():
+        if old.name not in files:
+            old.unlink()
+    for name, content in files.items():
+        text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=name.endswith(".ipynb")) + "\n"
+        (target / name).write_text(text, encoding="utf-8")
+
+
+def planted(root: Path = Path()) -> list[tuple[str, str, str]]:
+    "Every planted mistake: the exercise, what is wrong, the wrong code."
+    rows, found = json.loads((root / TARGET / "exercises.json").read_text(encoding="utf-8")), []
+    solutions = {row["name"]: row["solution"] for row in rows}
+    for name, listed in yaml.safe_load((root / NOTEBOOKS / EXERCISES).read_text(encoding="utf-8")).items():
+        for mistake, (right, wrong) in listed["mistakes"].items():
+            if solutions[name].count(right) != 1:
+                refuse(f"{NOTEBOOKS / EXERCISES}, {name}, {mistake}: the solution must hold {right!r} once.")
+            found.append((name, mistake, solutions[name].replace(right, wrong)))
+    return found
+
+
+def measure_mistakes() -> None:
+    "Make each planted mistake and write down which tests notice it."
+    sys.path.insert(0, "")
+    from annotated_transformer import progress_bar, results
+    from annotated_transformer.workbook import exercises, failures, written_as
+
+    known, rows = exercises(), []
+    for name, mistake, source in progress_bar(iterable=planted(), desc="mistakes"):
+        noticed = [test for test, _ in failures(known[name], written_as(known[name], source))]
+        rows.append({"exercise": name, "mistake": mistake, "noticed by": noticed, "tests": len(known[name].tests)})
+        if not noticed:
+            print(f"{name}, {mistake}: no test of the page notices it")
+    results.write("results/workbook.json", {"mistakes": rows}, command="python tools/workbook.py mistakes")
+
+
+if __name__ == "__main__":
+    os.chdir(Path(__file__).resolve().parents[1])
+    measure_mistakes() if sys.argv[1:] == ["mistakes"] else write_workbook()
