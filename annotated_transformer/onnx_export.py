@@ -281,13 +281,17 @@ class OnnxTranslator:
         runtime, directory = extra("onnxruntime"), Path(directory)
         if not (directory / "settings.json").exists():
             raise InputError(f"{directory}: there is no settings.json; is this a directory that to_onnx wrote?")
-        self.settings = json.loads((directory / "settings.json").read_text(encoding="utf-8"))
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
-        self.encoder, self.decoder = (
-            runtime.InferenceSession(str(directory / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
-            for name in ("encoder", "decoder")
-        )
+        try:
+            self.settings = json.loads((directory / "settings.json").read_text(encoding="utf-8"))
+            self.encoder, self.decoder = (
+                runtime.InferenceSession(str(directory / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+                for name in ("encoder", "decoder")
+            )
+        except Exception as error:  # ONNX Runtime has a dozen kinds of its own
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason})") from None
         tokenizer = directory / "tokenizer.model"
         self.tokenizer = Tokenizer.load(tokenizer) if tokenizer.exists() else None
 

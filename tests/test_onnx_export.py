@@ -137,6 +137,9 @@ def test_what_cannot_travel_is_refused_with_the_reason():
         assert list(Path(directory).iterdir()) == [], "nothing was written"
         to_onnx(plain, place)
         alone = OnnxTranslator(place, threads=1)
+        (place / "decoder.onnx").write_bytes((place / "decoder.onnx").read_bytes()[:99])
+        with pytest.raises(InputError, match="or it is damaged"):
+            OnnxTranslator(place)
         assert len(alone.search([[3, 4, EOS]], beam_size=2, extra_length=50)[0][0].tokens) <= config.max_length
         with pytest.raises(InputError, match="sentence 2 has 5 tokens and the model takes 4"):
             alone.tokenizer = Translator.from_pretrained("numbers-en-de", device="cpu").tokenizer
