@@ -27,7 +27,7 @@ def test_each_precision_is_compared_with_ours(tmp_path, capsys, monkeypatch):
     assert exact["equal_to_ours"] == {text: {"1": 2, "4": 2} for text in ("some", "others")}
     assert exact["bleu"] == figures["bleu_of_ours"]
     sizes = [found["bytes"]["decoder.onnx"] for found in figures["precisions"].values()]
-    assert sizes[0] > sizes[1] > sizes[2] > 0 and exact["operations"]["encoder.onnx"] > 100
+    assert sizes[0] > sizes[1] > sizes[2] > 0 and exact["operations"]["encoder.onnx"] > 50
 
 
 def test_mistakes_end_it_before_anything_is_measured(tmp_path, capsys, monkeypatch):
