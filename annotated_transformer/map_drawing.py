@@ -122,6 +122,11 @@ def head_names(heads: list[Head]) -> dict[Head, str]:
     one_layer = len({layer for layer, _ in heads}) == 1
     return {(layer, head): f"head {head}" if one_layer else f"layer {layer}, head {head}" for layer, head in heads}
 
+# %% ../nbs/70c_drawing_maps.ipynb #70c00013
+def opacity(weight: float) -> float:
+    "The cube root, so that a weight of 0.05 can be seen."
+    return min(1.0, max(0.0, weight)) ** (1 / 3)
+
 # %% ../nbs/70c_drawing_maps.ipynb #a70c0032
 LINES, SQUARE = 1.5, 0.17   # inches: room for the lines, side of a square
 CELL = 0.18                 # side of a cell of a heat map
@@ -130,11 +135,6 @@ WIDEST, NARROWEST = 2.6, 0.9  # points: of a line
 COLOURS = "#1f5fa8 #c65d00 #2b7a3d #c0262d #7b4fa3 #7a4a2b #c03a8c #555555 #7d7a00 #0b7d8c".split()
 ON_DARK = "#6cb0ff #ff9d4d #5fce7a #ff8080 #c29bff #d9a07a #ff86c8 #b5b5b5 #cfcb4a #48cbe0".split()  # the same on a dark ground
 QUIET, EDGE = "#6b6b6b", "#bfbfbf"  # labels that matter less; edges of squares
-
-
-def opacity(weight: float) -> float:
-    "The cube root, so that a weight of 0.05 can be seen."
-    return min(1.0, max(0.0, weight)) ** (1 / 3)
 
 
 def on_dark() -> bool:

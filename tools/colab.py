@@ -23,6 +23,7 @@ def with_colab(notebook: dict, name: str, about) -> dict:
         refuse(f"nbs/{name} must begin with a markdown cell whose first line is its title: `# ...`.")
     address = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/nbs/".format(**about) + name
     source = f"{title}\n\n[Open in Colab]({address}){newline}{text}"
-    set_up = {"cell_type": "code", "id": CELL, "metadata": {}, "execution_count": None, "outputs": [],
+    folded = {"jupyter": {"source_hidden": True}}
+    set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
               "source": SET_UP.format(**about).splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}
