@@ -63,7 +63,7 @@ def plain(text: str) -> str:
 
 
 def with_fields(lines: list[str]) -> list[str]:
-    "A docstring of the command line, its options (`Args:`, `More:`) as fields and its `Example:` as it is typed; others as prose."
+    "A docstring of the command line: its options (`Args:`, `More:`) as fields, its `Example:` as it is typed."
     found, section, fields = [], None, []
     for line in lines:
         heading = re.fullmatch(r"(Args|More|Example):", line)
