@@ -16,7 +16,7 @@ class InputError(ValueError):
 EXTRAS = {
     "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
-    "transformers": "exchange", "ctranslate2": "exchange", "ipywidgets": "dev",
+    "ipywidgets": "dev",
 }
 
 
