@@ -7,6 +7,7 @@ import base64
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import unicodedata
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from .checkpoints import write_file
 from .map_drawing import shown
 
 # %% auto #0
-__all__ = ['Explorer', 'nearest_to_diagonal', 'explore']
+__all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'live']
 
 # %% ../nbs/70a_explorer.ipynb #e70a0006
 def head_records(
@@ -278,7 +279,14 @@ class Explorer:
 
     def __init__(self, maps, kind: str, layer: int, head: int):
         self.source, self.target = sentence(maps.source), sentence(maps.target)
-        self.specification = specification(maps, kind, layer, head)
+        self.specification, self.first = specification(maps, kind, layer, head), (kind, layer, head)
+
+    def only_first(self) -> None:
+        "Leave out the other heads, and the buttons that choose among them."
+        data = self.specification["datasets"]
+        data["heads"] = [one for one in data["heads"] if (one["kind"], one["layer"], one["head"]) == self.first]
+        for one in self.specification["params"]:
+            one.pop("bind", None)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         "What Jupyter stores: the specification for JupyterLab, a PNG for pages that run no code (with the extra `charts`)."
@@ -330,6 +338,19 @@ def nearest_to_diagonal(
     return layer + 1, head + 1
 
 
+def first_head(maps, kind: str, layer: int | None, head: int | None) -> tuple[int, int]:
+    "Layer and head as `explore` was asked for them, or as it chooses."
+    weights = maps.of(kind)[0]
+    if layer is None and head is None and kind == "encoder_decoder":
+        return nearest_to_diagonal(weights)
+    n_layers, n_heads = weights.shape[:2]
+    layer, head = n_layers if layer is None else layer, 1 if head is None else head
+    for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):
+        if not 1 <= number <= most:
+            raise InputError(f"there is no {name} {number}: they are counted from 1 to {most}")
+    return layer, head
+
+
 def explore(
     maps,                           # AttentionMaps
     kind: str = "encoder_decoder",  # what is chosen at first: encoder, decoder or encoder_decoder
@@ -337,12 +358,43 @@ def explore(
     head: int | None = None,        # counted from 1; the first if only a layer is given
 ) -> Explorer:
     "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
-    weights = maps.of(kind)[0]
-    if layer is None and head is None and kind == "encoder_decoder":
-        layer, head = nearest_to_diagonal(weights)
-    n_layers, n_heads = weights.shape[:2]
-    layer, head = n_layers if layer is None else layer, 1 if head is None else head
-    for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):
-        if not 1 <= number <= most:
-            raise InputError(f"there is no {name} {number}: they are counted from 1 to {most}")
-    return Explorer(maps, kind, layer, head)
+    return Explorer(maps, kind, *first_head(maps, kind, layer, head))
+
+# %% ../nbs/70a_explorer.ipynb #e70a0052
+LONGEST_TYPED = 60  # tokens
+
+
+def live(
+    translator,                # a Translator
+    text: str = "A dog runs with a ball in its mouth.",
+    layer: int | None = None,  # where it starts, as for `explore`
+    head: int | None = None,
+):                             # ipywidgets.VBox
+    "A text field and two menus in JupyterLab: type a sentence, choose a head; translation and picture follow."
+    widgets, config = extra("ipywidgets"), translator.model.config
+    attention = functools.lru_cache(maxsize=1)(translator.attention)  # a choice of head does not translate again
+    kind, first = "encoder_decoder", first_head(attention(text), "encoder_decoder", layer, head)
+    wide, numbers = {"width": "min(720px, 98%)"}, itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
+    field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
+    kinds = widgets.Dropdown(options=[(of.title, name) for name, of in attention(text).kinds.items()], value=kind)
+    heads = widgets.Dropdown(options=[(f"layer {one[0]}, head {one[1]}", one) for one in numbers], value=first)
+    answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
+    picture = widgets.Output()
+
+    def follow(change=None):
+        try:
+            if (n := len(translator.tokenizer.encode(field.value))) > LONGEST_TYPED:
+                raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
+            drawn = Explorer(attention(field.value), kinds.value, *heads.value)
+        except InputError as error:
+            answer.value, picture.outputs = str(error), ()
+            return
+        drawn.only_first()
+        answer.value = drawn.target
+        data = {"application/vnd.vegalite.v5+json": drawn.specification, "text/plain": drawn.source}
+        picture.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
+
+    for widget in (field, kinds, heads):
+        widget.observe(follow, "value")
+    follow()
+    return widgets.VBox([field, widgets.HBox([kinds, heads]), answer, picture])

@@ -4,18 +4,20 @@ import functools
 import itertools
 import json
 import re
+import sys
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
+from unittest import mock
 
 import torch
 import vl_convert
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, Translator
 from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.explorer import VEGA_LITE, explore, nearest_to_diagonal
+from annotated_transformer.explorer import VEGA_LITE, explore, live, nearest_to_diagonal, sentence
 
 
 def test_it_starts_at_the_head_nearest_to_the_diagonal():
@@ -148,8 +150,8 @@ def test_no_text_overlaps_another():
 
 def test_a_notebook_stores_vega_lite_5_and_a_picture():
     scores = [torch.ones(2, 2, *size) / size[-1] for size in ((6, 6), (4, 4), (4, 6))]
-    explorer = explore(AttentionMaps([*"abcde", "<eos>"], ["<start>", *"xyz"], [*"xyz", "<eos>"], *scores))
-    stored = explorer._repr_mimebundle_()
+    found = explore(AttentionMaps([*"abcde", "<eos>"], ["<start>", *"xyz"], [*"xyz", "<eos>"], *scores))
+    stored = found._repr_mimebundle_()
     drawn = json.loads(json.dumps(stored["application/vnd.vegalite.v5+json"]))
     assert drawn["$schema"].endswith("/vega-lite/v5.json")
     old, new = (re.sub(r"gradient_\d+", "", vl_convert.vegalite_to_svg(drawn, vl_version=version)) for version in ("5.8", VEGA_LITE))
@@ -161,7 +163,7 @@ def test_a_notebook_stores_vega_lite_5_and_a_picture():
     picture = base64.b64decode(stored["image/png"])
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
     pixels = [int.from_bytes(picture[i : i + 4], "big") for i in (16, 20)]
-    assert pixels == [2 * int(size) for size in re.search(r'width="(\d+)" height="(\d+)"', explorer.svg()).groups()]
+    assert pixels == [2 * int(size) for size in re.search(r'width="(\d+)" height="(\d+)"', found.svg()).groups()]
 
 
 def test_the_page_asks_nothing_of_any_network():
@@ -181,8 +183,8 @@ def test_the_page_asks_nothing_of_any_network():
 
     scores = [torch.ones(1, 1, *size) / size[-1] for size in ((4, 4), (2, 2), (2, 4))]
     maps = AttentionMaps(["</script>", "<img", "·src=//x>", "<eos>"], ["<start>", "a&b"], ["a&b", "<eos>"], *scores)
-    explorer = explore(maps)
-    page = Page(explorer.html())
+    found = explore(maps)
+    page = Page(found.html())
     assert {tag for tag, _ in page.tags[1:]} == {"html", "head", "meta", "title", "style", "body", "p", "b", "div", "script"}
     assert {name for _, attributes in page.tags for name in attributes} == {"lang", "charset", "http-equiv", "content", "id", "type"}
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
@@ -191,21 +193,21 @@ def test_the_page_asks_nothing_of_any_network():
     assert not re.search(r"url\(|@import", "".join(page.texts["style"]))
     assert "</script> <imgsrc=//x>" in page.texts["b"] and "a&b" in page.texts["b"]
     drawn, *_ = page.texts["script"]
-    assert json.loads(drawn) == explorer.specification and '"url"' not in drawn
+    assert json.loads(drawn) == found.specification and '"url"' not in drawn
 
 
 def test_files_are_whole_or_not_there():
     scores = [torch.ones(1, 1, *size) / size[-1] for size in ((3, 3), (2, 2), (2, 3))]
-    explorer = explore(AttentionMaps(["a", "b", "<eos>"], ["<start>", "x"], ["x", "<eos>"], *scores))
+    found = explore(AttentionMaps(["a", "b", "<eos>"], ["<start>", "x"], ["x", "<eos>"], *scores))
     with tempfile.TemporaryDirectory() as directory:
         for ending, start in ((".html", b"<!DOCTYPE html>"), (".png", b"\x89PNG"), (".svg", b"<svg")):
             path = Path(directory, f"heads{ending}")
-            explorer.save(path)
+            found.save(path)
             assert path.read_bytes().startswith(start)
         assert len(list(Path(directory).iterdir())) == 3
         for wrong in (Path(directory, "heads.pdf"), Path(directory, "missing", "heads.svg")):
             try:
-                explorer.save(wrong)
+                found.save(wrong)
             except InputError as error:
                 assert str(wrong) in str(error)
             else:
@@ -224,3 +226,47 @@ def test_a_head_that_is_not_there_is_refused():
             assert named in str(error) and str(next(iter(wrong.values()))) in str(error)
         else:
             raise AssertionError(f"{wrong} was accepted")
+
+
+def test_what_is_typed_and_chosen_is_what_is_drawn():
+    translator = Translator.from_pretrained("everyday-en-de")
+    field, menus, answer, picture = live(translator, layer=4, head=4).children
+    kinds, heads = menus.children
+
+    def drawn_is(sentence: str, kind: str, layer: int, head: int) -> bool:
+        output, = picture.outputs
+        drawn = output["data"]["application/vnd.vegalite.v5+json"]
+        one, = drawn["datasets"]["heads"]
+        expected = (1000 * translator.attention(sentence).of(kind)[0][layer - 1, head - 1]).round().int().tolist()
+        return one == {"kind": kind, "layer": layer, "head": head, "rows": expected} and "bind" not in json.dumps(drawn["params"])
+
+    assert answer.value == translator(field.value) and drawn_is(field.value, "encoder_decoder", 4, 4)
+    field.value = "I am reading a book."
+    assert answer.value == translator("I am reading a book.") and drawn_is(field.value, "encoder_decoder", 4, 4)
+    heads.value, kinds.value = (1, 2), "encoder"
+    assert drawn_is("I am reading a book.", "encoder", 1, 2) and len(heads.options) == 32
+    assert live(translator, "Good morning.").children[1].children[1].value == nearest_to_diagonal(
+        translator.attention("Good morning.").encoder_decoder)
+
+
+def test_whatever_is_typed_is_answered_by_a_sentence():
+    translator = Translator.from_pretrained("everyday-en-de")
+    field, menus, answer, picture = live(translator).children
+    refused = [("", "holds no words"), ("  ", "holds no words"), ("dog " * 5_000, "5,001 tokens"), ("x" * 2_000, "shorten it")]
+    for head, (typed, expected) in enumerate(refused, 1):
+        field.value = typed
+        assert expected in answer.value and len(answer.value) < 100 and picture.outputs == ()
+        menus.children[1].value = (1, head)  # a choice meanwhile
+        assert expected in answer.value and picture.outputs == ()
+    for typed in ("<script>alert(1)</script>", "</textarea><img src=//x>", "🐶🐱 \u202e\x00", "$x$ \\(y\\)", "犬が走る。"):
+        field.value = typed
+        assert answer.value == sentence(translator.attention(typed).target) and len(picture.outputs) == 1, typed
+    field.value = "Good morning."
+    assert answer.value == translator("Good morning.")
+    with mock.patch.dict(sys.modules, {"ipywidgets": None}):
+        try:
+            live(translator)
+        except InputError as error:
+            assert str(error) == "ipywidgets is not installed: pip install 'annotated_transformer[dev]'"
+        else:
+            raise AssertionError("without ipywidgets there is nothing to show")

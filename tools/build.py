@@ -36,6 +36,8 @@ def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
     for path in sorted(notebooks.glob("*.ipynb")):
         found = json.loads(path.read_text(encoding="utf-8"))
         wanted = with_contents(with_colab(found, path.name, settings["DEFAULT"]), path.stem, pages)
+        # The state of widgets is of no use without their kernel, and a page that shows it asks another host for code.
+        wanted = wanted | {"metadata": {name: value for name, value in wanted["metadata"].items() if name != "widgets"}}
         if wanted != found:
             path.write_text(json.dumps(wanted, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -2,6 +2,8 @@
 
 Skipped without playwright or Chromium; `make test-browser` sees to both.
 """
+from pathlib import Path
+
 import nbformat
 import torch
 import vl_convert
@@ -10,6 +12,8 @@ from annotated_transformer.attention_maps import AttentionMaps
 from annotated_transformer.explorer import VEGA_LITE, explore
 from benchmarks.explorer import NEXT_FRAME
 
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"
+DRAWN = "canvas => canvas.toDataURL()"
 AMBER, SHADE = (245, 194, 66), (106, 165, 227)  # behind the token that is pointed at, and behind those that it looks at
 
 
@@ -99,6 +103,48 @@ def test_jupyterlab_draws_it_without_a_network(page, lab):
     nbformat.write(notebook, lab.directory / "heads.ipynb")
     page.goto(f"{lab.address}/lab/workspaces/heads/tree/heads.ipynb")
     walk_through(Picture(page, explorer.specification))
+    own = (lab.address, lab.address.replace("http", "ws"), "data:", "blob:")
+    assert [address for address in page.asked if not address.startswith(own)] == []
+    assert lab.asked() == []
+
+
+def test_in_jupyterlab_one_types_a_sentence_and_chooses_a_head_without_a_network(page, lab):
+    kernel = {"name": "python3", "display_name": "python3", "language": "python"}
+    source = "from annotated_transformer import Translator, explorer\nexplorer.live(Translator.from_pretrained('everyday-en-de'))"
+    cells = [nbformat.v4.new_code_cell(source)]
+    nbformat.write(nbformat.v4.new_notebook(metadata={"kernelspec": kernel}, cells=cells), lab.directory / "live.ipynb")
+    page.goto(f"{lab.address}/lab/workspaces/live/tree/live.ipynb")
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    field, picture = page.get_by_label("sentence"), page.locator(".vega-embed canvas")
+    picture.wait_for()
+    assert page.locator(".vega-bind").count() == 0  # the menus have their place
+
+    def answered(expected: str) -> None:
+        holds = "text => [...document.querySelectorAll('textarea')].some(one => one.value.includes(text))"
+        page.wait_for_function(holds, arg=expected)
+
+    def type_in(text: str) -> None:
+        field.fill(text)
+        field.press("Enter")
+
+    answered("Ein Hund rennt")
+    type_in("I am reading a book.")
+    answered("Ich lese ein Buch.")
+    before = picture.evaluate(DRAWN)
+    page.locator("select").filter(has_text="layer 1, head 1").select_option("layer 1, head 2")
+    another = f"before => [...document.querySelectorAll('.vega-embed canvas')].some(one => ({DRAWN})(one) != before)"
+    page.wait_for_function(another, arg=before)
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / "live.png")
+    type_in("")
+    answered("holds no words")
+    picture.wait_for(state="detached")
+    type_in("<img src=//elsewhere.invalid onerror=alert(1)> 🐶 $x$")
+    picture.wait_for()
+    assert page.locator("img[src*=elsewhere]").count() == 0
     own = (lab.address, lab.address.replace("http", "ws"), "data:", "blob:")
     assert [address for address in page.asked if not address.startswith(own)] == []
     assert lab.asked() == []
