@@ -2,12 +2,17 @@
 # `make PYTHON=python3.12 ...` takes another Python; TORCH_INDEX=https://download.pytorch.org/whl/cpu fetches PyTorch without CUDA.
 PYTHON ?= python3
 TORCH_INDEX ?=
+# The tests' processes, of one thread each. A file of tests stays with one of them, so that what its tests share is made once;
+# files are handed out in order, the long ones (tests/system) first.
+WORKERS ?= 2
 
 BIN := .venv/bin
 INSTALLED := .venv/installed
 RUN := runs/demo
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+QUICK := command_line workbook hard_input build_tools exchange prose pages readme contents imports public_names all_benchmarks
 
-.PHONY: help demo test workbook-test lab build run site test-browser
+.PHONY: help demo test test-quick workbook-test lab build run site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,11 +29,17 @@ demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let 
 test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks
 	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(BIN)/pytest -m 'not slow' --ignore tests/browser
-	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2
+	$(PYTEST) -m 'not slow' --ignore tests/browser
+	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers $(WORKERS)
+
+# What is left out trains, kills, builds a wheel or measures; `make test` has it.
+test-quick: $(INSTALLED)  ## between two commits: in step, lint, the pages' own tests, and those by hand that are quick
+	$(BIN)/python tools/build.py check
+	$(BIN)/ruff check .
+	$(PYTEST) -m 'not slow' $(patsubst %,tests/system/test_%.py,$(QUICK)) tests/test_*.py
 
 workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
-	$(BIN)/pytest tests/system/test_workbook.py tests/test_workbook.py
+	$(PYTEST) tests/system/test_workbook.py tests/test_workbook.py
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb

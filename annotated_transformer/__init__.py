@@ -15,7 +15,8 @@ class InputError(ValueError):
 
 EXTRAS = {
     "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
-    "transformers": "exchange", "ctranslate2": "exchange", "ipywidgets": "dev",
+    "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
+    "ipywidgets": "dev",
 }
 
 

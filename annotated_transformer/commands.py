@@ -242,14 +242,14 @@ def require_drawing() -> None:
 # %% ../nbs/90d_commands.ipynb #6d9d02c1
 def export(
     model: Model,
-    to: Literal["marian", "ctranslate2"],
+    to: Literal["marian", "ctranslate2", "onnx"],
     out: Path,
 ) -> None:
-    """Write a model for other software: Marian, CTranslate2.
+    """Write a model for other software: Marian, CTranslate2, ONNX.
 
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
-        to: marian (also what CTranslate2's own converter reads) or ctranslate2.
+        to: marian (also what CTranslate2's own converter reads), ctranslate2 or onnx.
         out: Directory to write.
 
     Example:
@@ -257,10 +257,10 @@ def export(
     """
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
-    from annotated_transformer.exchange import save_marian, to_ctranslate2
+    from annotated_transformer.exchange import save_marian, to_ctranslate2, to_onnx
     from annotated_transformer.translation import Translator
 
-    save = {"marian": save_marian, "ctranslate2": to_ctranslate2}[to]
+    save = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}[to]
     write_directory(out, lambda beside: save(Translator.from_pretrained(model, device="cpu"), beside))
     print(f"{out}: {model} for {to}")
 

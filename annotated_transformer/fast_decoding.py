@@ -88,7 +88,7 @@ class StepwiseDecoder:
         x = self.model.embed(tokens.reshape(B * K, 1), start=self.step_number).view(B, K, -1)
         own_path = None                                                     # alone, a beam sees all that is kept
         if used + K > self.step_number + 1:
-            own_path = torch.zeros(B, K, used + K, dtype=torch.bool, device=tokens.device).scatter_(2, self.path, True)
+            own_path = torch.zeros(B, K, used + K, dtype=torch.bool, device=tokens.device).scatter_(2, self.path, 1)
             own_path = as_summand(own_path[:, None], x)
         visible = self.visible if self.visible is None else self.visible[:B]
         for layer, memory, earlier in zip(self.model.decoder.layers, self.memory, self.earlier):

@@ -1,4 +1,4 @@
-"""Our decoding beside that of Hugging Face's Marian and of CTranslate2: the same weights, sources and outputs, turn by turn.
+"""Our decoding beside Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources, outputs, turn by turn.
 
     python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--out results/decoding.json]
 
@@ -37,6 +37,7 @@ from annotated_transformer.batching import pad
 from annotated_transformer.decoding import Search, beam_search, greedy_search
 from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
+from annotated_transformer.onnx_export import OnnxTranslator, to_onnx
 from annotated_transformer.rough_vocabulary import RoughVocabulary
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -49,7 +50,7 @@ SIZES = {
 }
 SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
-PACKAGES = ("transformers", "ctranslate2")  # of the others
+PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
 CTRANSLATE2 = {"ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}}  # as it comes; with its other matrix library
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
@@ -147,10 +148,22 @@ def translate(source: list[list[str]], options: dict) -> list[list[str]]:
     return [found.hypotheses[0] for found in translator.translate_batch(source, **options)]
 
 
+def open_graphs(directory: str, threads: int) -> None:
+    "Make this process one that translates by ONNX Runtime."
+    global translator
+    translator = OnnxTranslator(directory, threads)
+
+
+def search_graphs(sentences: list[list[int]], options: dict) -> list[list[int]]:
+    "The work of that process."
+    return [found[0].tokens for found in translator.search(sentences, **options)]
+
+
 @contextmanager
 def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolExecutor]]:
-    """A process for each form of CTranslate2. Its threads and PyTorch's in one process are more than the machine has cores; such
-    threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up to 1.7 times as long."""
+    """A process for each form of CTranslate2, and one for ONNX Runtime. Their threads and PyTorch's in one process are more than
+    the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up
+    to 1.7 times as long."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         to_ctranslate2(model, directory)
         pools = {}
@@ -158,6 +171,10 @@ def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolE
             arguments = (directory, torch.get_num_threads(), variables)
             pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_translator, initargs=arguments)
             pools[name] = stack.enter_context(pool)
+        arguments = (os.path.join(directory, "onnx"), torch.get_num_threads())
+        to_onnx(model, arguments[0])
+        pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_graphs, initargs=arguments)
+        pools["onnx_runtime"] = stack.enter_context(pool)
         yield pools
 
 
@@ -174,6 +191,12 @@ def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: l
         return [[ids[name] for name in found] for found in pool.submit(translate, source, options).result()]
 
     return search
+
+
+def onnx_search(pool: ProcessPoolExecutor, sentences: list[list[int]], work: Work) -> Decoder:
+    "The search of `OnnxTranslator`, all sentences in one batch."
+    options = {"beam_size": work.beams, "alpha": Search.alpha, "extra_length": work.longest - work.lengths[0]}
+    return lambda: pool.submit(search_graphs, sentences, options).result()
 
 
 def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[int]]) -> dict:
@@ -237,7 +260,8 @@ def measure(model: Transformer, marian, pools: dict[str, ProcessPoolExecutor], w
     searches = {
         "ours": our_search(model, sentences, work),
         "hugging_face": marian_search(marian, sentences, work),
-        **{name: ctranslate2_search(pool, names, sentences, work) for name, pool in pools.items()},
+        **{name: ctranslate2_search(pools[name], names, sentences, work) for name in CTRANSLATE2},
+        "onnx_runtime": onnx_search(pools["onnx_runtime"], sentences, work),
     }
     outputs = {name: search() for name, search in searches.items()}  # warms them up, too
     compared = compare(outputs, partial(in_float64, model, sentences, work))

@@ -9,6 +9,7 @@ LOOKS = {  # contender: name, colour
     "hugging_face": ("Hugging Face Marian", "#b0623a"),
     "ctranslate2": ("CTranslate2", "#b9b9b9"),
     "ctranslate2_onednn": ("CTranslate2 with oneDNN", "#6f6f6f"),
+    "onnx_runtime": ("ONNX Runtime", "#8a6fa8"),  # not in records before November 2026
 }
 GROWTH = {  # what grows: label of the axis, and of each work what to say of the rest
     "beams": ("beams", "{batch} sentences, {longest} tokens each"),
@@ -31,10 +32,11 @@ def chart(record: dict) -> Figure:
 
 def draw_works(axes: Axes, works: dict) -> None:
     "For each work a bar of each contender: how many times as long as ours it took."
-    width = 0.84 / len(LOOKS)
-    for i, (contender, (name, colour)) in enumerate(LOOKS.items()):
+    looks = {contender: look for contender, look in LOOKS.items() if all(contender in found["by"] for found in works.values())}
+    width = 0.84 / len(looks)
+    for i, (contender, (name, colour)) in enumerate(looks.items()):
         heights = [found["by"][contender].get("times_ours", 1.0) for found in works.values()]
-        places = [k + (i - (len(LOOKS) - 1) / 2) * width for k in range(len(works))]
+        places = [k + (i - (len(looks) - 1) / 2) * width for k in range(len(works))]
         drawn = axes.bar(places, heights, 0.92 * width, color=colour, label=name)
         axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=8, padding=1)
     names = [f"{name.replace(', ', chr(10))}\n({found['by']['ours']['median_seconds']:.2g} s)" for name, found in works.items()]
@@ -50,6 +52,8 @@ def draw_growth(axes: Axes, what: str, found: dict) -> None:
     label, rest = GROWTH[what]
     sizes = [int(size) for size in found]
     for contender, (_, colour) in LOOKS.items():
+        if any(contender not in works["by"] for works in found.values()):
+            continue
         seconds = [works["by"][contender]["median_seconds"] for works in found.values()]
         axes.plot(sizes, seconds, marker="o", markersize=3, color=colour)
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds")

@@ -62,9 +62,30 @@ def plain(text: str) -> str:
     return "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
 
 
+def with_fields(lines: list[str]) -> list[str]:
+    "A docstring of the command line: its options (`Args:`, `More:`) as fields, its `Example:` as it is typed."
+    found, section, fields = [], None, []
+    for line in lines:
+        heading = re.fullmatch(r"(Args|More|Example):", line)
+        if heading:
+            section = heading[1]
+            found += ["Example::", ""] if section == "Example" else []
+        elif section == "Example":
+            found.append(line)
+        elif section and line.strip():
+            if re.match(r" {4}\w+: ", line):
+                fields.append(":param " + line.strip())
+            else:
+                fields[-1] += " " + line.strip()
+        elif not section:
+            found.append(line)
+    escaped = [line if line.startswith("    ") else plain(line) for line in found]
+    return [*escaped, "", *map(plain, fields)] if fields else escaped
+
+
 def with_shapes(app, what, name, subject, options, lines):
     "Add to a docstring what the comments beside the parameters say."
-    lines[:] = [plain(line) for line in lines]
+    lines[:] = with_fields(lines)
     if what not in ("function", "method", "class"):
         return
     try:

@@ -96,6 +96,7 @@ def lab(browser, tmp_path_factory):
         "JUPYTERLAB_SETTINGS_DIR": str(own / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
     }
     options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=", f"--notebook-dir={copy}",
+               "--LabApp.expose_app_in_browser=True",
                "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     (own / "asked").touch()
     with open(own / "log", "w") as log:

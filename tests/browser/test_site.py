@@ -149,6 +149,8 @@ def test_a_page_is_whole_on_wide_and_narrow_screens(page, address, name):
         page.evaluate(NEXT_FRAME)
         page.screenshot(path=SCREENSHOTS / f"{name.replace('/', '-').removesuffix('.html')}-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page as a whole must not scroll sideways"
+        tallest = page.evaluate("Math.max(0, ...[...document.querySelectorAll('article tr')].map(row => row.offsetHeight))")
+        assert tallest < height, "a row of a table, higher than the screen"
     assert page.evaluate(BROKEN_IMAGES) == []
     assert [asked for asked in page.asked if not asked.startswith((address, "data:", "blob:"))] == []
     assert page.faults == []

@@ -518,7 +518,9 @@ def test_a_mean_that_cannot_be(options, expected, run, tmp_path, complaint):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("software, package", [("marian", "transformers"), ("ctranslate2", "ctranslate2")])
+@pytest.mark.parametrize("software, package", [
+    ("marian", "transformers"), ("ctranslate2", "ctranslate2"), ("onnx", "onnxruntime"),
+])
 def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_path, monkeypatch, command, complaint):
     pytest.importorskip(package, reason="the extra `exchange` is not installed")
     out = tmp_path / software
@@ -532,6 +534,10 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
         assert found == (0, "".join(f"{line}\n" for line in expected), "")
         picture = tmp_path / "marian" / "heads.svg"
         assert command("attend", "one two", "--model", out, "--out", picture)[0] == 0 and picture.exists()
+    elif software == "onnx":
+        from annotated_transformer.onnx_export import OnnxTranslator
+
+        assert OnnxTranslator(out, threads=1).translate(lines, beam_size=1, extra_length=9) == expected
     else:
         import ctranslate2
         from sentencepiece import SentencePieceProcessor
@@ -548,7 +554,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
 
 def test_a_model_that_cannot_be_exported(run, tmp_path, complaint):
     assert "there is no such directory" in complaint("export", "nothing", "--to", "marian", "--out", tmp_path / "new")
-    assert "marian" in complaint("export", run, "--to", "onnx", "--out", tmp_path / "new")
+    assert "marian" in complaint("export", run, "--to", "keras", "--out", tmp_path / "new")
     wide = Translator.from_pretrained(run)
     config = dataclasses.replace(wide.model.config, d_k=5)
     Translator(Transformer(config), wide.tokenizer).save_pretrained(tmp_path / "wide")

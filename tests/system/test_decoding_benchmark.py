@@ -30,7 +30,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     record = json.loads(out.read_text())
     assert record["figures"] == json.loads(capsys.readouterr().out)
     assert record["command"].startswith("python -m benchmarks.decoding --size small") and record["seed"] == 0
-    assert set(record["config"]["packages"]) == {"transformers", "ctranslate2"}
+    assert set(record["config"]["packages"]) == {"transformers", "ctranslate2", "onnx", "onnxruntime"}
     assert record["hardware"]["threads"] == torch.get_num_threads()
 
     figures = record["figures"]
@@ -39,7 +39,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     for name, found in figures["works"].items():
         work = works[name]
         assert found["outputs"]["sentences"] == work.batch
-        others = ["hugging_face", "ctranslate2", "ctranslate2_onednn"]
+        others = ["hugging_face", "ctranslate2", "ctranslate2_onednn", "onnx_runtime"]
         assert found["outputs"]["equal_to_ours"] == dict.fromkeys(others, work.batch)
         assert list(found["by"]) == ["ours", *others]
         assert found["rounds"] == 2 and found["work"]["batch"] == work.batch
@@ -59,7 +59,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
 
     figure = chart(record)
     assert [axes.get_xlabel() for axes in figure.axes[1:]] == ["beams", "tokens of each output"]
-    assert len(figure.axes[0].patches) == 3 * 4
+    assert len(figure.axes[0].patches) == 3 * 5
     del record["figures"]["growth"]
     assert len(chart(record).axes) == 1
 

@@ -20,6 +20,7 @@ from annotated_transformer.exchange import (
     save_marian,
     to_ctranslate2,
     to_marian,
+    to_onnx,
     token_names,
 )
 from annotated_transformer.tokenizer import Tokenizer
@@ -217,6 +218,7 @@ def test_a_model_from_marian_is_neither_trained_on_nor_saved_nor_handed_on(opus,
         lambda: translator.model.push_to_hub("someone/something"),
         lambda: to_marian(translator.model),
         lambda: to_ctranslate2(translator, tmp_path / "ct2"),
+        lambda: to_onnx(translator, tmp_path / "onnx"),
     ):
         with pytest.raises(InputError, match="came (from Marian|out of other software)"):
             forbidden()

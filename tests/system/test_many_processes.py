@@ -1,6 +1,7 @@
 "Several processes that share each batch do what one process does, and torchrun keeps them going."
 import dataclasses
 import json
+import multiprocessing
 import os
 import shutil
 import signal
@@ -22,12 +23,17 @@ from annotated_transformer.training import train
 from annotated_transformer.transformer import TransformerConfig
 
 TRAIN = """
-import json, sys
+import os, torch
 from annotated_transformer.runs import TrainingConfig
 from annotated_transformer.training import train
+os.environ.update(surroundings)
+torch.set_num_threads(1)
 {patch}
-train(TrainingConfig.from_dict(json.loads(sys.argv[1])), sys.argv[2])
+train(TrainingConfig.from_dict(config), run)
 """
+# Children come from a server that has imported PyTorch already: the imports took most of their time.
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(["annotated_transformer.training", "torch.utils.tensorboard", "pytest"])
 MEAN_OF_MEANS = """
 from annotated_transformer import PAD, training
 right = training.batch_loss
@@ -60,16 +66,19 @@ def config_for(corpus: Path, **changes) -> TrainingConfig:
 
 
 def train_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> None:
-    "Train by `size` processes of one thread each, started as torchrun would start them."
+    "Train by `size` processes of one thread each, in surroundings as torchrun would make them."
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(size)}
     children = []
     for rank in range(size):
-        own = {**os.environ, **meeting, "RANK": str(rank), "LOCAL_RANK": str(rank), "OMP_NUM_THREADS": "1"}
-        words = [sys.executable, "-c", TRAIN.format(patch=patch), json.dumps(config.to_dict()), str(run)]
-        children.append(subprocess.Popen(words, env=own))
-    assert [child.wait() for child in children] == [0] * size
+        own = {**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+        names = {"config": config.to_dict(), "run": str(run), "surroundings": own}
+        children.append(SERVER.Process(target=exec, args=(TRAIN.format(patch=patch), names)))
+        children[-1].start()
+    for child in children:
+        child.join()
+    assert [child.exitcode for child in children] == [0] * size
 
 
 def weights(run: Path) -> torch.Tensor:

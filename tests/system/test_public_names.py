@@ -20,7 +20,7 @@ FIXED = {
     "translation": "Translator",
     "attention_maps": "plot_heads explore",
     "parsing": "Parser linearize delinearize bracket_scores",
-    "exchange": "to_marian from_marian to_ctranslate2",
+    "exchange": "to_marian from_marian to_ctranslate2 to_onnx",
     "corpora": "load",
 }
 

@@ -1,0 +1,86 @@
+"""The shipped model as ONNX in 32, 16 and 8 bits beside our own search: which translations differ, and the sizes of the files.
+
+    python -m benchmarks.onnx [--model everyday-en-de] [--sentences 500] [--out results/onnx.json]
+
+Both search the first sentences of two test sets, captions and everyday sentences, greedily and with beam 4.
+"""
+import argparse
+import importlib.util
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from annotated_transformer import corpora
+from annotated_transformer.bleu import sacre_bleu
+from annotated_transformer.onnx_export import PRECISIONS, OnnxTranslator, to_onnx
+from annotated_transformer.translation import Translator
+from benchmarks.side_by_side import save
+
+PACKAGES = ("onnx", "onnxruntime")
+SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name
+BEAMS = (1, 4)
+
+
+def operations(path: Path) -> int:
+    "How many the graph has."
+    import onnx
+
+    return len(onnx.load(str(path)).graph.node)
+
+
+def measure(translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> dict:
+    "By precision: the files; by text and beam: translations that are letter for letter ours, and BLEU."
+    sources, references = ({name: [pair[k] for pair in pairs] for name, pairs in texts.items()} for k in (0, 1))
+
+    def translations(who) -> dict[str, dict[int, list[str]]]:
+        return {name: {beams: who.translate(lines, beams) for beams in BEAMS} for name, lines in sources.items()}
+
+    def bleu(found: dict[str, dict[int, list[str]]]) -> dict:
+        return {name: {beams: round(sacre_bleu(lines, references[name]).score, 2) for beams, lines in by_beam.items()}
+                for name, by_beam in found.items()}
+
+    ours = translations(translator)
+    figures = {"sentences": {name: len(lines) for name, lines in sources.items()}, "bleu_of_ours": bleu(ours), "precisions": {}}
+    for precision in PRECISIONS:
+        with TemporaryDirectory() as directory:
+            files = Path(directory, "model")
+            to_onnx(translator, files, precision=precision)
+            theirs = translations(OnnxTranslator(files))
+            figures["precisions"][precision] = {
+                "bytes": {path.name: path.stat().st_size for path in sorted(files.iterdir())},
+                "operations": {path.name: operations(path) for path in sorted(files.glob("*.onnx"))},
+                "equal_to_ours": {
+                    name: {beams: sum(a == b for a, b in zip(lines, theirs[name][beams])) for beams, lines in by_beam.items()}
+                    for name, by_beam in ours.items()
+                },
+                "bleu": bleu(theirs),
+            }
+    return figures
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.onnx", description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
+    parser.add_argument("--sentences", type=int, default=500, help="of each text")
+    parser.add_argument("--out", type=Path, default=Path("results/onnx.json"))
+    arguments = parser.parse_args(options)
+    if arguments.sentences < 1:
+        parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")
+    for package in PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+    corpus = corpora.load(arguments.model)
+    texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
+    figures = measure(Translator.from_pretrained(arguments.model, device="cpu"), texts)
+    config = {
+        "model": arguments.model, "splits": SPLITS, "beams": BEAMS,
+        "packages": {package: version(package) for package in PACKAGES},
+    }
+    save(arguments.out, "benchmarks.onnx", figures, config, options=options)
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
