@@ -193,7 +193,8 @@ def parse(
     given, rest = parser.parse_known_intermixed_args(normal)
     if rest:
         raise InputError(f"{rest[0]!r} is one word too many; see {prog} --help")
-    values = vars(given)
+    # A positional that is left out: Python 3.11.7 makes a value of the mark that says so.
+    values = {name: value for name, value in vars(given).items() if str(value) != argparse.SUPPRESS}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 

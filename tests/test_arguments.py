@@ -15,6 +15,10 @@ def test_values_have_the_types_of_the_signature():
         "Nothing."
 
 
+    def with_a_place_to_leave_out(place: Annotated[Path | None, "PLACE"] = None) -> None:
+        "Nothing."
+
+
     arguments = from_signature(command)
     given = parse("x", arguments, "--rate 1e-3 there --rows A1 B2 --heads 2 1 --kind b --shown --compiled False".split())
     assert given == {"rate": 1e-3, "place": Path("there"), "rows": ("A1", "B2"), "heads": (2, 1), "kind": "b", "shown": True,
@@ -22,6 +26,7 @@ def test_values_have_the_types_of_the_signature():
     assert parse("x", arguments, "here --number=-4 --rate None --no-shown --compiled".split()) == {
         "place": Path("here"), "number": -4, "rate": None, "shown": False, "compiled": True}
     assert parse("x", arguments, ["--no-compiled", "-- here"]) == {"place": Path("-- here"), "compiled": False}
+    assert parse("x", from_signature(with_a_place_to_leave_out), []) == {}
     assert parse("x", arguments, ["--number", "-4", "there", "--rate", "2"]) == {"place": Path("there"), "number": -4, "rate": 2.0}
     for words, said in (
         ("here --number 1.5", "--number: '1.5' is no whole number"), ("here --rate x", "--rate: 'x' is no number"),

@@ -5,11 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from nltk.tree import Tree
 
-from annotated_transformer import corpora, treebanks
+from annotated_transformer import Transformer, TransformerConfig, Translator, corpora, treebanks
 from annotated_transformer.downloads import cache_directory
 from annotated_transformer.evalb import bracket_scores
+from annotated_transformer.parsing import Parser
 from annotated_transformer.runs import PRESETS
 from annotated_transformer.token_arrays import TokenizedPairs
 from annotated_transformer.tokenizer import Tokenizer
@@ -183,3 +185,35 @@ def test_the_small_preset_fits_the_sample(sample):
     texts = [text for pair in corpus.train for text in pair]
     tokenizer = Tokenizer.train(texts, config.model.vocab_size, corpus.whole_words)
     assert 573 < max(map(len, tokenizer.encode_all(texts))) <= config.model.max_length
+
+
+@pytest.fixture(scope="session")
+def untrained(sample):
+    "A parser with the vocabulary of the sample, and weights at random."
+    config = PRESETS["parsing-small"]
+    corpus = corpora.load(config.corpus)
+    texts = [text for pair in corpus.train for text in pair]
+    tokenizer = Tokenizer.train(texts, config.model.vocab_size, corpus.whole_words)
+    torch.manual_seed(0)
+    sizes = dict(n_layers=1, d_model=16, d_ff=16, n_heads=2, dropout=0, max_length=config.model.max_length)
+    return Parser(Translator(Transformer(TransformerConfig(tokenizer.vocab_size, **sizes)), tokenizer))
+
+
+def sentences_of(kind: str, sample) -> list[list[str]]:
+    rng, words = random.Random(5), sorted({word for tree in sample.trees("train") for word in tree.leaves()})
+    strange = ["".join(rng.choices("qxzßж犬🐶()_-/\\$%▁", k=rng.randint(1, 8))) for _ in range(100)]
+    return {
+        "development": [tree.leaves() for tree in sample.trees("validation")],
+        "words at random": [rng.choices(words, k=rng.randint(1, 24)) for _ in range(60)],
+        "words never seen": [rng.choices(strange, k=rng.randint(1, 12)) for _ in range(40)],
+        "120 words": [rng.choices(words, k=120) for _ in range(2)],
+    }[kind]
+
+
+@pytest.mark.parametrize("kind, extra_length", [
+    ("development", 20), ("words at random", 20), ("words never seen", 20), ("120 words", 40)])
+def test_a_search_among_trees_never_needs_a_repair(kind, extra_length, sample, untrained):
+    sentences = sentences_of(kind, sample)
+    parses = untrained.parse(sentences, beam_size=2, extra_length=extra_length)
+    assert [parse.tree.leaves() for parse in parses] == sentences
+    assert not any(parse.repairs for parse in parses)
