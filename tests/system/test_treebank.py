@@ -211,7 +211,7 @@ def sentences_of(kind: str, sample) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("kind, extra_length", [
-    ("development", 20), ("words at random", 20), ("words never seen", 20), ("120 words", 40)])
+    ("development", 20), ("words at random", 20), ("words never seen", 120), ("120 words", 40)])
 def test_a_search_among_trees_never_needs_a_repair(kind, extra_length, sample, untrained):
     sentences = sentences_of(kind, sample)
     parses = untrained.parse(sentences, beam_size=2, extra_length=extra_length)
