@@ -122,6 +122,9 @@ class Translator:
             else:
                 bound = allowed and allowed(part)
                 hypotheses = beam_search(self.model, source, beam_size, alpha, extra_length, bound)
+                if not all(hypotheses):
+                    number = part[hypotheses.index([])] + 1
+                    raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
                 found = [best.tokens for best, *_ in hypotheses]
             for i, tokens in zip(part, found):
                 out[i] = tokens

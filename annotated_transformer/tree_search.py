@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from . import EOS, PAD, UNK
+from . import EOS, PAD, UNK, InputError
 from .tokenizer import Tokenizer
 from .trees import DEEPEST, LABELS, WORD, bracket_free
 
@@ -105,6 +105,8 @@ class TreesSoFar:
     def __init__(self, brackets: list[tuple[int, int]], vocab_size: int, roots: list[list[int]], tables):
         self.ids_of, self.to, self.ends, self.rest = tables
         device = self.to.device
+        if not brackets:
+            raise InputError("this vocabulary has no brackets: the model is no parser; take one that was trained on a treebank")
         self.opening, self.closing = torch.tensor(brackets, device=device).view(-1, 2).unbind(1)
         self.opens, self.closes = (torch.full((vocab_size,), -1, device=device) for _ in range(2))
         self.opens[self.opening] = self.closes[self.closing] = torch.arange(len(brackets), device=device)

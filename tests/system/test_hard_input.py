@@ -12,7 +12,9 @@ from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
+from annotated_transformer.parsing import Parser
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import train
 
 SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
@@ -182,3 +184,12 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
 def test_settings_keep_their_types_when_they_are_written_and_read():
     for config in PRESETS.values():
         assert TrainingConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
+    torch.manual_seed(0)
+    for whole_words, limit, problem in (("(S", ")S"), 5, "sentence 1: .*--extra-length"), ((), 50, "no brackets"):
+        tokenizer = Tokenizer.train(["( the cat", "a dog )", "- L R B X"] * 5, 40, whole_words)
+        model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
+        with pytest.raises(InputError, match=problem):
+            Parser(Translator(model, tokenizer)).parse([["(" * 10]], beam_size=2, extra_length=limit)
