@@ -61,6 +61,9 @@ def progress_bar(shown: bool = True, **options):
             if time.time() - self.start_t >= EVERY:
                 print(text, file=sys.stderr)
 
+        def set_postfix_str(self, text: str = "", refresh: bool = False) -> None:
+            super().set_postfix_str(text, refresh=False)  # the next line will say it
+
     often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1}
     return Bar(**options | often | {"dynamic_ncols": False, "ncols": 0}, file=Lines())  # ncols 0: numbers and no bar
 

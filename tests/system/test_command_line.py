@@ -754,6 +754,7 @@ class Interrupt:
         if name == {module!r}:
             os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests in the background had it ignored
 from annotated_transformer.__main__ import main
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["annotated-transformer", "translate", "numbers-en-de"]
