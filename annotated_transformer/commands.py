@@ -58,8 +58,9 @@ def score_command(
     data.split(split)  # complains of an unknown name
     subject, score_split = scoring(data, translator)
     settings = search.over(subject.search, translator.model.config.vocab_size)
+    about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, then before the work
+        out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, or a file of the run is damaged, then before the work
     hypotheses, scores = score_split(subject, data, split, settings)
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
@@ -70,8 +71,7 @@ def score_command(
         write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
-            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())],
-            config=run and run.config.to_dict(), training=run and run.reached(),
+            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], **about,
         )
 
 

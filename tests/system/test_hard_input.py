@@ -193,3 +193,11 @@ def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
         model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
         with pytest.raises(InputError, match=problem):
             Parser(Translator(model, tokenizer)).parse([["(" * 10]], beam_size=2, extra_length=limit)
+
+
+def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint):
+    (run / "metrics.jsonl").unlink()  # a log that is gone stops nothing
+    assert Run(run).reached()["step"] == 20
+    (Run(run).checkpoints()[-1] / "state.json").write_text("{")
+    said = complaint("score", run, "--split", "validation", "--out", tmp_path / "s.json")
+    assert "state.json" in said and not list(tmp_path.glob("s.*"))
