@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.workbook import check, check_all, exercises, failure, judge, write, written_as
+from annotated_transformer.workbook import check, check_all, exercises, failure, folder, judge, write, written_as
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +105,33 @@ def test_check_looks_where_it_is_called():
         exec("check('causal_mask')", mine)
     one, other, green = output.getvalue().splitlines()
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")
+
+
+def test_a_missing_package_is_named_and_not_a_red_exercise():
+    with tempfile.TemporaryDirectory() as directory, patch.dict(sys.modules, {"nltk": None, "nltk.tree": None}):
+        sys.modules.pop("annotated_transformer.trees", None)
+        write(directory)
+        [verdict] = check_all(directory)["63a_trees"]
+        assert str(verdict) == "○ open   linearize: nltk is not installed: pip install 'annotated_transformer[parsing]'"
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec("check('linearize')", {"check": check})
+        assert output.getvalue() == f"{verdict}\n"
+
+
+def test_a_notebook_is_written_whole_or_not_at_all():
+    def half(source, target):
+        Path(target).write_text("half")
+        raise KeyboardInterrupt
+
+
+    with tempfile.TemporaryDirectory() as directory:
+        with patch("shutil.copyfile", half):
+            try:
+                write(directory)
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("not interrupted")
+        assert not list(Path(directory).iterdir())
+        assert len(write(directory)[0]) == len(list(folder().glob("*.ipynb")))

@@ -29,7 +29,7 @@ OWN, SECTION = "91_workbook", "## Your functions in one model"   # the page and 
 TOGETHER = "99_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
-    %pip install -q git+https://github.com/{user}/{repo}@{branch}"""
+    %pip install -q "{repo}[parsing,numbers] @ git+https://github.com/{user}/{repo}@{branch}\""""
 
 
 def cells_of(name: str, notebooks: Path = NOTEBOOKS) -> list:
@@ -269,12 +269,13 @@ import torch
 
 from annotated_transformer.workbook import use_own
 
-DIRECTORY = "."  # where your notebooks are'''
+DIRECTORY = "."  # where your notebooks are; on Colab a folder of your Drive'''
 TITLE = """\
 # All together: your Transformer
 
 Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
-step and your search. What you have not written yet, or what is still red, comes from the package."""
+step and your search. What you have not written yet, or what is still red, comes from the package. The corpus needs
+more packages: `pip install 'annotated_transformer[numbers]'`."""
 
 
 def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
