@@ -129,20 +129,20 @@ class Call:
     def __str__(self) -> str:
         own = vars(self.given["self"]) if "self" in self.given else {}  # of a method: the tensors that its object holds
         given = {name: value for name, value in own.items() if hasattr(value, "shape")} | self.given
-        shown = [f"{name} {size}" for name, value in given.items() if (size := sizes(value))]
+        shown = [f"{name}{size}" for name, value in given.items() if (size := sizes(value))]
         returned = sizes(self.result)
-        return ", ".join(shown) + (f", returned {returned.removeprefix('= ')}" if shown and returned else "")
+        return ", ".join(shown) + (f", which gives {returned[1:]}" if shown and returned else "")
 
 
 def sizes(value: object) -> str:
-    "How large a value is, or what it is, in a few letters; nothing for what has neither size nor short form."
+    "How large a value is or what it is, to stand behind its name; nothing for what has neither size nor short form."
     if hasattr(value, "shape"):
-        return str(tuple(value.shape))
+        return f" {tuple(value.shape)}"
     if isinstance(value, (bool, int, float, str)):
-        return f"= {value:.6g}" if isinstance(value, float) else f"= {value!r}"
+        return f"={value:.6g}" if isinstance(value, float) else f"={value!r}"
     if type(value) is tuple and value and all(hasattr(part, "shape") for part in value):
-        return " and ".join(map(sizes, value))
-    return f"of length {len(value)}" if type(value) in (list, tuple) else ""
+        return " and".join(map(sizes, value))
+    return f" of length {len(value)}" if type(value) in (list, tuple) else ""
 
 
 @contextlib.contextmanager
