@@ -131,7 +131,7 @@ class Call:
         given = {name: value for name, value in own.items() if hasattr(value, "shape")} | self.given
         shown = [f"{name}{size}" for name, value in given.items() if (size := sizes(value))]
         returned = sizes(self.result)
-        return ", ".join(shown) + (f", which gives {returned[1:]}" if shown and returned else "")
+        return ", ".join(shown) + (f", with result{returned}" if shown and returned else "")
 
 
 def sizes(value: object) -> str:

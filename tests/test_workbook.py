@@ -71,7 +71,7 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
         with patch.object(sys.modules[failure.__module__], "SECONDS", 2 if name == "endless" else 30):
             said[name] = judge(exercise, written_as(exercise, exercise.solution.replace(right, wrong, 1))).sentence
     shapes = "query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5)"
-    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}, which gives (2, 3, 6) and (2, 3, 5): ")
+    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}, with result (2, 3, 6) and (2, 3, 5): ")
     assert "numbers differ, by up to" in said["scale"]
     assert "RuntimeError in `scores = query @ key.transpose(0, 1)" in said["error"]
     assert said["none"].endswith("the result is None: a `return` is missing")
@@ -81,7 +81,7 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
     assert wrong.startswith("“the mean by hand” fails for paths of length 3: ")
     penalty = exercises()["length_penalty"]
     wrong = judge(penalty, written_as(penalty, "def length_penalty(length, alpha):\n    return length**alpha")).sentence
-    assert "for length=7, alpha=1, which gives 7: " in wrong
+    assert "for length=7, alpha=1, with result=7: " in wrong
     maps = exercises()["AttentionMaps"]
     wrong = judge(maps, written_as(maps, maps.solution.replace("rows.sum(0)", "rows.sum()"))).sentence
     assert "numbers differ" in wrong and "encoder_decoder (" in wrong
