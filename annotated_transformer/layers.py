@@ -76,9 +76,9 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.norm = norm or nn.Identity()  # a post-norm layer's output is normalised already
 
-    def forward(self, x: Tensor, *others: Tensor) -> Tensor:  # (B, T, d_model) in and out
+    def forward(self, x: Tensor, *args, **kwargs) -> Tensor:  # (B, T, d_model) in and out
         for layer in self.layers:
-            x = layer(x, *others)          # what stands beside x is the same for each layer
+            x = layer(x, *args, **kwargs)  # what else a layer takes is the same for each
         return self.norm(x)
 
 # %% ../nbs/31_layers.ipynb #31000002
