@@ -15,7 +15,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from . import InputError, corpora, progress_bar
+from . import InputError, corpora, progress_bar, regular
 from .averaging import average_checkpoints
 from .checkpoints import SUMS, checkpoint_directories, damage, read_state, read_sums, write_file, write_sums
 from .processes import Execution, Group
@@ -153,7 +153,7 @@ class Run:
     def exists(self) -> bool:
         "Whether the directory has a config.json that a training wrote, and not a model."
         try:
-            return "training" in json.loads((self.directory / "config.json").read_text(encoding="utf-8"))
+            return "training" in json.loads(regular(self.directory / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, TypeError):
             return False
 
@@ -171,7 +171,7 @@ class Run:
         "All that config.json says."
         path = self.directory / "config.json"
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(regular(path).read_text(encoding="utf-8"))
             return record | {"training": TrainingConfig.from_dict(record["training"])}
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(f"{path}: there is no such file; is {self} the directory of a run?") from None

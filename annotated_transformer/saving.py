@@ -13,7 +13,7 @@ from huggingface_hub import PyTorchModelHubMixin
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from . import InputError
+from . import InputError, regular
 from .checkpoints import load_into, load_weights, model_directory, write_file
 
 # %% ../nbs/30b_counting_and_saving.ipynb #649167b0
@@ -32,7 +32,7 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
         directory = model_directory(path_or_name, **options)
         path, weights = directory / "config.json", directory / "model.safetensors"
         try:
-            config = cls.config_class(**json.loads(path.read_text(encoding="utf-8")))
+            config = cls.config_class(**json.loads(regular(path).read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
         except InputError as error:
