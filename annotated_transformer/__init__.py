@@ -6,6 +6,12 @@ the progress bar, and the public names, loaded on first use so that `import anno
 """
 import errno
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
+    from .transformer import Transformer as Transformer
+    from .transformer import TransformerConfig as TransformerConfig
+    from .translation import Translator as Translator
 
 __version__ = "0.1.0"
 
@@ -19,7 +25,7 @@ class InputError(ValueError):
 EXTRAS = {
     "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
-    "ipywidgets": "dev",
+    "datasets": "hub", "ipywidgets": "dev",
 }
 
 
@@ -84,7 +90,7 @@ _HOME = {"Transformer": "transformer", "TransformerConfig": "transformer", "Tran
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

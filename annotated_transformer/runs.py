@@ -30,7 +30,7 @@ class TrainingConfig:
     "All that decides what a run computes, how often it reports and saves, and how the work is done."
 
     model: TransformerConfig        # sizes of the model; its vocab_size is the number of pieces to learn
-    corpus: str = "numbers-en-de"   # a name (see `annotated-transformer corpora`) or a directory; TREEBANK+FILE adds parsed trees
+    corpus: str = "numbers-en-de"   # a name (see `corpora`), a directory, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
     batch_tokens: int = 25_000      # padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
     steps: int = 100_000            # updates
     init_gain: float = 1.0          # times Glorot's range, for the initial dense weights

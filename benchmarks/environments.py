@@ -1,8 +1,9 @@
-"""Which command answers in a fresh environment: the wheel, without extras, with each, with all, on every Python at hand.
+"""Which command answers in a fresh environment: the wheel, without extras, with each and with all.
 
     python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out results/environments.json]
 
-Each environment is made by uv, gets the wheel and what it requires, does all the work below in an empty directory, and is
+The first Python gets every extra, the others none and all. Each environment is made by uv, gets the wheel and what it
+requires, does all the work below in an empty directory, and is
 removed. Of a command we keep "works", or the one sentence that says what it lacks (status 2); anything else is kept as a
 failure, and ends the benchmark with status 1. PyTorch is large: with `--torch`, a `{}` in the directory's name stands for the
 Python's version (3.12), and PyTorch is taken from there, installed before by `uv pip install --target`, and not fetched for
@@ -92,17 +93,47 @@ def answers(environment: Path, place: Path) -> dict[str, str]:
         (place / "trees" / f"{name}.mrg").write_text(TREES * lines)
     surroundings = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
     said = {}
-    for name, words in WORK.items():
-        command = [environment / "bin" / "annotated-transformer", *words.split()]
-        done = subprocess.run(command, cwd=place, env=surroundings, input="Bob sees the cat .\n", capture_output=True, text=True)
-        lines = done.stderr.strip().splitlines()
-        if done.returncode == 0:
+    done = subprocess.run(
+        [environment / "bin" / "python", "-c", PROGRAM, json.dumps(WORK)], cwd=place, env=surroundings, stdin=subprocess.DEVNULL,
+        check=True, stdout=subprocess.PIPE, text=True,
+    )
+    for name, (status, text) in json.loads(done.stdout).items():
+        lines = text.strip().splitlines()
+        if status == 0:
             said[name] = "works"
-        elif done.returncode == 2 and len(lines) == 1:
+        elif status == 2 and len(lines) == 1:
             said[name] = lines[0].removeprefix("annotated-transformer: ")
         else:
-            said[name] = f"FAILS with status {done.returncode}: {(lines or [''])[-1]}"
-    return said
+            said[name] = f"FAILS with status {status}: {(lines or [''])[-1]}"
+    script = subprocess.run(
+        [environment / "bin" / "annotated-transformer", "translate"], cwd=place, env=surroundings, input="A girl reads.\n",
+        capture_output=True, text=True,
+    )
+    right = script.stdout == "Ein Mädchen liest.\n"
+    return said | {"the installed script": "works" if right else f"FAILS: {script.stderr.strip()}"}
+
+
+# PyTorch takes long to load, so one process loads it and each command runs in a copy of that process.
+PROGRAM = """
+import json, os, sys
+import torch
+
+said = {}
+for name, words in json.loads(sys.argv[1]).items():
+    with open("0.txt", "w") as file:
+        file.write("Bob sees the cat .\\n")
+    child = os.fork()
+    if not child:
+        for handle, mode in enumerate("rww"):
+            os.dup2(open(f"{handle}.txt", mode).fileno(), handle)
+        sys.argv[1:] = words.split()
+        from annotated_transformer.__main__ import main
+        main()
+        sys.exit()
+    _, status = os.waitpid(child, 0)
+    said[name] = os.waitstatus_to_exitcode(status), open("2.txt").read()
+print(json.dumps(said))
+"""
 
 
 def versions(environment: Path) -> dict[str, str]:
@@ -133,7 +164,7 @@ def main(options: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         wheel = build(Path(scratch))
         for python in arguments.pythons:
-            for extra in extras:
+            for extra in extras if python == arguments.pythons[0] else [extra for extra in extras if extra in ("", "all")]:
                 environment, place = Path(scratch, "environment"), Path(scratch, "place")
                 fresh(environment, python, wheel, extra, arguments.torch)
                 found = versions(environment)
