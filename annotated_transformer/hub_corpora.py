@@ -55,7 +55,7 @@ def open_tables(name: str) -> dict[str, Any]:
     try:
         if Path(name, "dataset_dict.json").exists():
             return dict(datasets.load_from_disk(name))
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+(/[\w.-]+)?", name):
+        if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*){1,2}", name):
             forms = "hub:OWNER/NAME, hub:OWNER/NAME/CONFIGURATION, or hub: and the directory of a saved data set"
             raise InputError(f"hub:{name}: write {forms}")
         return dict(datasets.load_dataset(f"{owner}/{set_name}", configuration or None))

@@ -10,7 +10,7 @@ import annotated_transformer
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("planted, expected", [("", 0), ("\nmistake: int = Translator.from_pretrained('x')('A girl reads.')\n", 1)])
+@pytest.mark.parametrize("planted, expected", [("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1)])
 def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_factory):
     pytest.importorskip("mypy", reason="the extra `dev` is not installed")
     program = tmp_path / "typed_use.py"
@@ -19,7 +19,7 @@ def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_facto
     command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == expected, done.stdout + done.stderr
-    assert "mistake" not in done.stdout and done.stdout.count("error: ") == expected
+    assert done.stdout.count("error: ") == expected
 
 
 def test_every_public_name_of_the_package_is_used():
