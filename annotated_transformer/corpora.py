@@ -13,6 +13,7 @@ from pathlib import Path
 from . import InputError
 from .downloads import multi30k, wmt14
 from .everyday import everyday, tatoeba
+from .hub_corpora import from_hub
 from .number_words import numbers
 from .pairs import Corpus, PairFiles, read_pairs
 from .treebanks import Treebank, holds_trees, treebank, with_parsed, wsj
@@ -74,8 +75,11 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
 
 
 def load(name_or_directory: str | Path) -> Corpus:
-    "A corpus by its name (see `CORPORA`), or from a directory of text files or of trees; TREEBANK+FILE has more training trees."
+    """A corpus by its name (see `CORPORA`), from a directory of text files or of trees, or from the hub as hub:OWNER/NAME;
+    TREEBANK+FILE has more training trees."""
     name = str(name_or_directory)
+    if name.startswith("hub:"):
+        return from_hub(name.removeprefix("hub:"))
     if "+" in name and not Path(name).is_dir():
         first, *files = name.split("+")
         gold = load(first)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from . import EOS, PAD, UNK, InputError
+from . import EOS, PAD, UNK, InputError, regular
 
 # %% ../nbs/51b_tokenizer.ipynb #6204efc7
 def join(
@@ -109,7 +109,7 @@ class Tokenizer:
         "Read a `.model` file of SentencePiece. InputError when it is missing, damaged, or has other special tokens."
         damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
         try:
-            model = Path(path).read_bytes()
+            model = regular(Path(path)).read_bytes()
             tokenizer = cls(model)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such tokenizer file") from None
