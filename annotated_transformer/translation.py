@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import torch
+from torch import Tensor
 
 from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
@@ -22,6 +23,25 @@ from .pairs import Corpus, references
 from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
 from .transformer import Transformer, count_parameters
+
+# %% ../nbs/61d_translation.ipynb #61d10001
+def in_batches(
+    ids: list[list[int]],        # a row for each sentence, EOS last
+    positions: int,              # of a batch, padding included
+    best: Callable[[Tensor, list[int]], list[list[int]]],  # (B, S), the numbers of its sentences -> the best output of each
+) -> list[list[int]]:            # outputs in the order of the sentences; of a blank one, an empty output
+    "Search batch by batch."
+    out: list[list[int]] = [[] for _ in ids]
+    # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
+    order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
+    with progress_bar(total=len(order), unit="sentence", leave=False, delay=1) as bar:
+        while order:
+            n = max(1, positions // len(ids[order[0]]))
+            part, order = order[:n], order[n:]
+            for i, tokens in zip(part, best(pad([ids[i] for i in part]), part)):
+                out[i] = tokens
+            bar.update(len(part))
+    return out
 
 # %% ../nbs/61d_translation.ipynb #8a542c6f
 Text = TypeVar("Text", str, list[str])  # a sentence or several: what goes in comes out
@@ -106,35 +126,23 @@ class Translator:
         allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
     ) -> list[list[int]]:              # without PAD and EOS
         "As `translate`, in token ids."
-        alpha = self.alpha if alpha is None else alpha
-        ids = self.tokenizer.encode_all(sentences)
+        search = Search(beam_size, self.alpha if alpha is None else alpha, extra_length)  # refuses what cannot be
+        ids, most = self.tokenizer.encode_all(sentences), self.model.config.max_length
         for number, row in enumerate(ids, 1):
-            if len(row) > self.model.config.max_length:
-                limit = self.model.config.max_length
-                raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {limit}: split it")
-        out: list[list[int]] = [[] for _ in sentences]
-        # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
-        order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
-        bar = progress_bar(total=len(sentences), unit="sentence", leave=False, delay=1)
-        bar.update(len(sentences) - len(order))
-        while order:
-            n = max(1, batch_tokens // (len(ids[order[0]]) * beam_size))
-            part, order = order[:n], order[n:]
-            source = pad([ids[i] for i in part]).to(self.model.embedding.weight.device)
+            if len(row) > most:
+                raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {most}: split it")
+
+        def best(source: Tensor, part: list[int]) -> list[list[int]]:
+            source = source.to(self.model.embedding.weight.device)
             if beam_size == 1 and allowed is None:
-                found = greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
-            else:
-                bound = allowed and allowed(part)
-                hypotheses = beam_search(self.model, source, beam_size, alpha, extra_length, bound)
-                if not all(hypotheses):
-                    number = part[hypotheses.index([])] + 1
-                    raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
-                found = [best.tokens for best, *_ in hypotheses]
-            for i, tokens in zip(part, found):
-                out[i] = tokens
-            bar.update(len(part))
-        bar.close()
-        return out
+                return greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
+            found = beam_search(self.model, source, **dataclasses.asdict(search), allowed=allowed and allowed(part))
+            if not all(found):
+                number = part[found.index([])] + 1
+                raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
+            return [hypotheses[0].tokens for hypotheses in found]
+
+        return in_batches(ids, batch_tokens // beam_size, best)
 
     def attention(
         self,
