@@ -3,15 +3,17 @@
 python tools/mutants.py                          300 mutants of the core, drawn by seed 1; those that no test notices are printed
 python tools/mutants.py --modules bleu evalb     of these modules alone
 python tools/mutants.py --sample 50 --seed 2     fewer, others
-python tools/mutants.py --module-line bleu:31    all mutants of one line: for the time while a test is being mended
+python tools/mutants.py --again FILE             those that the results file FILE says no test noticed: after mending
 
 A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/test_MODULE.py, the
-tests made from its notebook, fail or take ten times as long. Each runs in a process of its own over a copy of the package, so
+tests made from its notebook, or those of tests/system/test_details.py whose names begin with the module's fail, or take ten
+times as long. Each runs in a process of its own over a copy of the package, so
 nothing here is touched. torch and pytest are imported once, before the fork. With --out the figures go to a results file.
 """
 import argparse
 import ast
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -26,10 +28,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "annotated_transformer"
-CORE = """additive_attention agreement attention attention_maps averaging batching bleu checkpoints chunked_loss corpora decoding
-embedding epochs evalb fast_attention fast_decoding feed_forward layer_types layers learned_positions models optimizer pairs parsing
-position pre_norm processes regularization runs saving shares tokenizer training training_cost transformer translation tree_search
-treebanks trees variations""".split()
+CORE = """additive_attention agreement attention attention_maps averaging batching bleu checkpoints chunked_loss corpora
+decoding embedding epochs evalb fast_attention fast_decoding feed_forward layer_types layers learned_positions
+models optimizer pairs parsing position pre_norm processes regularization runs saving shares tokenizer training
+training_cost transformer translation tree_search treebanks trees variations""".split()
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 
 COMPARISONS = {
@@ -76,10 +78,11 @@ def changes(node: ast.AST) -> Iterator[tuple[str, object]]:
 
 
 def hidden(tree: ast.Module) -> set[int]:
-    "Nodes that are left alone: annotations, which no code reads, and messages of errors."
+    "Nodes that are left alone: annotations and decorators, which no update or search reads, and messages of errors."
     roots: list[ast.AST] = []
     for node in ast.walk(tree):
         roots += [x for x in (getattr(node, "annotation", None), getattr(node, "returns", None)) if x is not None]
+        roots += getattr(node, "decorator_list", [])
         roots += [node.exc] if isinstance(node, ast.Raise) and node.exc is not None else []
         roots += [node] if isinstance(node, ast.JoinedStr) else []
     return {id(node) for root in roots for node in ast.walk(root)}
@@ -150,14 +153,22 @@ def run_tests(mutant: Mutant, place: Path) -> int:
     os.environ["PYTHONPATH"] = str(place)
     os.chdir(place)
     sys.path.insert(0, str(place))
-    tests = [str(ROOT / "tests" / f"test_{mutant.module}.py"), *map(str, ALSO.get(mutant.module, ()))]
+    tests = [str(ROOT / "tests" / f"test_{mutant.module}.py"), *DETAILS.get(mutant.module, ())]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(place), "-c", os.devnull]
     return int(pytest.main([*tests, *options]))
 
 
-ALSO = {  # modules whose tests are written by hand
-    name: [ROOT / "tests" / "system" / f"test_{name}.py"] for name in CORE if (ROOT / "tests" / "system" / f"test_{name}.py").exists()
-}
+def details() -> dict[str, list[str]]:
+    "The tests by hand of each module, by the module that their names begin with."
+    path, found = ROOT / "tests" / "system" / "test_details.py", {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            module = max((name for name in CORE if node.name.startswith(f"test_{name}_")), key=len)
+            found.setdefault(module, []).append(f"{path}::{node.name}")
+    return found
+
+
+DETAILS = details()
 
 
 def read_alike() -> set[str]:
@@ -171,7 +182,7 @@ def main() -> None:
     parser.add_argument("--modules", nargs="+", default=CORE, choices=CORE, metavar="MODULE")
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--module-line", metavar="MODULE:LINE")
+    parser.add_argument("--again", type=Path, metavar="FILE")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
@@ -181,9 +192,9 @@ def main() -> None:
     torch.set_num_threads(1)
     drawn = [mutant for module in args.modules for mutant in mutants(module)]
     total = len(drawn)
-    if args.module_line:
-        module, _, line = args.module_line.partition(":")
-        drawn = [mutant for mutant in mutants(module) if mutant.line == int(line)]
+    if args.again:
+        names = set(json.loads(args.again.read_text(encoding="utf-8"))["figures"]["not_noticed"])
+        drawn = [mutant for mutant in drawn if mutant.name in names]
     elif args.sample < total:
         drawn = random.Random(args.seed).sample(drawn, args.sample)
     drawn.sort(key=lambda mutant: (mutant.module, mutant.line))
@@ -202,15 +213,16 @@ def main() -> None:
             print(f"{number}/{len(drawn)}  not noticed{' (alike)' * (mutant.name in alike)}: {mutant}", flush=True)
     same = [mutant for mutant in survivors if mutant.name in alike]
     told = len(drawn) - len(same)
-    print(f"{told - len(survivors) + len(same)} of {told} mutants noticed; {len(same)} more do the same as the original; {total} in all")
+    noticed = len(drawn) - len(survivors)
+    print(f"{noticed} of {told} mutants noticed; {len(same)} more cannot be told apart by a test; {total} in all")
     if args.out:
         sys.path.insert(0, str(ROOT))
         from annotated_transformer import results
 
         table = {m: {"mutants": by_module[m, True] + by_module[m, False], "noticed": by_module[m, True]} for m in args.modules}
         figures = {
-            "mutants": len(drawn), "noticed": len(drawn) - len(survivors), "alike": len(same), "in_all": total,
-            "by_module": table, "not_noticed": [str(mutant) for mutant in survivors if mutant not in same],
+            "mutants": len(drawn), "noticed": noticed, "alike": len(same), "in_all": total,
+            "by_module": table, "not_noticed": [mutant.name for mutant in survivors if mutant not in same],
         }
         results.write(args.out, figures, command=["python", "tools/mutants.py", *sys.argv[1:]], seed=args.seed)
 
