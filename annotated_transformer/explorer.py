@@ -42,6 +42,16 @@ def known_to_policy(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
+def in_one(
+    module: str,  # JavaScript that exports functions
+    script: str,  # and what imports them
+) -> str:
+    "The text of both: a page that is opened as a file may not import another."
+    names = ", ".join(re.findall(r"(?m)^export function (\w+)", module))
+    inner, script = re.sub(r"(?m)^export ", "", module), re.sub(r"(?m)^import .*\n", "", script)
+    return f"const {{{names}}} = (() => {{\n{inner}\nreturn {{{names}}};\n}})();\n{script}"
+
+
 def write_page(
     sentences: list,   # one or two AttentionMaps
     kind: str,         # what is chosen at first
@@ -49,14 +59,15 @@ def write_page(
     head: int,
 ) -> str:
     "One page of HTML that holds all it needs."
-    read = {one.name: one.read_text(encoding="utf-8") for one in (resources.files("annotated_transformer") / "page").iterdir()
-            if one.name in ("explorer.html", "explorer.css", "heads.js", "explorer.js")}
-    script = re.sub(r"^export |^import .*\n", "", read["heads.js"] + read["explorer.js"], flags=re.MULTILINE)
+    files = ("page/drawing.js", "page/style.css", *(f"explorer_page/explorer.{ending}" for ending in ("js", "css", "html")))
+    package = resources.files("annotated_transformer")
+    module, style, script, own_style, frame = (package.joinpath(name).read_text(encoding="utf-8") for name in files)
+    script, style = in_one(module, script), style + own_style
     data = {"kinds": sentences[0].kinds, "first": {"kind": kind, "layer": layer, "head": head},
             "sentences": [*map(in_thousandths, sentences)]}
-    return Template(read["explorer.html"]).substitute(
-        maps=json.dumps(data).replace("<", r"\u003c"), script=script, style=read["explorer.css"],
-        script_sum=known_to_policy(script), style_sum=known_to_policy(read["explorer.css"]),
+    return Template(frame).substitute(
+        maps=json.dumps(data).replace("<", r"\u003c"), script=script, style=style,
+        script_sum=known_to_policy(script), style_sum=known_to_policy(style),
     )
 
 # %% ../nbs/70a_explorer.ipynb #f4fdd23e
