@@ -4,6 +4,7 @@ import {drawCells, drawLines, drawThumbnails, makeThumbnails, show} from "../pag
 
 const {kinds, first, sentences} = JSON.parse(document.getElementById("maps").textContent);
 const chosen = {kind: first.kind, layer: first.layer - 1, head: first.head - 1}, panels = [];
+const FINGER = matchMedia("(pointer: coarse)").matches ? 1.2 : 1; // a row is then 26 pixels high
 const LEAST = 0.005, MOST_SAID = 5; // smaller weights, and more of them, are not said
 const headName = () => `layer ${chosen.layer + 1}, head ${chosen.head + 1}`;
 
@@ -71,7 +72,8 @@ class Panel {
     const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
     drawThumbnails(this.heads, this.now, chosen);
     for (const one of this.heads.children) one.tabIndex = one.getAttribute("aria-pressed") === "true" ? 0 : -1;
-    drawLines(this.lines, {queries, keys, titles, weight: this.weight}, Math.min(room, 420));
+    drawLines(this.lines, {queries, keys, titles, weight: this.weight}, Math.min(room, 420) / FINGER);
+    for (const name of ["width", "height"]) this.lines.setAttribute(name, FINGER * this.lines.getAttribute(name));
     drawCells(this.cells, {queries, keys, titles, weight: this.weight}, Math.min(room, 400));
     this.lines.setAttribute("aria-label", `${kind}, ${headName()}`);
     for (const one of this.lines.querySelectorAll(".label")) {
