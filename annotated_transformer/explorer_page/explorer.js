@@ -57,6 +57,7 @@ class Panel {
       made("span", {class: "corner"}, "layer ↓ head →"), made("div", {class: "across"}, ...numbers(heads)),
       made("div", {class: "down"}, ...numbers(layers)), this.heads);
     this.model.querySelector(".across").style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
+    this.model.style.setProperty("--n-heads", heads);
     this.section = made("section", {}, made("h2", {}, made("bdi", {}, printable(source)), " → ", made("bdi", {}, printable(target))),
       made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.said, this.picture)));
     this.listen();

@@ -4,6 +4,7 @@ Skipped without playwright or Chromium; `make test-browser` sees to both. Pictur
 """
 import io
 import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -256,6 +257,9 @@ def test_what_is_seen_is_saved_as_svg(scheme, open_explorer, page):
     assert texts.count("0.90") == texts.count("0.10") == 1 and texts.count("cat") == 2
     lines = [float(one.attrib["stroke-opacity"]) for one in drawn.iter(f"{SVG}line")]
     assert sorted(lines[:2]) == [0.1, 0.9] and len(lines) == 2 + len(expected_lines(other, "encoder_decoder", 2, 1))
+    coloured = [one for one in drawn.iter() if one.tag.endswith(("rect", "text"))]
+    (_, ground), *rest = [(one, [int(part) for part in re.findall(r"\d+", one.get("fill"))[:3]]) for one in coloured]
+    assert all(contrast(fill, ground) >= 4.5 for one, fill in rest if one.tag.endswith("text") and one.get("font-weight") != "700")
     page.set_content(text)  # as any program that reads SVG: without the page's style
     seen = np.array(Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB"), float)
     assert (seen[2, 2].mean() < 60) == (scheme == "dark") and seen.std() > 10
