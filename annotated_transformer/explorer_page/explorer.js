@@ -135,7 +135,7 @@ class Panel {
       all[to].click();
       all[to].focus();
     });
-    this.picture.addEventListener("pointermove", ({pointerType, target}) => { if (pointerType === "mouse") this.point(this.placeOf(target)); });
+    this.picture.addEventListener("pointermove", ({target}) => this.point(this.placeOf(target)));
     this.picture.addEventListener("click", ({target}) => this.freeze(this.placeOf(target)));
     this.picture.addEventListener("focusin", ({target}) => this.point(this.placeOf(target)));
     for (const name of ["pointerleave", "focusout"]) this.picture.addEventListener(name, () => this.point({}));
