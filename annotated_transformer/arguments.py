@@ -259,7 +259,8 @@ def value_name(argument: Argument) -> str:
 
 def entry(argument: Argument, default: object) -> list[str]:
     "The lines of one argument."
-    name = argument.positional or f"{argument.option} {value_name(argument)}".strip()
+    option = f"--no-{argument.option[2:]}" if argument.default is True else argument.option  # what changes something
+    name = argument.positional or f"{option} {value_name(argument)}".strip()
     shown = "" if default in (None, (), "") or isinstance(default, bool) else f" [{default}]"
     about = textwrap.wrap(argument.about + shown, WIDTH - INDENT, break_on_hyphens=False) or [""]
     head = f"  {name}"

@@ -57,8 +57,6 @@ def variations_command(arguments: list[str]) -> None:
     from annotated_transformer.runs import PRESETS
     from annotated_transformer.variations import plot_variations, run_variations, variations_table
 
-    if options.config.start_from:
-        raise InputError("--start-from: the rows of Table 3 differ in size and begin with random weights; leave it out")
     out = options.out or options.run / "table.json"
     if out.suffix != ".json" or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in .json")

@@ -187,7 +187,7 @@ first on a page).
         layer: Counted from 1; the last but one if not given, as in the paper. A page begins at the head that aligns best.
         heads: Counted from 1; chosen by rule if not given.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
-        whole_words: Draw the pieces of each word as one.
+        whole_words: Draw the pieces of words, as the model reads them.
 
     Example:
         annotated-transformer attend "A girl reads." --figure heat --out heads.png

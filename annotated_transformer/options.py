@@ -66,15 +66,17 @@ class Variations:
 # %% ../nbs/90a_options.ipynb #90a00001
 CONFIGURATIONS = {"training": ("runs", "TrainingConfig"), "model": ("transformer", "TransformerConfig"),
                   "execution": ("processes", "Execution")}
+# Those that --help shows; --help-all has the others too.
 FIRST = ("preset", "corpus", "run", "rows", "seeds", "out", "steps", "batch_tokens", "vocab_size", "seed", "start_from", "device")
+REFUSED = {"Train": (), "Variations": ("start_from",)}  # the rows of Table 3 differ in size and begin with random weights
 
 
 def training_arguments(kind: type[Train | Variations]) -> dict[str, list[Argument]]:
     "The options of `train` or `variations`, by the configuration that they belong to; none of it is imported."
     own = {"own": from_signature(kind)}
-    return own | {
-        part: from_source(f"annotated_transformer.{module}", name, FIRST) for part, (module, name) in CONFIGURATIONS.items()
-    }
+    found = {part: from_source(f"annotated_transformer.{module}", name, FIRST) for part, (module, name) in CONFIGURATIONS.items()}
+    refused = REFUSED[kind.__name__]
+    return own | {part: [one for one in arguments if one.name not in refused] for part, arguments in found.items()}
 
 # %% ../nbs/90a_options.ipynb #41feaa9e
 def read_options(

@@ -359,6 +359,10 @@ def workbook_command(
     Args:
         directory: Where the notebooks are, or are to be. Those that are there stay as they are.
         check: Run the book's tests on your code, and say what is green, what is red, and why.
+
+    Example:
+        annotated-transformer workbook my-transformer
+        annotated-transformer workbook my-transformer --check
     """
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory")
