@@ -150,7 +150,8 @@ class Translator:
         target: str | None = None,      # the model's own translation if not given
     ) -> attention_maps.AttentionMaps:
         "What each head looks at while the model reads the source and writes the target: Figures 3-5."
-        return attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+        maps = attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+        return dataclasses.replace(maps, aligned=attention_maps.ALIGNED.get(self.name))
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."

@@ -23,7 +23,7 @@ from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
 
-from annotated_transformer.explorer import VEGA_LITE
+from annotated_transformer.explorer_chart import VEGA_LITE
 
 ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
