@@ -5,6 +5,7 @@ __all__ = ['EightBits', 'in_eight_bits']
 
 # %% ../nbs/61i_eight_bits.ipynb #61900003
 import copy
+import functools
 import warnings
 
 import torch
@@ -85,10 +86,24 @@ def in_eight_bits(
             del module.in_projection
             module.in_projection = EightBits(matrix)
     words = EightBits(model.embedding.weight, getattr(model.embedding, "bias", None))
-    found.embedding.project_into = lambda space, x: words.times(x)
+    found.embedding.project_into = functools.partial(into, words)
     return found
 
 # %% ../nbs/61i_eight_bits.ipynb #6190000c
+def into(
+    words: EightBits,  # (V, d)
+    space: Tensor,     # (N, V), used where the logits are many
+    x: Tensor,         # (N, d)
+) -> Tensor:           # logits (N, V)
+    "The output projection. The C library keeps pieces of memory below 32 MB for the next step: so no product is larger."
+    most = max(1, 2**22 // space.size(1))
+    if len(x) <= most:
+        return words.times(x)
+    for place, part in zip(space.split(most), x.split(most)):
+        place.copy_(words.times(part))
+    return space
+
+
 def require_eight_bits(model: Transformer) -> None:
     "InputError where such products are not to be had."
     weight = model.embedding.weight

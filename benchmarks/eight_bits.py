@@ -79,7 +79,7 @@ def log_probabilities(model: Transformer, sources: list[list[int]], targets: lis
 
 
 def divergences(translator: Translator, pairs: list[tuple[str, str]]) -> dict[str, dict]:
-    "How far each way of rounding moves the probabilities: the mean Kullback-Leibler divergence, and how often the likeliest changes."
+    "How far each way of rounding moves the probabilities (mean Kullback-Leibler divergence), and how often the likeliest word."
     sources, targets = (translator.tokenizer.encode_all([pair[side] for pair in pairs]) for side in (0, 1))
     exact, found = log_probabilities(translator.model, sources, targets), {}
     for name, (most, steps) in FORMS.items():
@@ -103,7 +103,7 @@ def measure(name: str, most: int | None) -> dict:
         after = translator.translate(sources)
         found[record.suffix[1:]] = {
             "sentences": len(pairs),
-            "bleu": {"float32": round(sacre_bleu(before, references).score, 2), "int8": round(sacre_bleu(after, references).score, 2)},
+            "bleu": {how: round(sacre_bleu(lines, references).score, 2) for how, lines in (("float32", before), ("int8", after))},
             "changed": sum(a != b for a, b in zip(after, before)),
         }
         print(name, split, json.dumps(found[record.suffix[1:]]), flush=True)

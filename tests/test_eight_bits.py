@@ -2,7 +2,10 @@
 import torch
 import torch.nn.functional as F
 
-from annotated_transformer.eight_bits import EightBits, largest_weight
+from annotated_transformer import EOS, InputError, TransformerConfig, Translator
+from annotated_transformer.decoding import beam_search, greedy_search
+from annotated_transformer.eight_bits import EightBits, in_eight_bits, into, largest_weight
+from annotated_transformer.transformer import Transformer
 
 
 def test_the_product_is_that_of_the_whole_numbers():
@@ -20,3 +23,70 @@ def test_the_product_is_that_of_the_whole_numbers():
             torch.testing.assert_close(found, (expected + more).float(), rtol=1e-4, atol=1e-4)
             some = F.linear(x, matrix[1:3])
             torch.testing.assert_close(some, expected[:, 1:3].float(), rtol=1e-4, atol=1e-4)
+
+
+def test_a_translator_in_eight_bits_writes_the_same_captions():
+    captions = ["A man in a red shirt is riding a bicycle.", "Two dogs are playing in the snow.",
+                "A girl is reading a book in the park.", "Several people are standing in front of a building."]
+    for beam_size in (1, 4):
+        exact, found = (Translator.from_pretrained("multi30k-en-de", precision=precision).translate(captions, beam_size)
+                        for precision in ("float32", "int8"))
+        assert found == exact
+
+
+def test_searches_of_a_model_in_eight_bits_find_about_what_they_found():
+    torch.manual_seed(2)
+    for kind in ({}, {"norm": "pre", "positions": "learned"}, {"compatibility": "additive"}):
+        model = Transformer(TransformerConfig(23, n_layers=2, d_model=24, d_ff=40, n_heads=3, d_k=5, d_v=7, **kind)).eval()
+        light, source = in_eight_bits(model), torch.tensor([[5, 6, 7, 8, EOS], [9, 10, EOS, 0, 0]])
+        for exact, found in zip(beam_search(model, source, 3, extra_length=4), beam_search(light, source, 3, extra_length=4)):
+            assert exact[0].log_probability != found[0].log_probability, "something was rounded"
+            assert abs(exact[0].log_probability / found[0].log_probability - 1) < 0.1
+        assert [len(tokens) for tokens in greedy_search(light, source, extra_length=4)] >= [0, 0]
+        with torch.inference_mode():
+            off = light(source, source) - model(source, source)
+            assert 0 < off.abs().max() < 0.3
+
+
+def test_the_model_that_was_given_stays_as_it_was():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(23, n_layers=1, d_model=24, d_ff=40, n_heads=3)).eval()
+    before, source = {name: value.clone() for name, value in model.state_dict().items()}, torch.tensor([[5, 6, EOS]])
+    exact = model(source, source)
+    light = in_eight_bits(model)
+    assert light.embedding.weight is model.embedding.weight
+    assert all(value.equal(before[name]) for name, value in model.state_dict().items())
+    assert torch.equal(model(source, source), exact) and not torch.equal(light(source, source), exact)
+
+
+def test_many_logits_are_made_in_parts():
+    torch.manual_seed(0)
+    words, x = EightBits(torch.randn(2**20, 3)), torch.randn(9, 3).clamp(-2, 2)
+    x[:, 0] = torch.tensor([2.0, -2.0] * 4 + [2.0])
+    x[:, 1] = -x[:, 0]                                        # each part of the rows has the same range
+    space = torch.empty(9, 2**20)
+    assert into(words, space, x) is space
+    torch.testing.assert_close(space, words.times(x))
+
+
+def test_the_bias_of_the_logits_is_added_and_other_functions_are_refused():
+    weight, bias = torch.randn(7, 4), torch.randn(7)
+    torch.testing.assert_close(EightBits(weight, bias).times(torch.zeros(2, 4)), bias.expand(2, 7))
+    assert EightBits(torch.zeros(2, 4)).times(torch.ones(1, 4)).tolist() == [[0, 0]]
+    try:
+        torch.mm(torch.zeros(2, 4), EightBits(weight))
+    except TypeError as error:
+        assert "only multiplies" in str(error)
+    else:
+        raise AssertionError("not refused")
+
+
+def test_what_cannot_be_in_eight_bits_is_refused():
+    model = Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=8, n_heads=2))
+    for wrong in (model.double(), model.float().to("meta")):
+        try:
+            in_eight_bits(wrong)
+        except InputError as error:
+            assert "precision int8 is for a CPU" in str(error)
+        else:
+            raise AssertionError("not refused")
