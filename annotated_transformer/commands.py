@@ -48,7 +48,7 @@ def score_command(
     from annotated_transformer.checkpoints import write_file
     from annotated_transformer.runs import Run
 
-    translator = open_translator(model, search.average)
+    translator = open_translator(model, search)
     run = Run(model) if Run(model).exists() else None
     shipped = model if model in corpora.CORPORA and not Path(model).is_dir() else None  # its name is that of its corpus
     if corpus is None and run is None and shipped is None:
@@ -65,6 +65,8 @@ def score_command(
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
         found = dataclasses.asdict(settings) | {"average": search.average}
+        if search.precision != AS_USUAL.precision:
+            found["precision"] = search.precision
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)

@@ -389,6 +389,7 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     ("--corpus digist", "there is no corpus and no directory 'digist'"),
     ("--beam-size 0", "--beam-size must be at least 1, not 0"),
     ("--average 0", "--average must be at least 1, not 0"),
+    ("--precision int4", "--precision"),
     ("--alpha 1e308", "--alpha must be at most 100"),
     ("--alpha inf", "--alpha must be at most 100, not inf"),
     ("--beam-size 1000000", "--beam-size must be at most 48, the tokens of the model"),
@@ -406,6 +407,13 @@ def test_results_that_cannot_be_written_are_known_before_the_work(run, tmp_path,
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(Translator, "translate", lambda *_: pytest.fail("it translated first"))
     assert str(tmp_path / "file") in complaint("score", run, "--out", tmp_path / "file" / "figures.json")
+
+
+def test_a_run_is_scored_in_eight_bits_and_its_record_says_so(run, tmp_path, command):
+    options = ("--split", "validation", "--beam-size", "1", "--extra-length", "4", "--precision", "int8")
+    status, out, err = command("score", run, *options, "--out", tmp_path / "light.json")
+    record = json.loads((tmp_path / "light.json").read_text())
+    assert (status, err) == (0, "") and record["search"]["precision"] == "int8" and "--precision int8" in record["command"]
 
 
 # Attention
@@ -608,8 +616,8 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
 
 @pytest.mark.parametrize("name, options", [
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
-    ("translate", "MODEL --beam-size --alpha --extra-length --average"),
-    ("parse", "MODEL --beam-size --alpha --extra-length --average"),
+    ("translate", "MODEL --beam-size --alpha --extra-length --average --precision"),
+    ("parse", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("score", "MODEL --corpus --split --out --beam-size"),
     ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words"),
     ("average", "RUN --last"),
