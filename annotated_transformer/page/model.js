@@ -29,10 +29,11 @@ export class Weights {
 export class Model {
   static async load() {
     const model = new Model();
-    model.settings = await fetched("settings.json", "json");
-    const open = async name => ort.InferenceSession.create(new Uint8Array(await fetched(name)), {executionProviders: ["wasm"]});
-    model.encoder = await open("encoder.onnx");
-    model.decoder = await open("decoder.onnx");
+    const files = [fetched("settings.json", "json"), fetched("encoder.onnx"), fetched("decoder.onnx")];
+    const [settings, ...graphs] = await Promise.all(files);
+    model.settings = settings;
+    [model.encoder, model.decoder] = await Promise.all(
+      graphs.map(graph => ort.InferenceSession.create(new Uint8Array(graph), {executionProviders: ["wasm"]})));
     return model;
   }
 

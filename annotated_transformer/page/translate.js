@@ -75,6 +75,7 @@ function refuse(error) {
 
 function translate() {
   const number = ++run;
+  place("about").textContent = "";
   running = running.then(() => follow(number)).catch(refuse);
   return running;
 }
