@@ -13,6 +13,7 @@ import functools
 import http.server
 import importlib.util
 import json
+import os
 import statistics
 import threading
 import time
@@ -162,7 +163,7 @@ def main(options: Sequence[str] | None = None) -> None:
         print(json.dumps(seconds), flush=True)
         figures = {"bytes": files, "total_bytes": sum(files.values()), "seconds": seconds,
                    "compared": compare(PageGraphs(page), translator, texts)}
-    config = {"model": arguments.model, "splits": SPLITS, "rounds": arguments.rounds}
+    config = {"model": arguments.model, "splits": SPLITS, "rounds": arguments.rounds, "niceness": os.nice(0)}
     save(arguments.out, "benchmarks.page", figures, config, options=options)
     print(json.dumps(figures, indent=1))
 

@@ -27,7 +27,7 @@ from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents
 from annotated_transformer import InputError, Translator
 from annotated_transformer.explorer import VEGA_LITE
 from annotated_transformer.filters import SHIPPED
-from annotated_transformer.live_page import write_page
+from annotated_transformer.live_page import PAGE, write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
@@ -63,6 +63,7 @@ def with_links_of_the_site(markdown: str) -> str:
         module = re.fullmatch(rf"{PACKAGE}/([a-z]\w*)\.py", path)
         return f"](api/{module[1]}.rst)" if module else f"]({repository()}/{path})"
 
+    markdown = re.sub(rf"\[([^]]*)\]\(\.\./{PACKAGE}/page/({PAGE})\)", r'<a href="\2">\1</a>', markdown)  # is no page of Sphinx's
     return re.sub(r"\]\(\.\./([^)\s]+)\)", moved, markdown)
 
 

@@ -5,7 +5,7 @@ import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
 import {Tokenizer} from "./tokenizer.js";
 
-const MOST_CHARACTERS = 1000;
+const MOST_CHARACTERS = 1000, BETWEEN_DRAWINGS = 250; // milliseconds
 const place = id => document.getElementById(id);
 const form = place("form"), headForm = place("head");
 const TITLES = {
@@ -18,6 +18,7 @@ let source = null;                                  // of the sentence: ids, lab
 let result = null;                                  // of the search: {steps, best, done}
 let forced = [], choices = new Set();               // tokens that the translation begins with; where the reader chose
 let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
+let drawnAt = 0;                                    // when the head was, in milliseconds
 let chosen = null;                                  // {layer, head}; null: the page chooses
 
 const say = text => { place("status").textContent = text; };
@@ -185,13 +186,13 @@ function drawHead() {
   const drawn = view();
   drawLines(place("lines"), drawn, place("lines").parentElement.clientWidth);
   drawCells(place("cells"), drawn, place("cells").parentElement.clientWidth);
-  drawThumbnails(place("heads"), drawn.weights, drawn);
+  if (result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
   [headForm.elements.layer.value, headForm.elements.number.value] = [drawn.layer, drawn.head];
   drawFocus();
 }
 
 function drawFocus() {
-  if (!result) return;
+  if (!result || !place("lines").hasChildNodes()) return;
   const token = pointed ?? frozen, focus = asFocus(token), {weight} = view();
   for (const id of ["lines", "cells"]) show(place(id), focus, weight);
   for (const button of document.querySelectorAll(".tokens button")) {
@@ -201,12 +202,17 @@ function drawFocus() {
   }
 }
 
+// While tokens come, the head is drawn now and then: to draw takes longer than to compute.
 function draw() {
+  const now = performance.now(), whole = result.done || now - drawnAt > BETWEEN_DRAWINGS;
   drawTokens("source", source.labels);
   drawTokens("target", result.best.tokens.map(id => tokenizer.label(id)));
   place("translation").textContent = tokenizer.decode(result.best.tokens);
   drawStep();
-  drawHead();
+  if (whole) {
+    drawHead();
+    drawnAt = now;
+  }
 }
 
 // --- what the reader does ---
