@@ -278,6 +278,29 @@ def export(
     write_directory(out, lambda beside: save(Translator.from_pretrained(model, device="cpu"), beside))
     print(f"{out}: {model} for {to}")
 
+
+def page(
+    directory: Annotated[Path, "DIRECTORY"],
+    model: Model = SHIPPED,
+) -> None:
+    """Write a page that translates in the browser, for any static server.
+
+    Args:
+        directory: Directory to write: translate.html, and all that it asks for.
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+
+    Example:
+        annotated-transformer page my-page
+        python -m http.server --directory my-page
+    """
+    if directory.exists():
+        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from annotated_transformer.live_page import PAGE, write_page
+    from annotated_transformer.translation import Translator
+
+    write_directory(directory, lambda beside: write_page(Translator.from_pretrained(model, device="cpu"), beside))
+    print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")
+
 # %% ../nbs/90d_commands.ipynb #9a953823
 def cost(
     run: Annotated[Path | None, "RUN"] = None,
