@@ -15,7 +15,7 @@ from .downloads import multi30k, wmt14
 from .everyday import everyday, tatoeba
 from .number_words import numbers
 from .pairs import Corpus, PairFiles, read_pairs
-from .treebanks import Treebank, holds_trees, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
 
 # %% ../nbs/51a_corpora.ipynb #b135b20f
 def from_directory(
@@ -70,6 +70,9 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "wsj": wsj,
     "wsj-tags": partial(wsj, leaves="tags"),
     "wsj-words": partial(wsj, leaves="words"),
+    "craft": craft,
+    "craft-tags": partial(craft, leaves="tags"),
+    "craft-words": partial(craft, leaves="words"),
 }
 
 

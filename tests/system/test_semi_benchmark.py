@@ -81,7 +81,7 @@ def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, 
     for split in ("validation", "test"):
         for how in ("constrained", "papers_search"):
             assert one["scores"][split][how]["malformed"] == 0 and one["scores"][split][how]["sentences"] == 9
-    assert one["scores"]["validation"]["constrained"]["f1"] == pytest.approx(max(one["f1_by_alpha"].values()), abs=0.001)
+    assert one["scores"]["validation"]["constrained"]["f1"] == pytest.approx(max(one["f1_by_beam"].values()), abs=0.001)
     assert sum(row["gold"] for row in one["lost"]["by_label"]) == one["scores"]["test"]["constrained"]["gold"]
 
     semi.main([*small, "--least", "3", "4", "--as-it-stands", "--ship"])
