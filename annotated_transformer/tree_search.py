@@ -13,7 +13,7 @@ from . import EOS, PAD, UNK, InputError
 from .tokenizer import Tokenizer
 from .trees import CRAFT_LABELS, DEEPEST, LABELS, WORD, bracket_free
 
-LONGEST_CHAIN = 10  # brackets that open one after the other; the free sample has at most 6
+LONGEST_CHAIN = 6  # brackets that open one after the other, as in the free sample; more would only put off a hard word
 # Parts of speech, which a parser of tags may write: the Penn Treebank's, and four of its successors.
 TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ
     WDT WP WP$ WRB # $ . , : -LRB- -RRB- `` '' HYPH AFX NFP ADD""".split()
