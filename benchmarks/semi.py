@@ -181,8 +181,8 @@ None of these texts is in this package.
 fair use for the purposes of illustrating NLTK tools for tokenizing, tagging, chunking and parsing. This data is for \
 non-commercial use only." It says nothing of weights. Take these for study and research that is not commercial.
 - **Recipe:** {parts};
-  mean of the last {average} checkpoints, stored in 16 bits; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which \
-it shared.
+  mean of the last {average} checkpoints, stored in 16 bits; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, \
+which it shared.
 - **Search:** only tokens that continue a tree over the given words. `annotated-transformer parse` takes the paper's beam \
 of {papers.beam_size} unless told otherwise; {beam} is much faster.
 - **Scores:** F1 as EVALB counts it on files 0180 to 0199, 245 sentences: {constrained:.2f}; with the paper's beam \
