@@ -15,7 +15,7 @@ description = readme.read_text(encoding="utf-8") if readme.exists() else about["
 description = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{url}/raw/{about['branch']}/", description)
 description = re.sub(r"(?<!!)(\[[^\]]*\]\()(?!https?:)", rf"\1{url}/blob/{about['branch']}/", description)
 
-EXTRAS = ("parsing", "numbers", "charts", "tensorboard", "exchange")  # a user's; the others are for those who work on the package
+EXTRAS = ("parsing", "numbers", "charts", "tensorboard", "exchange", "hub")  # a user's; the others are a developer's
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 extras = {extra: about[f"{extra}_requirements"].split() for extra in (*EXTRAS, "dev", "site", "browser")}
 extras["all"] = [requirement for extra in EXTRAS for requirement in extras[extra]]
@@ -52,7 +52,7 @@ setup(
     keywords=about["keywords"].split(),
     python_requires=f">={about['min_python']}",
     packages=[about["lib_path"]],
-    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/*"]},
+    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/*", "page/*", "explorer_page/*"]},
     install_requires=about["requirements"].split(),
     extras_require=extras,
     entry_points={"console_scripts": [about["console_scripts"]]},

@@ -4,6 +4,15 @@ The modules are exported from the notebooks in `nbs/`. This file is written by h
 the ids of the special tokens, the one exception that a user's mistake raises, the packages that are not always installed,
 the progress bar, and the public names, loaded on first use so that `import annotated_transformer` stays cheap.
 """
+import errno
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
+    from .transformer import Transformer as Transformer
+    from .transformer import TransformerConfig as TransformerConfig
+    from .translation import Translator as Translator
+
 __version__ = "0.1.0"
 
 PAD, EOS, UNK = 0, 1, 2  # no BOS: the decoder's first input is PAD, whose embedding is the zero vector
@@ -16,7 +25,7 @@ class InputError(ValueError):
 EXTRAS = {
     "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
-    "ipywidgets": "dev",
+    "datasets": "hub", "ipywidgets": "dev",
 }
 
 
@@ -32,6 +41,13 @@ def extra(module: str):
             raise
         command = f"pip install 'annotated_transformer[{EXTRAS[package]}]'"
         raise InputError(f"{package} is not installed: {command}") from None
+
+
+def regular(path: Path) -> Path:
+    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting for ever."
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
+    return path
 
 
 def progress_bar(shown: bool = True, **options):
@@ -74,7 +90,7 @@ _HOME = {"Transformer": "transformer", "TransformerConfig": "transformer", "Tran
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -68,14 +68,8 @@ class MultiHeadAttention(FastHeads):
         "MultiHead(x, memory, memory) of §3.2.2."
         return self.output(self.attend(*self.project(x, memory), allowed, causal))
 
-    def weights(
-        self,
-        x: Tensor,                      # all as in `forward`
-        memory: Tensor | None = None,
-        allowed: Tensor | None = None,
-        causal: bool = False,
-    ) -> Tensor:                        # (B, h, T, S); each row sums to one
-        "The weights by which each head averages in this call, in the readable form: what Figures 3-5 draw."
+    def weights(self, x: Tensor, memory: Tensor | None = None, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
+        "The weights (B, h, T, S) by which `forward` would average, in the readable form: what Figures 3-5 draw."
         allowed = causal_mask(x.size(1), x.device) if causal else allowed
         return scaled_dot_product_attention(*self.project(x, memory), allowed)[1]
 

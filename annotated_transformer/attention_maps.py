@@ -43,19 +43,11 @@ KINDS = {
     "encoder_decoder": Kind("encoder-decoder attention", "target, written", "source"),
 }
 
-# %% ../nbs/70_attention_maps.ipynb #a70c0011
-@dataclass(frozen=True, eq=False)
-class AttentionMaps:
-    "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."
+# %% ../nbs/70_attention_maps.ipynb #a70c0073
+class Labelled:
+    "Weights of the three kinds with labels that fit them, and how a notebook shows them."
 
     kinds: ClassVar[dict[str, Kind]] = KINDS
-
-    source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
-    target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
-    target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor          # (L, h, S, S); each row sums to one
-    decoder: Tensor          # (L, h, T, T)
-    encoder_decoder: Tensor  # (L, h, T, S)
 
     def __post_init__(self):
         for kind in KINDS:
@@ -82,6 +74,19 @@ class AttentionMaps:
         "What a notebook shows: the chart of `explore`."
         return explore(self)._repr_mimebundle_(include, exclude) | {"text/plain": repr(self)}
 
+# %% ../nbs/70_attention_maps.ipynb #a70c0011
+@dataclass(frozen=True, eq=False, repr=False)
+class AttentionMaps(Labelled):
+    "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."
+
+    source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
+    target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
+    target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
+    encoder: Tensor          # (L, h, S, S); each row sums to one
+    decoder: Tensor          # (L, h, T, T)
+    encoder_decoder: Tensor  # (L, h, T, S)
+    aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
+
     def words(
         self,
         signs_apart: bool = True,   # punctuation stays apart from the word before or after it
@@ -93,7 +98,7 @@ class AttentionMaps:
             weights, *axes = self.of(kind)
             rows, columns = (group_words(axis, signs_apart)[1].to(weights) for axis in axes)
             merged.append((rows / rows.sum(0)).T @ weights @ columns)
-        return AttentionMaps(*labels, *merged)
+        return AttentionMaps(*labels, *merged, self.aligned)
 
 # %% ../nbs/70_attention_maps.ipynb #a70c0020
 def record(
@@ -116,6 +121,9 @@ def record(
     return AttentionMaps(*labels, *(weights[:, 0].float().cpu() for weights in model.attention_maps(source_ids, target_input)))
 
 # %% ../nbs/70_attention_maps.ipynb #1771005e
+ALIGNED = {"everyday-en-de": (4, 4), "multi30k-en-de": (3, 1)}  # the head that aligns best, of each model that 70b measured
+
+
 def token_labels(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     "How the figures show each token."
     signs = {PAD: START, EOS: END}

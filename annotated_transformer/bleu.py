@@ -88,7 +88,7 @@ def sacre_bleu(
     "sacreBLEU with its defaults: mixed case, `13a` tokens."
     return _score(hypotheses, references)
 
-# %% ../nbs/61c_bleu.ipynb #2fc2a40c
+# %% ../nbs/61c_bleu.ipynb #61c10004
 PLAIN_QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"') | dict.fromkeys("‚‘’‹›", "'"))
 
 
@@ -99,7 +99,7 @@ def _moses(language: str):
 
     return MosesPunctNormalizer(lang=language, perl_parity=True), MosesTokenizer(lang=language)
 
-
+# %% ../nbs/61c_bleu.ipynb #2fc2a40c
 def paper_tokens(sentence: str, language: str = "de") -> str:
     "The tokens that the paper's BLEU counts, between blanks: plain punctuation, Moses tokens, hyphens split off."
     normalizer, tokenizer = _moses(language)

@@ -22,7 +22,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 import annotated_transformer
-from . import InputError
+from . import InputError, regular
 
 # %% ../nbs/52a_checkpoints.ipynb #27ef261c
 def sync(
@@ -127,7 +127,7 @@ def read_sums(
 ) -> dict[str, str]:  # file -> sum
     "What the SHA256SUMS of a directory says; nothing when there is none."
     try:
-        lines = (directory / SUMS).read_text(encoding="ascii").splitlines()
+        lines = regular(directory / SUMS).read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
@@ -212,7 +212,7 @@ def load_weights(
     "Read weights; InputError when the file is missing or damaged, also by the SHA256SUMS that stands beside it."
     path = Path(path)
     try:
-        expected = read_sums(path.parent).get(path.name)
+        expected = read_sums(regular(path).parent).get(path.name)
         if expected is not None and sha256(path) != expected:
             raise SafetensorError("its checksum is wrong")
         return load_file(path)

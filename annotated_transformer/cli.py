@@ -22,6 +22,7 @@ from annotated_transformer.commands import (
     export,
     list_corpora,
     may_be_interrupted,
+    page,
     require_drawing,
     score_command,
 )
@@ -57,8 +58,6 @@ def variations_command(arguments: list[str]) -> None:
     from annotated_transformer.runs import PRESETS
     from annotated_transformer.variations import plot_variations, run_variations, variations_table
 
-    if options.config.start_from:
-        raise InputError("--start-from: the rows of Table 3 differ in size and begin with random weights; leave it out")
     out = options.out or options.run / "table.json"
     if out.suffix != ".json" or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
@@ -92,7 +91,7 @@ def stopped_in_one_sentence() -> Iterator[None]:
 COMMANDS = {
     "translate": translate, "train": Train, "score": score_command, "attend": attend, "average": average, "export": export,
     "corpora": list_corpora, "cost": cost, "variations": Variations, "parse": parse_command,
-    "workbook": workbook_command,
+    "page": page, "workbook": workbook_command,
 }
 WITH_PRESETS = {"train": train_command, "variations": variations_command}  # their options depend on one another
 

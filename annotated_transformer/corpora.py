@@ -13,9 +13,42 @@ from pathlib import Path
 from . import InputError
 from .downloads import multi30k, wmt14
 from .everyday import everyday, tatoeba
+from .hub_corpora import from_hub
 from .number_words import numbers
 from .pairs import Corpus, PairFiles, read_pairs
 from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
+
+# %% ../nbs/51a_corpora.ipynb #51a00009
+def two_languages(
+    directory: str | Path,
+    found: list[str],       # the languages of its training files
+    source: str | None,
+    target: str | None,
+) -> tuple[str, str]:
+    "Source and target, as asked for, or as the files leave no doubt."
+
+    def the_only_one_but(language: str | None) -> str | None:
+        others = [other for other in found if other != language]
+        return others[0] if len(others) == 1 else None
+
+    source = source or the_only_one_but(target) or ("en" if "en" in found else None)
+    target = target or the_only_one_but(source)
+    if source is None or target is None or source == target:
+        raise InputError(
+            f"{directory} has training files in {', '.join(found) or 'no language'}: give it train.en and train.TARGET "
+            "and no third language, or call corpora.from_directory in Python, with the source and the target language"
+        )
+    return source, target
+
+
+def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
+    "InputError names the first file that is not there."
+    for path in paths:
+        if not path.exists():
+            raise InputError(
+                f"{path} does not exist: {directory} needs train.{source} and train.{target}, and in validation.{source} and "
+                f"validation.{target} some hundred pairs that are kept out of training"
+            )
 
 # %% ../nbs/51a_corpora.ipynb #b135b20f
 def from_directory(
@@ -27,33 +60,16 @@ def from_directory(
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
     files = {path.name.removesuffix(".gz"): path for path in sorted(Path(directory).iterdir(), reverse=True)}
     found = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
-
-    def the_only_one_but(language: str | None) -> str | None:
-        others = [other for other in found if other != language]
-        return others[0] if len(others) == 1 else None
-
-    source = source_language or the_only_one_but(target_language) or ("en" if "en" in found else None)
-    target = target_language or the_only_one_but(source)
-    if source is None or target is None or source == target:
-        raise InputError(
-            f"{directory} has training files in {', '.join(found) or 'no language'}: give it train.en and train.TARGET "
-            "and no third language, or call corpora.from_directory in Python, with the source and the target language"
-        )
+    source, target = two_languages(directory, found, source_language, target_language)
 
     def paths(name: str) -> list[Path]:
         return [files.get(f"{name}.{side}", Path(directory, f"{name}.{side}")) for side in (source, target)]
 
-    for path in paths("train") + paths("validation"):
-        if not path.exists():
-            raise InputError(
-                f"{path} does not exist: {directory} needs train.{source} and train.{target}, and in validation.{source} and "
-                f"validation.{target} some hundred pairs that are kept out of training"
-            )
-
+    require(directory, paths("train") + paths("validation"), source, target)
     tests = sorted(n.removesuffix(f".{source}") for n in files if n.startswith("test") and n.endswith(f".{source}"))
+    train, validation = PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))
     name = Path(directory).resolve().name
-    validation, tests = read_pairs(*paths("validation")), {test: read_pairs(*paths(test)) for test in tests}
-    return Corpus(name, source, target, PairFiles([tuple(paths("train"))]), validation, tests)
+    return Corpus(name, source, target, train, validation, {test: read_pairs(*paths(test)) for test in tests})
 
 # %% ../nbs/51a_corpora.ipynb #9367be60
 CORPORA: dict[str, Callable[[], Corpus]] = {
@@ -75,23 +91,33 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "craft-words": partial(craft, leaves="words"),
 }
 
-
-def load(name_or_directory: str | Path) -> Corpus:
-    "A corpus by its name (see `CORPORA`), or from a directory of text files or of trees; TREEBANK+FILE has more training trees."
-    name = str(name_or_directory)
+# %% ../nbs/51a_corpora.ipynb #51a0000a
+def trees_of(
+    name: str,
+) -> Treebank | None:  # None where the name says no trees
+    "A directory of trees, with -tags or -words for their leaves; or TREEBANK+FILE, with more training trees."
     if "+" in name and not Path(name).is_dir():
         first, *files = name.split("+")
         gold = load(first)
         if not isinstance(gold, Treebank):
             raise InputError(f"{gold.name} is no treebank, so no files of trees can stand behind it: leave out the plus sign")
         return with_parsed(gold, files)
+    directory, leaves = name, "XX"
+    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
+        directory, leaves = found.groups()
+    return treebank(directory, leaves) if Path(directory).is_dir() and holds_trees(directory) else None
+
+# %% ../nbs/51a_corpora.ipynb #51a0000b
+def load(name_or_directory: str | Path) -> Corpus:
+    """A corpus by its name (see `CORPORA`), from a directory of text files or of trees, or from the hub as hub:OWNER/NAME;
+    TREEBANK+FILE has more training trees."""
+    name = str(name_or_directory)
+    if name.startswith("hub:"):
+        return from_hub(name.removeprefix("hub:"))
     if name in CORPORA:
         return CORPORA[name]()
-    of_trees, leaves = name, "XX"
-    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
-        of_trees, leaves = found.groups()
-    if Path(of_trees).is_dir() and holds_trees(of_trees):
-        return treebank(of_trees, leaves)
+    if (trees := trees_of(name)) is not None:
+        return trees
     if Path(name).is_dir():
         return from_directory(name)
     close = difflib.get_close_matches(name, CORPORA, n=1)

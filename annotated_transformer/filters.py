@@ -22,16 +22,16 @@ SHIPPED, SHIPPED_PARSER = "everyday-en-de", "parser-en"  # the models of whoever
 Model = Annotated[str, "MODEL"]
 
 # %% ../nbs/90b_filters.ipynb #ad3b77ea
-def open_translator(model: str, average: int | None = None) -> "Translator":
+def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator":
     "A model of ours; or one of Marian's, where the directory holds its files."
     from annotated_transformer.translation import Translator
 
-    require_checkpoints(model, average)
+    require_checkpoints(model, search.average)
     if Path(model, "source.spm").exists():
         from annotated_transformer.exchange import load_marian
 
-        return load_marian(model)
-    return Translator.from_pretrained(model, average)
+        return load_marian(model, precision=search.precision)
+    return Translator.from_pretrained(model, search.average, precision=search.precision)
 
 
 def require_checkpoints(model: str, average: int | None) -> None:
@@ -118,7 +118,7 @@ def translate(
         annotated-transformer translate runs/mine < english.txt > german.txt
     """
     require_standard_input()
-    translator = open_translator(model, search.average)
+    translator = open_translator(model, search)
     settings = dataclasses.asdict(search.over(translator.search, translator.model.config.vocab_size))
     if at_terminal():
         print(greeting(model), file=sys.stderr)
@@ -167,7 +167,7 @@ def parse_command(
     from annotated_transformer.self_training import parse_lines
 
     require_checkpoints(model, search.average)
-    parser = Parser.from_pretrained(model, search.average)
+    parser = Parser.from_pretrained(model, search.average, search.precision)
     settings = dataclasses.asdict(search.over(parser.search, parser.translator.model.config.vocab_size))
     if at_terminal():
         print(greeting(model), file=sys.stderr)

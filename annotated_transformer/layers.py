@@ -30,14 +30,9 @@ class Residual(nn.Module):
 
 # %% ../nbs/31_layers.ipynb #59cf829f
 class EncoderLayer(nn.Module):
-    "Self-attention, then feed-forward: the left block of Figure 1."
+    "Self-attention, then feed-forward: the left block of Figure 1. `residual` puts each into its residual connection."
 
-    def __init__(
-        self,
-        attention: nn.Module,
-        feed_forward: nn.Module,
-        residual: Callable[[nn.Module], nn.Module],   # puts a sub-layer into its residual connection
-    ):
+    def __init__(self, attention: nn.Module, feed_forward: nn.Module, residual: Callable[[nn.Module], nn.Module]):
         super().__init__()
         self.self_attention = residual(attention)
         self.feed_forward = residual(feed_forward)
@@ -54,13 +49,7 @@ class EncoderLayer(nn.Module):
 class DecoderLayer(nn.Module):
     "Causal self-attention, attention over the encoder's output, then feed-forward: the right block of Figure 1."
 
-    def __init__(
-        self,
-        self_attention: nn.Module,
-        memory_attention: nn.Module,
-        feed_forward: nn.Module,
-        residual: Callable[[nn.Module], nn.Module],   # puts a sub-layer into its residual connection
-    ):
+    def __init__(self, self_attention: nn.Module, memory_attention: nn.Module, feed_forward: nn.Module, residual: Callable):
         super().__init__()
         self.self_attention = residual(self_attention)
         self.memory_attention = residual(memory_attention)
@@ -79,46 +68,23 @@ class DecoderLayer(nn.Module):
         return self.feed_forward(x)
 
 # %% ../nbs/31_layers.ipynb #681e9e63
-class Encoder(nn.Module):
-    "A stack of encoder layers, alike in form, each with weights of its own (§3.1)."
+class Stack(nn.Module):
+    "Layers of one form, one after the other, each with weights of its own (§3.1)."
 
-    def __init__(
-        self,
-        layers: Iterable[nn.Module],
-        norm: nn.Module | None = None,   # after the last layer; a post-norm layer's output is normalised already
-    ):
+    def __init__(self, layers: Iterable[nn.Module], norm: nn.Module | None = None):
         super().__init__()
         self.layers = nn.ModuleList(layers)
-        self.norm = norm or nn.Identity()
+        self.norm = norm or nn.Identity()  # a post-norm layer's output is normalised already
 
-    def forward(
-        self,
-        x: Tensor,        # (B, S, d_model)
-        allowed: Tensor,  # bool (B, 1, 1, S)
-    ) -> Tensor:          # (B, S, d_model)
+    def forward(self, x: Tensor, *args, **kwargs) -> Tensor:  # (B, T, d_model) in and out
         for layer in self.layers:
-            x = layer(x, allowed)
+            x = layer(x, *args, **kwargs)  # what else a layer takes is the same for each
         return self.norm(x)
 
+# %% ../nbs/31_layers.ipynb #31000002
+class Encoder(Stack):
+    "A stack of encoder layers (§3.1): from x (B, S, d_model) and allowed (B, 1, 1, S) to (B, S, d_model)."
 
-class Decoder(nn.Module):
-    "A stack of decoder layers, each of which sees the encoder's last output (§3.1)."
 
-    def __init__(
-        self,
-        layers: Iterable[nn.Module],
-        norm: nn.Module | None = None,   # as in `Encoder`
-    ):
-        super().__init__()
-        self.layers = nn.ModuleList(layers)
-        self.norm = norm or nn.Identity()
-
-    def forward(
-        self,
-        x: Tensor,        # (B, T, d_model)
-        memory: Tensor,   # (B, S, d_model)
-        allowed: Tensor,  # bool (B, 1, 1, S)
-    ) -> Tensor:          # (B, T, d_model)
-        for layer in self.layers:
-            x = layer(x, memory, allowed)
-        return self.norm(x)
+class Decoder(Stack):
+    "A stack of decoder layers (§3.1): from x (B, T, d_model), memory (B, S, d_model), allowed (B, 1, 1, S) to (B, T, d_model)."

@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from . import InputError
+from . import InputError, regular
 from .checkpoints import damage, model_directory, read_sums, write_sums
 from .decoding import Search
 from .runs import Run
@@ -27,7 +27,7 @@ def search_settings(
     if not path.exists():
         return Search()
     try:
-        return Search(alpha=float(json.loads(path.read_text(encoding="utf-8"))["alpha"]))
+        return Search(alpha=float(json.loads(regular(path).read_text(encoding="utf-8"))["alpha"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{path}: the file is damaged; copy it again, or remove it to search with the paper's alpha") from None
 

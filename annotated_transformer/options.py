@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from . import InputError
 from .arguments import HELP, Argument, described, from_signature, from_source, help_text, parse, perhaps
@@ -66,15 +66,17 @@ class Variations:
 # %% ../nbs/90a_options.ipynb #90a00001
 CONFIGURATIONS = {"training": ("runs", "TrainingConfig"), "model": ("transformer", "TransformerConfig"),
                   "execution": ("processes", "Execution")}
+# Those that --help shows; --help-all has the others too.
 FIRST = ("preset", "corpus", "run", "rows", "seeds", "out", "steps", "batch_tokens", "vocab_size", "seed", "start_from", "device")
+REFUSED = {"Train": (), "Variations": ("start_from",)}  # the rows of Table 3 differ in size and begin with random weights
 
 
 def training_arguments(kind: type[Train | Variations]) -> dict[str, list[Argument]]:
     "The options of `train` or `variations`, by the configuration that they belong to; none of it is imported."
     own = {"own": from_signature(kind)}
-    return own | {
-        part: from_source(f"annotated_transformer.{module}", name, FIRST) for part, (module, name) in CONFIGURATIONS.items()
-    }
+    found = {part: from_source(f"annotated_transformer.{module}", name, FIRST) for part, (module, name) in CONFIGURATIONS.items()}
+    refused = REFUSED[kind.__name__]
+    return own | {part: [one for one in arguments if one.name not in refused] for part, arguments in found.items()}
 
 # %% ../nbs/90a_options.ipynb #41feaa9e
 def read_options(
@@ -152,12 +154,14 @@ class SearchOptions:
         extra_length: Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and
             300 to parse.
         average: Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given.
+        precision: Of the products: float32, or int8 for a CPU: sooner, and nearly as good.
     """
 
     beam_size: int | None = None
     alpha: float | None = None
     extra_length: int | None = None
     average: int | None = None
+    precision: Literal["float32", "int8"] = "float32"
 
     def __post_init__(self):
         require_between("beam_size", self.beam_size, 1)

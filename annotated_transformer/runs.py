@@ -15,7 +15,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from . import InputError, corpora, progress_bar
+from . import InputError, corpora, progress_bar, regular
 from .averaging import average_checkpoints
 from .checkpoints import SUMS, checkpoint_directories, damage, read_state, read_sums, write_file, write_sums
 from .processes import Execution, Group
@@ -30,7 +30,7 @@ class TrainingConfig:
     "All that decides what a run computes, how often it reports and saves, and how the work is done."
 
     model: TransformerConfig        # sizes of the model; its vocab_size is the number of pieces to learn
-    corpus: str = "numbers-en-de"   # a name (see `annotated-transformer corpora`) or a directory; TREEBANK+FILE adds parsed trees
+    corpus: str = "numbers-en-de"   # a name (see `corpora`), a directory, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
     batch_tokens: int = 25_000      # padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
     steps: int = 100_000            # updates
     init_gain: float = 1.0          # times Glorot's range, for the initial dense weights
@@ -153,7 +153,7 @@ class Run:
     def exists(self) -> bool:
         "Whether the directory has a config.json that a training wrote, and not a model."
         try:
-            return "training" in json.loads((self.directory / "config.json").read_text(encoding="utf-8"))
+            return "training" in json.loads(regular(self.directory / "config.json").read_text(encoding="utf-8"))
         except (OSError, ValueError, TypeError):
             return False
 
@@ -171,7 +171,7 @@ class Run:
         "All that config.json says."
         path = self.directory / "config.json"
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = json.loads(regular(path).read_text(encoding="utf-8"))
             return record | {"training": TrainingConfig.from_dict(record["training"])}
         except (FileNotFoundError, NotADirectoryError):
             raise InputError(f"{path}: there is no such file; is {self} the directory of a run?") from None

@@ -7,13 +7,14 @@ __all__ = []
 import json
 import os
 from pathlib import Path
+from typing import Any, Self
 
 import torch
 from huggingface_hub import PyTorchModelHubMixin
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from . import InputError
+from . import InputError, regular
 from .checkpoints import load_into, load_weights, model_directory, write_file
 
 # %% ../nbs/30b_counting_and_saving.ipynb #649167b0
@@ -26,13 +27,13 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
     def from_pretrained(
         cls,
         path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
-        **options,                 # for the hub
-    ) -> "Saved":                  # the model, in eval mode
+        **options: Any,            # for the hub
+    ) -> Self:                     # the model, in eval mode
         "Load what `save_pretrained` or `push_to_hub` wrote."
         directory = model_directory(path_or_name, **options)
         path, weights = directory / "config.json", directory / "model.safetensors"
         try:
-            config = cls.config_class(**json.loads(path.read_text(encoding="utf-8")))
+            config = cls.config_class(**json.loads(regular(path).read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
         except InputError as error:
@@ -47,7 +48,7 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
         config,                     # of `config_class`
         weights: dict[str, Tensor],
         path: Path,                 # where the weights come from, for the message
-    ) -> "Saved":                   # the model, in eval mode
+    ) -> Self:                      # the model, in eval mode
         "A model with these weights. A config that asks for others is refused before it can take the memory for them."
         load_into(planned(cls, config), weights, path)
         model = cls(config)

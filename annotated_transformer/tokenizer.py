@@ -9,9 +9,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from pathlib import Path
 
-from . import EOS, PAD, UNK, InputError
+from . import EOS, PAD, UNK, InputError, regular
 
 # %% ../nbs/51b_tokenizer.ipynb #6204efc7
 def join(
@@ -72,6 +73,23 @@ def advice_on(message: str) -> str:
         return "it holds no words"
     return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
 
+# %% ../nbs/51b_tokenizer.ipynb #51b1000c
+def sentencepiece_model(
+    sentences: Iterable[str],  # both sides of the training split, and nothing else
+    vocab_size: int,           # pieces, the special tokens included
+    whole_words: Sequence[str] = (),
+) -> bytes:                    # the `.model` file
+    "Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens."
+    from sentencepiece import SentencePieceTrainer
+
+    model = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
+        character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
+        user_defined_symbols=[f"▁{word}" for word in whole_words],
+    )
+    return model.getvalue()
+
 # %% ../nbs/51b_tokenizer.ipynb #d4ea9f57
 class Tokenizer:
     "Byte-pair encoding by SentencePiece, one vocabulary for both languages (§5.1)."
@@ -90,26 +108,18 @@ class Tokenizer:
         whole_words: Sequence[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
     ) -> "Tokenizer":
         "Learn the vocabulary. InputError when the text is too small, or has too many characters, for `vocab_size`."
-        from sentencepiece import SentencePieceTrainer
-
-        model = io.BytesIO()
         try:
-            SentencePieceTrainer.train(
-                sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
-                character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
-                user_defined_symbols=[f"▁{word}" for word in whole_words],
-            )
+            return cls(sentencepiece_model(sentences, vocab_size, whole_words))
         except RuntimeError as error:
             advice = advice_on(str(error))
             raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
-        return cls(model.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
         "Read a `.model` file of SentencePiece. InputError when it is missing, damaged, or has other special tokens."
         damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
         try:
-            model = Path(path).read_bytes()
+            model = regular(Path(path)).read_bytes()
             tokenizer = cls(model)
         except FileNotFoundError:
             raise InputError(f"{path}: there is no such tokenizer file") from None
@@ -147,13 +157,8 @@ class Tokenizer:
 
     def decode(self, ids: Iterable[int]) -> str:
         "The text up to the first EOS, padding left out."
-        kept = []
-        for token in ids:
-            if token == EOS:
-                break
-            if token != PAD:
-                kept.append(int(token))
-        return self._processor.decode(kept)
+        text = takewhile(lambda token: token != EOS, map(int, ids))
+        return self._processor.decode([token for token in text if token != PAD])
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         "The written form of each token; '▁' begins a word."

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from . import InputError
+from . import InputError, regular
 from .runs import Run
 from .transformer import TransformerConfig
 
@@ -162,7 +162,7 @@ def table_row(
 ) -> str:
     "The run as a row of Table 2, in Markdown, under a head that says what each figure is."
     try:
-        figures = json.loads(scored.read_text(encoding="utf-8"))["figures"]
+        figures = json.loads(regular(scored).read_text(encoding="utf-8"))["figures"]
         bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
     except FileNotFoundError:
         raise InputError(f"{scored}: there is no such file; give the one that `score --out` wrote") from None

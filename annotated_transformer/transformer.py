@@ -110,20 +110,9 @@ def watched(model: "Transformer", source: Tensor, target_input: Tensor) -> Atten
     n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
     return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
 
-# %% ../nbs/30_transformer.ipynb #7bf31220
-class Transformer(nn.Module, Saved):
-    "The model of Figure 1."
-
-    config_class = TransformerConfig
-
-    def __init__(self, config: TransformerConfig):
-        super().__init__()
-        self.config = c = config
-        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
-        self.positions = POSITIONS[c.positions](c.d_model, c.max_length)
-        self.dropout = Dropout(c.dropout)
-        self.encoder = Encoder([self.encoder_layer() for _ in range(c.n_layers)], self.last_norm())
-        self.decoder = Decoder([self.decoder_layer() for _ in range(c.n_layers)], self.last_norm())
+# %% ../nbs/30_transformer.ipynb #30000005
+class Parts:
+    "New parts, of the sizes and kinds that `self.config` names. A model with a part of its own overrides one of these."
 
     def attention(self) -> nn.Module:
         "A new attention."
@@ -143,12 +132,27 @@ class Transformer(nn.Module, Saved):
         return nn.LayerNorm(self.config.d_model) if self.config.norm == "pre" else None
 
     def encoder_layer(self) -> EncoderLayer:
-        "A new layer, from its parts."
+        "A new layer."
         return EncoderLayer(self.attention(), self.feed_forward(), self.residual)
 
     def decoder_layer(self) -> DecoderLayer:
-        "A new layer, from its parts."
+        "A new layer."
         return DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual)
+
+# %% ../nbs/30_transformer.ipynb #7bf31220
+class Transformer(nn.Module, Parts, Saved):
+    "The model of Figure 1."
+
+    config_class = TransformerConfig
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = c = config
+        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
+        self.positions = POSITIONS[c.positions](c.d_model, c.max_length)
+        self.dropout = Dropout(c.dropout)
+        self.encoder = Encoder([self.encoder_layer() for _ in range(c.n_layers)], self.last_norm())
+        self.decoder = Decoder([self.decoder_layer() for _ in range(c.n_layers)], self.last_norm())
 
     def embed(
         self,

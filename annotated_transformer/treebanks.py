@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from . import InputError, extra
+from . import InputError, extra, regular
 from .downloads import cache_directory, fetch
 from .pairs import Corpus, line_batches, one_sentence_about
 
@@ -222,7 +222,7 @@ def with_parsed(
     "A treebank with more training trees, such as a parser has made (§6.3, semi-supervised)."
     paths = [Path(file) for file in files]
     for path in paths:  # what is not there is missed now, and not behind the last gold tree
-        with one_sentence_about(path), open(path, "rb"):
+        with one_sentence_about(path), open(regular(path), "rb"):
             pass
     train = dataclasses.replace(corpus.files["train"], files=[*corpus.files["train"].files, *paths])
     name = "+".join([corpus.name, *(path.name for path in paths)])

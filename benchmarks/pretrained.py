@@ -39,7 +39,7 @@ from benchmarks.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
-    TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="bfloat16"),
+    TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="auto"),
     steps=14_000, validate_every=500, checkpoint_every=250, keep=20,
 )
 FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (page 54b)

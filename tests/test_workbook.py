@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.workbook import check, check_all, exercises, failure, judge, write, written_as
+from annotated_transformer.workbook import check, check_all, exercises, failure, folder, judge, write, written_as
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +71,20 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
         with patch.object(sys.modules[failure.__module__], "SECONDS", 2 if name == "endless" else 30):
             said[name] = judge(exercise, written_as(exercise, exercise.solution.replace(right, wrong, 1))).sentence
     shapes = "query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5)"
-    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}: ")
+    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}, with result (2, 3, 6) and (2, 3, 5): ")
     assert "numbers differ, by up to" in said["scale"]
     assert "RuntimeError in `scores = query @ key.transpose(0, 1)" in said["error"]
     assert said["none"].endswith("the result is None: a `return` is missing")
     assert "TimeoutError in `" in said["endless"] and "within 2 seconds" in said["endless"]
+    mean = exercises()["average_checkpoints"]
+    wrong = judge(mean, written_as(mean, "def average_checkpoints(paths):\n    return load_weights(paths[0])")).sentence
+    assert wrong.startswith("“the mean by hand” fails for paths of length 3: ")
+    penalty = exercises()["length_penalty"]
+    wrong = judge(penalty, written_as(penalty, "def length_penalty(length, alpha):\n    return length**alpha")).sentence
+    assert "for length=7, alpha=1, with result=7: " in wrong
+    maps = exercises()["AttentionMaps"]
+    wrong = judge(maps, written_as(maps, maps.solution.replace("rows.sum(0)", "rows.sum()"))).sentence
+    assert "numbers differ" in wrong and "encoder_decoder (" in wrong
     assert not any("\n" in sentence for sentence in said.values())
 
 
@@ -105,3 +114,33 @@ def test_check_looks_where_it_is_called():
         exec("check('causal_mask')", mine)
     one, other, green = output.getvalue().splitlines()
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")
+
+
+def test_a_missing_package_is_named_and_not_a_red_exercise():
+    with tempfile.TemporaryDirectory() as directory, patch.dict(sys.modules, {"nltk": None, "nltk.tree": None}):
+        sys.modules.pop("annotated_transformer.trees", None)
+        write(directory)
+        [verdict] = check_all(directory)["63a_trees"]
+        assert str(verdict) == "○ open   linearize: nltk is not installed: pip install 'annotated_transformer[parsing]'"
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec("check('linearize')", {"check": check})
+        assert output.getvalue() == f"{verdict}\n"
+
+
+def test_a_notebook_is_written_whole_or_not_at_all():
+    def half(source, target):
+        Path(target).write_text("half")
+        raise KeyboardInterrupt
+
+
+    with tempfile.TemporaryDirectory() as directory:
+        with patch("shutil.copyfile", half):
+            try:
+                write(directory)
+            except KeyboardInterrupt:
+                pass
+            else:
+                raise AssertionError("not interrupted")
+        assert not list(Path(directory).iterdir())
+        assert len(write(directory)[0]) == len(list(folder().glob("*.ipynb")))

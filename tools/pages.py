@@ -9,6 +9,8 @@ words      of Markdown, tables included. Not counted: links to Colab, "Before ..
 exported,  lines of code cells in sight, blank ones and `#|` directives not counted: exported into the package; of tests and
 tests,     fixtures; all others, which demonstrate something. A cell with `jupyter.source_hidden` is not in sight, nor is the
 shown      cell for Colab or one with `#| default_exp` alone.
+share      how many of the lines in sight are shown, that is, neither exported nor tests
++tests     how many of them are shown or tests: all that is not exported
 picture    at which of the cells that a reader sees the first picture stands, from 1
 """
 import argparse
@@ -97,8 +99,13 @@ class Measures:
 
     @property
     def share(self) -> float:
-        "Of the lines in sight, how many demonstrate."
+        "Of the lines in sight, those that are shown: neither exported nor tests."
         return self.shown / (self.shown + self.exported + self.tests or 1)
+
+    @property
+    def share_with_tests(self) -> float:
+        "Of the lines in sight, those that are shown or tests."
+        return (self.shown + self.tests) / (self.shown + self.exported + self.tests or 1)
 
 
 def measure(notebook: dict) -> Measures:
@@ -141,16 +148,16 @@ def seconds_to_run(path: Path) -> float:
 def row(name: str, found: Measures, picture: str) -> str:
     seconds = "" if found.seconds is None else f"{found.seconds:.0f}"
     return (f"{name:26} {found.words:6,} {found.answers:8,} {found.exported:9,} {found.tests:6,} {found.test_cells:6} "
-            f"{found.shown:6,} {found.share:6.0%} {picture:>8} {seconds:>8}")
+            f"{found.shown:6,} {found.share:6.0%} {found.share_with_tests:6.0%} {picture:>8} {seconds:>8}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="how the names of the wanted pages begin; all without it")
     parser.add_argument("--run", action="store_true", help="run each page first, and show its seconds")
     arguments = parser.parse_args()
     print(f"{'page':26} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
-          f"{'picture':>8} {'seconds':>8}")
+          f"{'+tests':>6} {'picture':>8} {'seconds':>8}")
     places = {INDEX: "paper"} | {page.notebook: page.part for page in read_contents()}
     totals = dict.fromkeys(PARTS, Measures())
     for name, part in places.items():

@@ -29,7 +29,8 @@ OWN, SECTION = "91_workbook", "## Your functions in one model"   # the page and 
 TOGETHER = "99_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
-    %pip install -q git+https://github.com/{user}/{repo}@{branch}"""
+    %pip install -q "{repo}[parsing,numbers] @ git+https://github.com/{user}/{repo}@{branch}\""""
+FOLDED = {"jupyter": {"source_hidden": True}}
 
 
 def cells_of(name: str, notebooks: Path = NOTEBOOKS) -> list:
@@ -229,7 +230,7 @@ exercise, and the first hint says the least.""".format(**about, book=address(abo
     name = page.notebook
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
-    cells = [cell("markdown", intro, f"{name} title"), cell("code", SET_UP.format(**about), "colab"),
+    cells = [cell("markdown", intro, f"{name} title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:
         here = f"{name} {exercise['name']}"
@@ -253,7 +254,7 @@ def whole(cells: list[dict]) -> dict:
 def last_notebook(cells: list, about) -> dict:
     "The notebook that puts the reader's own functions together: one section of the workbook's page."
     start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
-    found = [cell("markdown", TITLE, "together title"), cell("code", SET_UP.format(**about), "colab"),
+    found = [cell("markdown", TITLE, "together title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
              cell("code", START, "together start")]
     for number, each in enumerate(cells[start + 1 :]):
         if each.cell_type == "markdown" and each.source.startswith("## "):
@@ -269,12 +270,13 @@ import torch
 
 from annotated_transformer.workbook import use_own
 
-DIRECTORY = "."  # where your notebooks are'''
+DIRECTORY = "."  # where your notebooks are; on Colab a folder of your Drive'''
 TITLE = """\
 # All together: your Transformer
 
 Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
-step and your search. What you have not written yet, or what is still red, comes from the package."""
+step and your search. What you have not written yet, or what is still red, comes from the package. The corpus needs
+more packages: `pip install 'annotated_transformer[numbers]'`."""
 
 
 def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:

@@ -3,6 +3,7 @@ import json
 import math
 import os
 import shutil
+import signal
 import stat
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, corpora
 from annotated_transformer.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
 from annotated_transformer.parsing import Parser
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
@@ -162,6 +163,33 @@ def test_sums_name_files_of_their_own_directory_alone(model, tmp_path):
     (model / "SHA256SUMS").write_text(f"{'0' * 64}  ../outside\n{'0' * 64}  /etc/passwd\n")
     assert read_sums(model) == {}
     Transformer.from_pretrained(model)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes here")
+@pytest.mark.parametrize("place, read", [
+    ("texts/train.en", lambda place: list(corpora.load(place / "texts").train)),
+    ("model/config.json", lambda place: Translator.from_pretrained(place / "model")),
+    ("model/tokenizer.model", lambda place: Translator.from_pretrained(place / "model")),
+    ("model/model.safetensors", lambda place: Translator.from_pretrained(place / "model")),
+    ("model/SHA256SUMS", lambda place: load_weights(place / "model" / "model.safetensors")),
+    ("run/config.json", lambda place: Run(place / "run").config),
+    ("model/search.json", lambda place: Translator.from_pretrained(place / "model")),
+])
+def test_a_pipe_to_which_nobody_writes_is_not_waited_for(place, read, model, corpus, tmp_path):
+    shutil.copytree(corpus, tmp_path / "texts")
+    (tmp_path / place).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / place)
+    in_time = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits"))
+    signal.alarm(60)
+    try:
+        if place.endswith("SUMS"):
+            assert read(tmp_path)  # sums that cannot be read are no sums
+        else:
+            with pytest.raises((InputError, OSError), match="a pipe or a device"):
+                read(tmp_path)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, in_time)
 
 
 def test_strays_among_the_checkpoints(run):

@@ -53,7 +53,7 @@ def test_a_page_is_measured_as_a_reader_sees_it():
     found = measure(page)
     assert (found.words, found.answers) == (2 + 4 + 1, 1 + 3)  # "A toy", the sentence with its formula, "Why?"
     assert (found.exported, found.tests, found.test_cells, found.shown) == (2, 2, 1, 1)
-    assert found.picture == 4 and found.share == 1 / 5 and not beyond(found)
+    assert found.picture == 4 and found.share == 1 / 5 and found.share_with_tests == 3 / 5 and not beyond(found)
 
 
 @pytest.mark.parametrize("extra, said", [

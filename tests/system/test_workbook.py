@@ -177,7 +177,7 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     assert "0 notebooks written" in out and (directory / "32_attention.ipynb").read_bytes() == before
     status, out, _ = command("workbook", directory, "--check")
     [line] = [line for line in out.splitlines() if " causal_mask:" in line]
-    assert "✗ red" in line and "“no look ahead” fails for length=5" in line
+    assert "✗ red" in line and "“no look ahead” fails for length=5, with result (5, 5): " in line
 
 
 def test_a_mistake_in_the_command_ends_in_one_sentence(command, tmp_path):

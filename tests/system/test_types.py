@@ -1,0 +1,28 @@
+"A user's program finds the types that the package promises: mypy reads `tests/typed_use.py`, strictly."
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import annotated_transformer
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("planted, expected", [("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1)])
+def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_factory):
+    pytest.importorskip("mypy", reason="the extra `dev` is not installed")
+    program = tmp_path / "typed_use.py"
+    program.write_text((ROOT / "tests/typed_use.py").read_text(encoding="utf-8") + planted, encoding="utf-8")
+    cache = tmp_path_factory.getbasetemp() / "mypy"  # the second reading finds what the first has made
+    command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == expected, done.stdout + done.stderr
+    assert done.stdout.count("error: ") == expected
+
+
+def test_every_public_name_of_the_package_is_used():
+    text = (ROOT / "tests/typed_use.py").read_text(encoding="utf-8")
+    names = set(annotated_transformer.__all__) - {"PAD", "UNK"}  # numbers, as EOS is
+    assert all(name in text for name in names) and (ROOT / "annotated_transformer/py.typed").exists()

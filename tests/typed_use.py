@@ -1,0 +1,87 @@
+"""What a user writes, for a type checker alone: `tests/system/test_types.py` has mypy read it, strictly. Nobody runs it.
+
+Each name of the package that is meant for users stands here once, with the type that its result must have.
+"""
+from pathlib import Path
+from typing import assert_type
+
+import torch
+from torch import Tensor
+
+from annotated_transformer import EOS, InputError, Transformer, TransformerConfig, Translator, corpora
+from annotated_transformer.attention import MultiHeadAttention, scaled_dot_product_attention
+from annotated_transformer.attention_maps import AttentionMaps
+from annotated_transformer.averaging import average_checkpoints
+from annotated_transformer.bleu import Bleu, paper_bleu, sacre_bleu
+from annotated_transformer.decoding import Hypothesis, beam_search, greedy_search
+from annotated_transformer.evalb import bracket_scores
+from annotated_transformer.exchange import from_marian, load_marian, to_ctranslate2, to_marian
+from annotated_transformer.onnx_export import to_onnx
+from annotated_transformer.optimizer import learning_rate
+from annotated_transformer.pairs import Corpus
+from annotated_transformer.parsing import Parser
+from annotated_transformer.regularization import label_smoothed_cross_entropy
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.training import train
+from annotated_transformer.trees import delinearize, linearize
+
+
+def translating(name: str, directory: Path) -> None:
+    translator = assert_type(Translator.from_pretrained(name), Translator)
+    assert_type(translator("A girl reads."), str)
+    assert_type(translator.translate("A girl reads.", beam_size=2, alpha=0.6), str)
+    assert_type(translator.translate(["A girl reads."]), list[str])
+    assert_type(translator.push_to_hub("owner/name"), str)
+    translator.save_pretrained(directory)
+    maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)
+    assert_type(maps.words(signs_apart=False).source, list[str])
+    assert_type(maps.encoder, Tensor)
+    assert_type(translator.model, Transformer)
+
+
+def modelling(config: TransformerConfig, source: Tensor, target: Tensor, allowed: Tensor, directory: Path) -> None:
+    assert_type(TransformerConfig.base(37_000), TransformerConfig)
+    model = assert_type(Transformer.from_pretrained(directory), Transformer)
+    assert_type(Transformer(config).encode(source), Tensor)
+    assert_type(greedy_search(model, source), list[list[int]])
+    hypotheses = assert_type(beam_search(model, source, beam_size=4), list[list[Hypothesis]])
+    assert_type(hypotheses[0][0].score, float)
+    assert_type(hypotheses[0][0].tokens, list[int])
+    assert_type(scaled_dot_product_attention(source, source, source, allowed), tuple[Tensor, Tensor])
+    assert_type(MultiHeadAttention(512, 8, 64, 64), MultiHeadAttention)
+    assert_type(learning_rate(4_000, 512), float)
+    assert_type(label_smoothed_cross_entropy(source, target, 0.1), Tensor)
+    assert_type(average_checkpoints([directory]), dict[str, Tensor])
+    torch.save(EOS, directory)
+
+
+def measuring(text: list[str]) -> None:
+    corpus = corpora.load("numbers-en-de")
+    assert_type(corpus, Corpus)
+    assert_type(corpus.validation, list[tuple[str, str]])
+    assert_type(sacre_bleu(text, text).score, float)
+    assert_type(paper_bleu(text, text, language="de"), Bleu)
+    assert_type(Tokenizer.load("tokenizer.model").encode("A girl reads."), list[int])
+
+
+def training(directory: Path) -> None:
+    config = assert_type(PRESETS["tiny"], TrainingConfig)
+    try:
+        train(config, directory)
+    except InputError as mistake:
+        print(mistake)
+    assert_type(Run(directory).config, TrainingConfig)
+
+
+def elsewhere(model: Transformer, directory: Path) -> None:
+    parser = assert_type(Parser.from_pretrained(directory), Parser)
+    trees = [parse.tree for parse in parser.parse([["Bob", "sees", "Eve", "."]])]
+    assert_type(bracket_scores(trees, trees).f1, float)
+    assert_type(from_marian(to_marian(model)[0])[0], Transformer)
+    assert_type(load_marian(directory), Translator)
+    to_ctranslate2(model, directory)
+    to_onnx(model, directory)
+    for tree in trees:
+        assert_type(linearize(tree), list[str])
+        delinearize(linearize(tree), ["Bob"])
