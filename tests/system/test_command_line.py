@@ -172,6 +172,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
+    ("--vocab-size 1", "no vocabulary of 1 pieces can be learnt from this text: the special tokens alone take 3; choose"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
     ("--max-length 1", "max-length"),
@@ -747,6 +748,14 @@ def test_output_is_utf_8_whatever_the_locale_says(corpus):
     assert (child.returncode, err) == (0, b"") and "fünf" in out.decode("utf-8")
 
 
+def test_a_name_that_the_locale_cannot_hold(corpus, tmp_path):
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    child = process(*TRAIN, "--corpus", corpus, "--run", tmp_path / "ü_run", **locale)
+    out, err = child.communicate()
+    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: ") and err.count(b"\n") == 1
+    assert b"no text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("module", ["annotated_transformer.cli", "torch", "annotated_transformer.translation"])
 def test_ctrl_c_ends_a_filter_without_a_word_also_while_modules_are_loaded(module):
     program = f"""
@@ -779,6 +788,8 @@ def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     (["translate", "numbers-en-de", "--average", "3"], "--average: numbers-en-de is no run"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
+    (["attend", "one", "--out", "a\0.svg"], r"'a\x00.svg': this is no text in your locale"),
+    (["attend", "one \udcff two", "--out", "a.svg"], r"'one \udcff two': this is no text in your locale"),
 ])
 def test_a_value_that_cannot_be(words, expected, complaint):
     assert complaint(*words).startswith(expected)
