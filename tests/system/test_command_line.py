@@ -471,7 +471,7 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
     (["one two"], "--out is missing"),
-    (["one \udcff", "--out", "new/heads.svg"], "this is not UTF-8"),
+    (["one \udcff", "--out", "new/heads.svg"], "this is no text in your locale"),
     (["one two", "--out", "a\0.svg"], "has a zero in it"),
 ])
 def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
@@ -788,8 +788,6 @@ def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     (["translate", "numbers-en-de", "--average", "3"], "--average: numbers-en-de is no run"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
-    (["attend", "one", "--out", "a\0.svg"], r"'a\x00.svg': this is no text in your locale"),
-    (["attend", "one \udcff two", "--out", "a.svg"], r"'one \udcff two': this is no text in your locale"),
 ])
 def test_a_value_that_cannot_be(words, expected, complaint):
     assert complaint(*words).startswith(expected)
