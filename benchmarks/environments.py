@@ -125,7 +125,8 @@ for name, words in json.loads(sys.argv[1]).items():
     child = os.fork()
     if not child:
         for handle, mode in enumerate("rww"):
-            os.dup2(open(f"{handle}.txt", mode).fileno(), handle)
+            with open(f"{handle}.txt", mode) as file:
+                os.dup2(file.fileno(), handle)
         sys.argv[1:] = words.split()
         from annotated_transformer.__main__ import main
         main()
