@@ -93,6 +93,26 @@ def test_the_table_of_speed_is_what_was_measured():
     assert f"takes {ratio:.2f} times as long as `import torch`" in text
 
 
+def test_what_is_installed_is_what_was_measured():
+    text, figures = page("docs/installation.md"), json.loads(page("results/installation.json"))["figures"]
+    both = [figures["before"], figures["now"]]
+    seconds = {name: "{:.2f} | {:.2f}".format(*(part["cpu_seconds"][name] for part in both)) for name in both[0]["cpu_seconds"]}
+    for row in (
+        "distributions beside torch | {} | {}".format(*(part["distributions"] for part in both)),
+        "megabytes of them | {} | {}".format(*(part["megabytes"] for part in both)),
+        f"`--version`, CPU seconds | {seconds['--version']}", f"`train --help`, CPU seconds | {seconds['train --help']}",
+        f"first translation, CPU seconds | {seconds['translate, one sentence']}",
+    ):
+        assert f"| {row} |" in text
+    assert "took {} before and {} now".format(*seconds["import torch"].split(" | ")) in text
+    shown = []
+    for asked in ("--help", "--help-all"):
+        with redirect_stdout(StringIO()) as listed, suppress(SystemExit):
+            cli.main(["train", asked])
+        shown.append(len(re.findall("^  --", listed.getvalue(), re.MULTILINE)))
+    assert "| {} of {} |".format(*shown) in text
+
+
 def test_what_is_said_of_16_bits_is_what_was_measured():
     figures = json.loads((ROOT / "results/precision.json").read_text(encoding="utf-8"))["figures"]["precision"]
     seconds = {work: {name: part["median_seconds"] for name, part in found.items()} for work, found in figures.items()}
