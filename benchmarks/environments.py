@@ -36,7 +36,7 @@ WORK = {
     "train, own files": f"train --corpus texts --preset demo --vocab-size 48 --run own {SMALL}",
     "score": "score own --split validation --out scores/own.json",
     "average": "average own mean",
-    "train, a treebank": f"train --corpus trees --preset parsing-small --vocab-size 104 --run parser {SMALL} --max-length 400",
+    "train, a treebank": f"train --corpus trees --preset parsing-small --vocab-size 90 --run parser {SMALL} --max-length 400",
     "parse": "parse parser --beam-size 1",
     "export, marian": "export everyday-en-de --to marian --out marian",
     "export, ctranslate2": "export everyday-en-de --to ctranslate2 --out ctranslate2",
