@@ -23,6 +23,7 @@ from annotated_transformer.commands import (
     export,
     list_corpora,
     may_be_interrupted,
+    page,
     require_drawing,
     score_command,
 )
@@ -91,7 +92,7 @@ def stopped_in_one_sentence() -> Iterator[None]:
 COMMANDS = {
     "translate": translate, "train": Train, "score": score_command, "attend": attend, "average": average, "export": export,
     "corpora": list_corpora, "cost": cost, "variations": Variations, "parse": parse_command,
-    "workbook": workbook_command,
+    "page": page, "workbook": workbook_command,
 }
 WITH_PRESETS = {"train": train_command, "variations": variations_command}  # their options depend on one another
 

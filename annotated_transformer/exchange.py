@@ -20,7 +20,7 @@ from .onnx_export import to_onnx  # noqa: F401 (public here)
 from .position import sinusoids
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
-from .translation import Translator
+from .translation import Translator, usual_device
 
 _all_ = ["to_onnx"]
 
@@ -254,7 +254,8 @@ def without_bars(transformers) -> Iterator[None]:
 # %% ../nbs/80_exchange.ipynb #56df571f
 def load_marian(
     path_or_name: str | Path,      # a directory that Hugging Face's library wrote, or OWNER/NAME on its hub
-    device: str | None = None,     # where to translate; by default a CUDA GPU where there is one
+    device: str | None = None,     # as for `Translator.from_pretrained`
+    precision: str = "float32",    # likewise
 ) -> Translator:
     "A published Marian model, such as those of OPUS-MT; InputError when it cannot be read or has no form here."
     transformers = extra("transformers")
@@ -270,7 +271,7 @@ def load_marian(
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
     model, pieces = from_marian(marian, tokenizer)
-    return Translator(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), pieces)
+    return Translator(model.to(device or usual_device(precision)), pieces, precision=precision)
 
 
 def save_marian(translator: Translator, directory: str | Path) -> None:

@@ -71,6 +71,12 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"half of the sentences it has {less[50]}, with a quarter {less[25]}" in text
     assert after["by_seed"][0]["gold"] == curve["points"][1]["sentences"]
     assert f"that it is sure of, {after['after']['test']['f1']['mean']:.2f}" in text
+    semi, berkeley = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
+    one, = semi["by_seed"]
+    assert f"{semi['trees']['others']:,} sentences that the Berkeley parser" in text
+    assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} (1 seed; {one['parameters'] / 1e6:.2f} million" in text
+    assert f"{one['scores']['test']['free']['f1']:.2f} with the free search" in text
+    assert f"the same trees, has {berkeley['test']['f1']:.2f} " in text
 
 
 def test_the_table_of_speed_is_what_was_measured():
