@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from safetensors import SafetensorError
+
 from . import InputError
 from .filters import SHIPPED, Model, open_translator
 from .options import AS_USUAL, SearchOptions, require_between
@@ -119,13 +121,19 @@ def average(
 
 
 def write_directory(out: Path, write: Callable[[Path], None]) -> None:
-    "Write beside the place and rename, so that the directory is there whole or not at all."
+    "Write beside the place and rename, so that the directory is there whole or not at all; OSError names it."
     beside = out.with_name(out.name + ".tmp")
     shutil.rmtree(beside, ignore_errors=True)
     may_be_interrupted()
     try:
         write(beside)
         beside.rename(out)
+    except SafetensorError as error:  # also when a disk is full
+        raise OSError(f"{out}: {error}") from None
+    except OSError as error:
+        if error.filename is None:  # as when a disk is full
+            error.filename = str(out)
+        raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 

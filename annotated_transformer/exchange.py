@@ -240,12 +240,14 @@ def our_tokenizer(
 # %% ../nbs/80_exchange.ipynb #66e92cff
 @contextmanager
 def without_bars(transformers) -> Iterator[None]:
-    "Without the library's progress bars: they show on any output, and the work takes moments."
-    shown = transformers.logging.is_progress_bar_enabled()
+    "Without the library's progress bars and reports: they show on any output, and of a fault we say one sentence."
+    shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
     transformers.logging.disable_progress_bar()
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     try:
         yield
     finally:
+        transformers.logging.set_verbosity(level)
         if shown:
             transformers.logging.enable_progress_bar()
 
@@ -260,6 +262,10 @@ def load_marian(
     try:
         with without_bars(transformers):
             tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
+            c = transformers.MarianConfig.from_pretrained(path_or_name)
+            for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
+                longest = c.max_position_embeddings
+                TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
             marian = transformers.MarianMTModel.from_pretrained(path_or_name, use_safetensors=True)  # no pickle is loaded
     except Exception as error:  # whatever a damaged file makes of somebody else's loader
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]

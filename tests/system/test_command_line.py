@@ -172,6 +172,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
+    ("--vocab-size 1", "no vocabulary of 1 pieces can be learnt from this text: the special tokens alone take 3; choose"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
     ("--max-length 1", "max-length"),
@@ -507,7 +508,7 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
     (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
     (["one two"], "--out is missing"),
-    (["one \udcff", "--out", "new/heads.svg"], "this is not UTF-8"),
+    (["one \udcff", "--out", "new/heads.svg"], "this is no text in your locale"),
     (["one two", "--out", "a\0.svg"], "has a zero in it"),
 ])
 def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
@@ -782,6 +783,14 @@ def test_output_is_utf_8_whatever_the_locale_says(corpus):
     child = process("corpora", corpus, "--examples", "9", PYTHONIOENCODING="ascii")
     out, err = child.communicate()
     assert (child.returncode, err) == (0, b"") and "fünf" in out.decode("utf-8")
+
+
+def test_a_name_that_the_locale_cannot_hold(corpus, tmp_path):
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    child = process(*TRAIN, "--corpus", corpus, "--run", tmp_path / "ü_run", **locale)
+    out, err = child.communicate()
+    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: ") and err.count(b"\n") == 1
+    assert b"no text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("module", ["annotated_transformer.cli", "torch", "annotated_transformer.translation"])
