@@ -5,6 +5,7 @@ import signal
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
@@ -15,20 +16,23 @@ from annotated_transformer.runs import PRESETS, Run
 
 def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_saves():
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
-    meter = Meter(state, Group(torch.device("cpu"), size=1))
-    for step, (share, tokens) in enumerate([(4.0, 10), (1.0, 30)], 1):
-        meter.add(torch.tensor(share), 7, tokens, step=step, epoch=0, batch=step)
-    assert meter.read() == 70.0 and meter.read() == 0.0            # 4 · 10 + 1 · 30; what was read is not read again
-    counted = state["seconds"]
-    assert (state["step"], state["batch"], state["source_tokens"], state["target_tokens"]) == (2, 2, 14, 40) and counted > 0
-    meter.clock -= 100                                             # as if saving had taken 100 seconds
-    meter.go_on()
-    meter.add(torch.tensor(2.0), 1, 5, step=3, epoch=0, batch=3)
-    assert meter.read() == 10.0 and state["seconds"] - counted < 50
-    assert meter.line()["loss"] == 80 / 45
-    meter.add(torch.tensor(3.0), 1, 5, step=4, epoch=0, batch=4)
-    meter.read()
-    assert meter.line()["loss"] == 3.0                             # since the last line
+    now = 100.0
+    with patch("time.perf_counter", lambda: now):
+        meter = Meter(state, Group(torch.device("cpu"), size=1))
+        for step, (share, tokens) in enumerate([(4.0, 10), (1.0, 30)], 1):
+            meter.add(torch.tensor(share), 7, tokens, step=step, epoch=0, batch=step)
+        now += 2
+        assert meter.read() == 70.0 and meter.read() == 0.0        # 4 · 10 + 1 · 30; what was read is not read again
+        assert (state["step"], state["batch"], state["source_tokens"], state["target_tokens"], state["seconds"]) == (2, 2, 14, 40, 2)
+        now += 100                                                 # the run saves
+        meter.go_on()
+        meter.add(torch.tensor(2.0), 1, 5, step=3, epoch=0, batch=3)
+        now += 3
+        assert meter.read() == 10.0 and state["seconds"] == 5
+        assert meter.line()["loss"] == 80 / 45
+        meter.add(torch.tensor(3.0), 1, 5, step=4, epoch=0, batch=4)
+        meter.read()
+        assert meter.line()["loss"] == 3.0                         # since the last line
 
 
 def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():
