@@ -22,7 +22,9 @@ def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_save
         for step, (share, tokens) in enumerate([(4.0, 10), (1.0, 30)], 1):
             meter.add(torch.tensor(share), 7, tokens, step=step, epoch=0, batch=step)
         now += 2
-        assert meter.read() == 70.0 and meter.read() == 0.0        # 4 · 10 + 1 · 30; what was read is not read again
+        assert meter.read() == 70.0                                # 4 · 10 + 1 · 30
+        meter.go_on()
+        assert meter.read() == 0.0                                 # what was read is not read again
         assert (state["step"], state["batch"], state["source_tokens"], state["target_tokens"], state["seconds"]) == (2, 2, 14, 40, 2)
         now += 100                                                 # the run saves
         meter.go_on()
@@ -31,6 +33,7 @@ def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_save
         assert meter.read() == 10.0 and state["seconds"] == 5
         assert meter.line()["loss"] == 80 / 45
         meter.add(torch.tensor(3.0), 1, 5, step=4, epoch=0, batch=4)
+        now += 1
         meter.read()
         assert meter.line()["loss"] == 3.0                         # since the last line
 
