@@ -67,7 +67,7 @@ def progress_bar(shown: bool = True, **options):
 
         def write(self, text: str) -> None:
             if text := text.strip():
-                print(text, file=sys.stderr)
+                sys.stderr.write(f"{text}\n")
 
         def flush(self) -> None:
             sys.stderr.flush()
@@ -75,7 +75,7 @@ def progress_bar(shown: bool = True, **options):
     class Bar(tqdm):
         def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
             if time.time() - self.start_t >= EVERY:
-                print(text, file=sys.stderr)
+                sys.stderr.write(f"{text}\n")
 
         def set_postfix_str(self, text: str = "", refresh: bool = False) -> None:
             super().set_postfix_str(text, refresh=False)  # the next line will say it

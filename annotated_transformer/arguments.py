@@ -15,7 +15,7 @@ import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Literal, NamedTuple, NoReturn, get_args, get_origin
+from typing import Annotated, Literal, NamedTuple, NoReturn, Union, get_args, get_origin
 
 from . import InputError
 
@@ -102,7 +102,7 @@ SIMPLE = {"int": int, "float": float, "str": str, "bool": bool}
 def parts_of(kind: object) -> tuple[type, tuple, bool, bool]:
     "Of an annotation: the type of a value, the values to choose from, whether None is one, whether there may be many."
     optional = many = False
-    if get_origin(kind) is UnionType:
+    if get_origin(kind) in (UnionType, Union):  # `Literal[...] | None` is the latter
         kind, optional = next(part for part in get_args(kind) if part is not NoneType), True
     if get_origin(kind) is tuple:
         kind, many = get_args(kind)[0], True

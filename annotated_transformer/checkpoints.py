@@ -7,10 +7,10 @@ __all__ = ['write_file', 'checkpoint_directories', 'sha256', 'read_sums', 'write
 # %% ../nbs/52a_checkpoints.ipynb #7c42b0ff
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -43,7 +43,7 @@ def write_file(
     write,  # called with the path of a file beside `path`
 ) -> None:
     "Write beside, sync, rename: at `path` stands the old file or the new one, never half of one; OSError names `path`."
-    beside = path.with_name(path.name + ".tmp")
+    beside = regular(path).with_name(path.name + ".tmp")
     try:
         beside.unlink(missing_ok=True)
         beside.touch()
@@ -244,7 +244,7 @@ def load_into(
 def newest_checkpoint(
     run: Path,
 ) -> Path | None:  # None: the run has none yet
-    "The newest checkpoint that is whole. Damaged ones are named on standard error and moved aside; InputError when all are."
+    "The newest checkpoint that is whole. Damaged ones are named in a warning and moved aside; InputError when all are."
     found, faults = checkpoint_directories(run), {}
     while found and (fault := damage(found[-1])):
         faults[found.pop()] = fault
@@ -257,7 +257,8 @@ def newest_checkpoint(
         aside = directory.with_name(f"damaged-{directory.name}")
         shutil.rmtree(aside, ignore_errors=True)
         directory.rename(aside)
-        print(f"{fault}; going on from {found[-1].name}, and the damaged checkpoint is now {aside}", file=sys.stderr)
+        how = f"going on from {found[-1].name}, and the damaged checkpoint is now {aside}"
+        logging.getLogger(__name__).warning("%s; %s", fault, how)
     return found[-1] if found else None
 
 # %% ../nbs/52a_checkpoints.ipynb #954a0893

@@ -5,6 +5,7 @@ __all__ = ['main']
 
 # %% ../nbs/90_command_line.ipynb #1da8a97e
 import contextlib
+import logging
 import os
 import re
 import shlex
@@ -22,6 +23,7 @@ from annotated_transformer.commands import (
     export,
     list_corpora,
     may_be_interrupted,
+    page,
     require_drawing,
     score_command,
 )
@@ -90,7 +92,7 @@ def stopped_in_one_sentence() -> Iterator[None]:
 COMMANDS = {
     "translate": translate, "train": Train, "score": score_command, "attend": attend, "average": average, "export": export,
     "corpora": list_corpora, "cost": cost, "variations": Variations, "parse": parse_command,
-    "workbook": workbook_command,
+    "page": page, "workbook": workbook_command,
 }
 WITH_PRESETS = {"train": train_command, "variations": variations_command}  # their options depend on one another
 
@@ -110,7 +112,7 @@ def run_command(arguments: list[str]) -> None:
     "Do what the words say."
     for word in arguments:
         if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):  # Python's stand-ins for other bytes
-            raise InputError(f"{word[:40]!a}: this is not UTF-8, or has a zero in it; give it as text")
+            raise InputError(f"{word[:40]!a}: this is no text in your locale (LC_ALL=C.UTF-8 takes UTF-8), or has a zero in it")
     if not arguments or arguments[0] in ("--help", "-h"):
         print(overview())
     elif arguments[0] == "--version":
@@ -133,7 +135,8 @@ def main(
     try:
         if sys.stdout is None:
             raise InputError("standard output is closed: give it a file, or /dev/null")
-        run_command(arguments)
+        with warnings_in_one_line():
+            run_command(arguments)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read our output has seen enough, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -154,6 +157,26 @@ def open_streams() -> None:
     for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
         if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
             stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+class Messages(logging.Handler):
+    "Puts each warning of the library on a line of standard error."
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(one_line(self.format(record)), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    "The command says the library's warnings itself, and nobody else says them again."
+    library, messages = logging.getLogger("annotated_transformer"), Messages()
+    library.addHandler(messages)
+    library.propagate = False
+    try:
+        yield
+    finally:
+        library.removeHandler(messages)
+        library.propagate = True
 
 
 def one_line(text: str) -> str:

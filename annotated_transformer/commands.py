@@ -14,6 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
+from safetensors import SafetensorError
+
 from . import InputError
 from .filters import SHIPPED, Model, open_translator
 from .options import AS_USUAL, SearchOptions, require_between
@@ -48,7 +50,7 @@ def score_command(
     from annotated_transformer.checkpoints import write_file
     from annotated_transformer.runs import Run
 
-    translator = open_translator(model, search.average)
+    translator = open_translator(model, search)
     run = Run(model) if Run(model).exists() else None
     shipped = model if model in corpora.CORPORA and not Path(model).is_dir() else None  # its name is that of its corpus
     if corpus is None and run is None and shipped is None:
@@ -65,6 +67,8 @@ def score_command(
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
         found = dataclasses.asdict(settings) | {"average": search.average}
+        if search.precision != AS_USUAL.precision:
+            found["precision"] = search.precision
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)
@@ -117,13 +121,19 @@ def average(
 
 
 def write_directory(out: Path, write: Callable[[Path], None]) -> None:
-    "Write beside the place and rename, so that the directory is there whole or not at all."
+    "Write beside the place and rename, so that the directory is there whole or not at all; OSError names it."
     beside = out.with_name(out.name + ".tmp")
     shutil.rmtree(beside, ignore_errors=True)
     may_be_interrupted()
     try:
         write(beside)
         beside.rename(out)
+    except SafetensorError as error:  # also when a disk is full
+        raise OSError(f"{out}: {error}") from None
+    except OSError as error:
+        if error.filename is None:  # as when a disk is full
+            error.filename = str(out)
+        raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
 
@@ -165,8 +175,9 @@ def attend(
     out: Path,
     model: str = SHIPPED,
     target: str | None = None,
+    beside: str | None = None,
     figure: Literal["3", "4", "5", "heat"] = "4",
-    kind: Literal["encoder", "decoder", "encoder-decoder"] = "encoder",
+    kind: Literal["encoder", "decoder", "encoder-decoder"] | None = None,
     layer: int | None = None,
     heads: tuple[int, ...] | None = None,
     word: str | None = None,
@@ -179,9 +190,11 @@ def attend(
         out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
         model: Directory of a run or of a model, or a name as `translate` takes it.
         target: Translation through which the decoder is led; the model's own if not given.
+        beside: On a page: a second sentence, shown next to the first.
         figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
-        kind: encoder (source to source), decoder (target to target) or encoder-decoder (target to source).
-        layer: Counted from 1; the last but one if not given, as in the paper.
+        kind: encoder (source to source; first in a picture), decoder (target to target) or encoder-decoder (target to source; \
+first on a page).
+        layer: Counted from 1; the last but one if not given, as in the paper. A page begins at the head that aligns best.
         heads: Counted from 1; chosen by rule if not given.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
@@ -190,33 +203,42 @@ def attend(
         annotated-transformer attend "A girl reads." --figure heat --out heads.png
     """
     form = out.suffix.lower()
-    if form not in FORMS or out.is_dir():
-        raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-    if word is not None and figure not in ("3", "4"):
-        raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {figure}")
-    require_drawing()
+    require_form(out, figure, word, beside)
     from annotated_transformer.attention_maps import explore, sentence_ids, token_labels
     from annotated_transformer.map_drawing import choose_heads, find
 
     translator = open_translator(model)
     config, tokenizer = translator.model.config, translator.tokenizer
     drawn = choose_heads(config.n_layers, config.n_heads, layer, heads)
-    sides = {"source": sentence, "target": target}
+    sides = {"source": sentence, "target": target, "second sentence": beside}
     ids = {side: sentence_ids(translator.model, tokenizer, text, side) for side, text in sides.items() if text is not None}
+    kind = (kind or ("encoder-decoder" if form == ".html" else "encoder")).replace("-", "_")
     looking = ids.get("source" if kind == "encoder" else "target")  # not known yet where the model is to translate
     if word is not None and looking is not None:
         find(token_labels(tokenizer, looking), word)
     out.parent.mkdir(parents=True, exist_ok=True)
     may_be_interrupted()
-    maps, kind = translator.attention(sentence, target), kind.replace("-", "_")
-    translation = " ".join(maps.words(signs_apart=False).target[:-1])
-    if whole_words:
-        maps = maps.words()
+    maps, second = translator.attention(sentence, target), None if beside is None else translator.attention(beside)
+    shown = [one.words() if whole_words and one else one for one in (maps, second)]
     if form == ".html":
-        explore(maps, kind, *drawn[0]).save(out)
+        explore(shown[0], kind, *((None, None) if layer is None and heads is None else drawn[0])).save(out, beside=shown[1])
     else:
-        save_picture(out, maps, figure, kind, layer, heads, word, whole_words)
-    print(f"{sentence}\n{translation}\n{out}")
+        save_picture(out, shown[0], figure, kind, layer, heads, word, whole_words)
+    for text, one in ((sentence, maps), (beside, second)):
+        if one:
+            print(f"{text}\n{' '.join(one.words(signs_apart=False).target[:-1])}")
+    print(out)
+
+
+def require_form(out: Path, figure: str, word: str | None, beside: str | None) -> None:
+    "InputError where the file's name and the options do not go together, or nothing can be drawn here."
+    if out.suffix.lower() not in FORMS or out.is_dir():
+        raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    if word is not None and figure not in ("3", "4"):
+        raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {figure}")
+    if beside is not None and out.suffix.lower() != ".html":
+        raise InputError(f"--beside shows a second sentence on a page: let --out {out} end in .html, or leave it out")
+    require_drawing()
 
 
 def save_picture(out: Path, maps, figure: str, kind: str, layer, heads, word, whole_words: bool) -> None:
@@ -263,6 +285,29 @@ def export(
     save = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}[to]
     write_directory(out, lambda beside: save(Translator.from_pretrained(model, device="cpu"), beside))
     print(f"{out}: {model} for {to}")
+
+
+def page(
+    directory: Annotated[Path, "DIRECTORY"],
+    model: Model = SHIPPED,
+) -> None:
+    """Write a page that translates in the browser, for any static server.
+
+    Args:
+        directory: Directory to write: translate.html, and all that it asks for.
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+
+    Example:
+        annotated-transformer page my-page
+        python -m http.server --directory my-page
+    """
+    if directory.exists():
+        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from annotated_transformer.live_page import PAGE, write_page
+    from annotated_transformer.translation import Translator
+
+    write_directory(directory, lambda beside: write_page(Translator.from_pretrained(model, device="cpu"), beside))
+    print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")
 
 # %% ../nbs/90d_commands.ipynb #9a953823
 def cost(

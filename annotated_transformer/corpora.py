@@ -16,7 +16,7 @@ from .everyday import everyday, tatoeba
 from .hub_corpora import from_hub
 from .number_words import numbers
 from .pairs import Corpus, PairFiles, read_pairs
-from .treebanks import Treebank, holds_trees, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
 
 # %% ../nbs/51a_corpora.ipynb #51a00009
 def two_languages(
@@ -86,6 +86,9 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "wsj": wsj,
     "wsj-tags": partial(wsj, leaves="tags"),
     "wsj-words": partial(wsj, leaves="words"),
+    "craft": craft,
+    "craft-tags": partial(craft, leaves="tags"),
+    "craft-words": partial(craft, leaves="words"),
 }
 
 # %% ../nbs/51a_corpora.ipynb #51a0000a

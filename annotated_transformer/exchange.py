@@ -20,7 +20,7 @@ from .onnx_export import to_onnx  # noqa: F401 (public here)
 from .position import sinusoids
 from .tokenizer import Tokenizer
 from .transformer import Transformer, TransformerConfig
-from .translation import Translator
+from .translation import Translator, usual_device
 
 _all_ = ["to_onnx"]
 
@@ -240,31 +240,38 @@ def our_tokenizer(
 # %% ../nbs/80_exchange.ipynb #66e92cff
 @contextmanager
 def without_bars(transformers) -> Iterator[None]:
-    "Without the library's progress bars: they show on any output, and the work takes moments."
-    shown = transformers.logging.is_progress_bar_enabled()
+    "Without the library's progress bars and reports: they show on any output, and of a fault we say one sentence."
+    shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
     transformers.logging.disable_progress_bar()
+    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
     try:
         yield
     finally:
+        transformers.logging.set_verbosity(level)
         if shown:
             transformers.logging.enable_progress_bar()
 
 # %% ../nbs/80_exchange.ipynb #56df571f
 def load_marian(
     path_or_name: str | Path,      # a directory that Hugging Face's library wrote, or OWNER/NAME on its hub
-    device: str | None = None,     # where to translate; by default a CUDA GPU where there is one
+    device: str | None = None,     # as for `Translator.from_pretrained`
+    precision: str = "float32",    # likewise
 ) -> Translator:
     "A published Marian model, such as those of OPUS-MT; InputError when it cannot be read or has no form here."
     transformers = extra("transformers")
     try:
         with without_bars(transformers):
             tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
+            c = transformers.MarianConfig.from_pretrained(path_or_name)
+            for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
+                longest = c.max_position_embeddings
+                TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
             marian = transformers.MarianMTModel.from_pretrained(path_or_name, use_safetensors=True)  # no pickle is loaded
     except Exception as error:  # whatever a damaged file makes of somebody else's loader
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
     model, pieces = from_marian(marian, tokenizer)
-    return Translator(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), pieces)
+    return Translator(model.to(device or usual_device(precision)), pieces, precision=precision)
 
 
 def save_marian(translator: Translator, directory: str | Path) -> None:

@@ -9,277 +9,79 @@ import functools
 import hashlib
 import itertools
 import json
-import unicodedata
-from collections.abc import Iterator
-from html import escape
+import re
+from importlib import resources
 from pathlib import Path
+from string import Template
 
-import altair as alt
 import torch
 
 from . import InputError, extra
 from .checkpoints import write_file
+from .explorer_chart import VEGA_LITE, sentence, specification
 from .map_drawing import shown
 
 # %% auto #0
 __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'live']
 
-# %% ../nbs/70a_explorer.ipynb #e70a0006
-def head_records(
-    maps,                 # AttentionMaps
-) -> list[dict]:
-    "One record for each head: what it is, and its weights in thousandths, a list for each query."
-    return [
-        {"kind": kind, "layer": layer, "head": head, "rows": (1000 * weights).round().int().tolist()}
-        for kind in maps.kinds
-        for layer, of_layer in enumerate(maps.of(kind)[0], 1)
-        for head, weights in enumerate(of_layer, 1)
-    ]
-
-# %% ../nbs/70a_explorer.ipynb #e70a0008
-class Layout:
-    "Where things stand, in pixels from the upper left: two columns of tokens with lines between, then the heat map."
-
-    NUMBERS, BETWEEN, GAP = 46, 170, 34  # widths: a column of numbers, the lines, what separates the two halves
-
-    def __init__(
-        self,
-        axes: list[list[str]],  # the labels of every axis: a choice must move nothing, so all kinds get the same space
-    ):
-        most = max(map(len, axes))
-        self.step = max(12, min(22, 660 // most))  # height of a row, width and height of a cell
-        self.font = min(13, self.step - 2)
-        widest = max(self.text_width(label) for labels in axes for label in labels)
-        self.label = 10 + round(min(widest, 15 * self.font))
-        self.query = self.NUMBERS                  # left edges of the columns
-        self.key = self.query + self.label + self.BETWEEN
-        self.row = self.key + self.label + self.NUMBERS + self.GAP
-        self.cells = self.row + self.label
-        self.top = self.label + 20                 # above the first row: the columns' labels and headings
-        self.width, self.height = self.cells + most * self.step, self.top + most * self.step
-
-    def text_width(self, text: str) -> float:
-        "Enough for a text: East Asian letters are as wide as high."
-        return self.font * sum(1 if unicodedata.east_asian_width(letter) in "WF" else 0.62 for letter in text)
-
-    def boxes(
-        self,
-        kind: str,
-        queries: list[str],  # labels
-        keys: list[str],
-    ) -> Iterator[dict]:
-        "Each label with its box. Queries stand in the left column and in rows, keys in the right column and in columns."
-        columns = [("query", self.query, queries), ("key", self.key, keys), ("row", self.row, queries)]
-        standing = [  # place, index, label, x, y, width, height
-            *((place, i, label, x, self.top + i * self.step, self.label, self.step)
-              for place, x, labels in columns for i, label in enumerate(labels)),
-            *(("column", i, label, self.cells + i * self.step, self.top - self.label, self.step, self.label)
-              for i, label in enumerate(keys)),
-        ]
-        for place, i, label, x, y, width, height in standing:
-            query, key = (i, -1) if place in ("query", "row") else (-1, i)
-            yield {"kind": kind, "place": place, "label": shown(label), "query": query, "key": key,
-                   "x": x, "x2": x + width, "y": y, "y2": y + height}
-
-# %% ../nbs/70a_explorer.ipynb #e70a0010
-INK, FAINT, BLUE, PALE_BLUE, NAVY, AMBER = "#222222", "#6b6b6b", "#1f5fa8", "#6aa5e3", "#0a2142", "#f5c242"
-
-# What is pointed at, in Vega's language. `query` and `key` are -1 while there is none.
-ROW, COLUMN = "(query >= 0 && datum.query == query)", "(query < 0 && key >= 0 && datum.key == key)"
-FOCUS = f"{ROW} || {COLUMN} || query < 0 && key < 0"
+# %% ../nbs/70a_explorer.ipynb #e70a0013
+def in_thousandths(
+    maps,              # AttentionMaps
+) -> dict:
+    "What the page knows of a sentence: its texts, and for each kind the labels and the weights, a list for each query."
+    found = {}
+    for kind in maps.kinds:
+        weights, queries, keys = maps.of(kind)
+        queries, keys = [*map(shown, queries)], [*map(shown, keys)]
+        found[kind] = {"queries": queries, "keys": keys, "thousandths": (1000 * weights).round().int().tolist()}
+    return {"source": sentence(maps.source), "target": sentence(maps.target), "maps": found}
 
 
-def across(field: str) -> alt.X:
-    "A column of the data as pixels from the left."
-    return alt.X(field, type="quantitative", scale=None, axis=None)
+def known_to_policy(text: str) -> str:
+    "By this sum a browser knows a script or a style that it may use; whatever else stands in the page, it will not."
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def down(field: str) -> alt.Y:
-    "A column of the data as pixels from the top."
-    return alt.Y(field, type="quantitative", scale=None, axis=None)
+def in_one(
+    module: str,  # JavaScript that exports functions
+    script: str,  # and what imports them
+) -> str:
+    "The text of both: a page that is opened as a file may not import another."
+    names = ", ".join(re.findall(r"(?m)^export function (\w+)", module))
+    inner, script = re.sub(r"(?m)^export ", "", module), re.sub(r"(?m)^import .*\n", "", script)
+    return f"const {{{names}}} = (() => {{\n{inner}\nreturn {{{names}}};\n}})();\n{script}"
 
 
-def chosen_cells(at: Layout) -> alt.Chart:
-    "The cells of the head that is chosen: weight, labels and place of each."
-    return (
-        alt.Chart(alt.NamedData("heads"))
-        .transform_filter("datum.kind == kind && datum.layer == layer && datum.head == head")
-        .transform_calculate(query="sequence(length(datum.rows))")
-        .transform_flatten(["rows", "query"], ["row", "query"])
-        .transform_calculate(key="sequence(length(datum.row))")
-        .transform_flatten(["row", "key"], ["thousandths", "key"])
-        .transform_calculate(
-            weight="datum.thousandths / 1000",
-            query_label="axes[kind].queries[datum.query]",
-            key_label="axes[kind].keys[datum.key]",
-            x=f"{at.cells + at.step / 2} + {at.step} * datum.key",
-            query_y=f"{at.top + at.step / 2} + {at.step} * datum.query",
-            key_y=f"{at.top + at.step / 2} + {at.step} * datum.key",
-        )
-    )
-
-
-def draw_weights(at: Layout) -> list[alt.Chart]:
-    "The heat map, the lines, and for the token that is pointed at its weights beside the others, in colour and in numbers."
-    cells = chosen_cells(at)
-    heat_map = cells.mark_square(size=(at.step - 1) ** 2, opacity=1).encode(
-        across("x"), down("query_y"),
-        fill=alt.Fill("weight:Q", title="weight").scale(domain=[0, 1], range=["#f0f3f8", BLUE, NAVY])
-            .legend(orient="none", direction="horizontal", legendX=at.cells, legendY=at.height + 10, gradientLength=110),
-        fillOpacity=alt.condition(FOCUS, alt.value(1), alt.value(0.25)),
-        tooltip=[alt.Tooltip("query_label:N", title="query"), alt.Tooltip("key_label:N", title="key"),
-                 alt.Tooltip("weight:Q", title="weight", format=".3f")],  # a mark with a tooltip also answers to the pointer
-    )
-    visible, as_opaque = cells.transform_filter("datum.thousandths >= 5"), alt.StrokeOpacity("weight:Q", scale=None)
-    lines = visible.transform_filter(FOCUS).mark_rule(stroke=BLUE, strokeWidth=2.5 if at.step > 14 else 2).encode(
-        alt.X(value=at.query + at.label), down("query_y"), alt.X2(value=at.key), alt.Y2("key_y"), strokeOpacity=as_opaque)
-    drawn = [heat_map, lines]
-    for pointed, y, left, number, align in (
-        (ROW, "key_y", at.key, at.key + at.label + 4, "left"), (COLUMN, "query_y", at.query, at.query - 4, "right"),
-    ):
-        others = visible.transform_filter(pointed)
-        drawn.append(others.mark_rule(stroke=PALE_BLUE, strokeWidth=at.step - 1).encode(
-            alt.X(value=left), down(y), alt.X2(value=left + at.label), strokeOpacity=as_opaque))
-        drawn.append(others.mark_text(align=align, baseline="middle", fontSize=at.font - 1, fill=INK).encode(
-            alt.X(value=number), down(y), text=alt.Text("weight:Q", format=".2f")))
-    return drawn
-
-
-def draw_labels(
-    at: Layout,
-    kinds: dict,                             # of an AttentionMaps
-) -> tuple[alt.Chart, list[alt.Chart]]:      # boxes, which belong behind the weights, and texts
-    "The tokens of both halves. Their boxes answer to the pointer, and that of the token that is pointed at is coloured."
-    pointed = alt.selection_point("pointed", fields=["query", "key"], on="mouseover", clear="mouseout", toggle=False)
-    labels = alt.Chart(alt.NamedData("labels")).transform_filter("datum.kind == kind")
-    same = "datum.query >= 0 && datum.query == query || datum.key >= 0 && datum.key == key"
-    boxes = labels.mark_rect(fill=AMBER).encode(
-        across("x"), down("y"), alt.X2("x2"), alt.Y2("y2"), fillOpacity=alt.condition(same, alt.value(0.5), alt.value(0)),
-    ).add_params(pointed)
-
-    def tokens(place, x, y, **how):
-        return labels.transform_filter(alt.datum.place == place).mark_text(
-            baseline="middle", fontSize=at.font, limit=at.label - 6, fill=INK, dy=at.step / 2, **how).encode(x, y, text="label:N")
-
-    def heading(side, x, y, align):
-        text = alt.expr(f"{json.dumps({name: kind[side] for name, kind in kinds.items()})}[kind]")
-        return alt.Chart(alt.InlineData([{}])).mark_text(
-            text=text, align=align, baseline="bottom", fontSize=at.font, fill=FAINT).encode(alt.X(value=x), alt.Y(value=y))
-
-    return boxes, [
-        tokens("query", across("x2"), down("y"), align="right", dx=-5),
-        tokens("key", across("x"), down("y"), align="left", dx=5),
-        tokens("row", across("x2"), down("y"), align="right", dx=-5),
-        tokens("column", across("x"), down("y2"), align="left", dx=5, angle=270),
-        heading(1, at.query + at.label - 5, at.top - 5, "right"),
-        heading(2, at.key + 5, at.top - 5, "left"),
-        heading(1, at.cells - 5, at.top - 5, "right"),
-        heading(2, at.cells, at.top - at.label - 4, "left"),
-    ]
-
-# %% ../nbs/70a_explorer.ipynb #e70a0011
-def specification(
-    maps,       # AttentionMaps
-    kind: str,  # what is chosen at first
+def write_page(
+    sentences: list,   # one or two AttentionMaps
+    kind: str,         # what is chosen at first
     layer: int,
     head: int,
-) -> dict:
-    "The whole picture as a specification in Vega-Lite 5, weights included."
-    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
-    n_layers, n_heads = maps.of(kind)[0].shape[:2]
-    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
-    names, buttons = {name: kind.title for name, kind in maps.kinds.items()}, alt.binding_radio
-    choices = [
-        alt.param("kind", value=kind, bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
-        alt.param("layer", value=layer, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
-        alt.param("head", value=head, bind=buttons(name="head ", options=list(range(1, n_heads + 1)))),
-    ]
-    derived = [
-        alt.param("axes", value=axes),
-        alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
-        alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
-    ]
-    title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of {n_layers}, head ' + head + ' of {n_heads}'"
-    subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
-    boxes, texts = draw_labels(at, maps.kinds)
-    drawing = (
-        alt.layer(boxes, *draw_weights(at), *texts)
-        .add_params(*choices, *derived)
-        .properties(width=at.width, height=at.height, padding=10, background="white")
-        .properties(title=alt.Title(alt.expr(title), subtitle=subtitle, anchor="start", fontSize=15, subtitleColor=FAINT))
-        .configure(aria=False, view=alt.ViewConfig(stroke=None))
-        .to_dict()
-    )
-    boxed = [box for name, of_kind in axes.items() for box in at.boxes(name, **of_kind)]
-    return drawing | {
-        "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": f"Attention weights of {sentence(maps.source)}",
-        "datasets": drawing["datasets"] | {"heads": head_records(maps), "labels": boxed},
-        "usermeta": {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}},
-    }
-
-
-def sentence(
-    labels: list[str],  # of the pieces; a dot begins one that continues a word, and EOS is the last
 ) -> str:
-    "The labels as running text."
-    return " ".join(labels[:-1]).replace(" ·", "")
-
-# %% ../nbs/70a_explorer.ipynb #e70a0013
-VEGA_LITE = "5.20"  # the version of vl-convert's that draws pictures and pages
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; script-src {scripts} 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:">
-<title>{title}</title>
-<style>
-body {{ font: 15px sans-serif; color: #222; margin: 24px }}
-p {{ margin: 4px 0 }}
-.vega-bind-name {{ display: inline-block; width: 80px; font-weight: bold }}
-.vega-bind {{ margin: 6px 0 }}
-.vega-bind-radio label {{ margin-right: 12px }}
-#choices {{ margin: 16px 0 8px }}
-</style>
-</head>
-<body>
-<p><b>{source}</b></p>
-<p><b>{target}</b></p>
-<p>Point at a token or at a cell to see its weights alone.</p>
-<div id="choices"></div>
-<div id="picture"></div>
-<script type="application/json" id="specification">{specification}</script>
-<script>{drawing_code}</script>
-<script>{start}</script>
-</body>
-</html>
-"""
-
-START = """
-const specification = JSON.parse(document.getElementById("specification").textContent);
-vegaEmbed("#picture", specification, {bind: "#choices", renderer: "canvas"});
-"""
-
-
-def known_to_policy(script: str) -> str:
-    "By this sum a browser knows a script that it may run; whatever else stands in the page, it will not."
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
-
-
-@functools.cache
-def drawing_code() -> str:
-    "Vega, Vega-Lite and vega-embed as one text of JavaScript."
-    return extra("vl_convert").javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
+    "One page of HTML that holds all it needs."
+    files = ("page/drawing.js", "page/style.css", *(f"explorer_page/explorer.{ending}" for ending in ("js", "css", "html")))
+    package = resources.files("annotated_transformer")
+    module, style, script, own_style, frame = (package.joinpath(name).read_text(encoding="utf-8") for name in files)
+    script, style = in_one(module, script), style + own_style
+    data = {"kinds": sentences[0].kinds, "first": {"kind": kind, "layer": layer, "head": head},
+            "sentences": [*map(in_thousandths, sentences)]}
+    return Template(frame).substitute(
+        maps=json.dumps(data).replace("<", r"\u003c"), script=script, style=style,
+        script_sum=known_to_policy(script), style_sum=known_to_policy(style),
+    )
 
 # %% ../nbs/70a_explorer.ipynb #f4fdd23e
 class Explorer:
     "All heads in one picture that answers to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
 
     def __init__(self, maps, kind: str, layer: int, head: int):
+        self.maps, self.first = maps, (kind, layer, head)
         self.source, self.target = sentence(maps.source), sentence(maps.target)
-        self.specification, self.first = specification(maps, kind, layer, head), (kind, layer, head)
+
+    @functools.cached_property
+    def specification(self) -> dict:
+        "The picture in Vega-Lite (70d)."
+        return specification(self.maps, *self.first)
 
     def only_first(self) -> None:
         "Leave out the other heads, and the buttons that choose among them."
@@ -295,13 +97,17 @@ class Explorer:
             shown["image/png"] = base64.b64encode(self.png()).decode()
         return shown
 
-    def html(self) -> str:
-        "One page that holds all it needs."
-        return PAGE.format(
-            title=escape(f"Attention: {self.source}"), source=escape(self.source), target=escape(self.target),
-            specification=json.dumps(self.specification).replace("<", r"\u003c"), drawing_code=drawing_code(), start=START,
-            scripts=" ".join(map(known_to_policy, (drawing_code(), START))),
-        )
+    def html(
+        self,
+        beside=None,  # AttentionMaps of a second sentence, by the same model
+    ) -> str:
+        "A page with all heads at once; `beside` stands next to this sentence."
+        sizes = [maps.encoder.shape[:2] for maps in (self.maps, beside) if maps is not None]
+        if len(set(sizes)) > 1:
+            layers, heads = zip(*sizes)
+            raise InputError(f"one sentence was read by {layers[0]} layers of {heads[0]} heads, the other by {layers[1]} of "
+                             f"{heads[1]}: take one model for both")
+        return write_page([self.maps, beside][: len(sizes)], *self.first)
 
     def png(self) -> bytes:
         "The first state, two pixels for each of the specification's."
@@ -314,15 +120,18 @@ class Explorer:
     def save(
         self,
         path: str | Path,  # ends in .html, .png or .svg
+        beside=None,       # AttentionMaps of a second sentence; .html only
     ) -> None:
         "Write a page that opens offline, or a picture of the first state."
         path = Path(path)
-        forms = {".html": lambda: self.html().encode(), ".png": self.png, ".svg": lambda: self.svg().encode()}
+        forms = {".html": lambda: self.html(beside).encode(), ".png": self.png, ".svg": lambda: self.svg().encode()}
         if path.suffix.lower() not in forms:
             raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}; let the name end in one of these")
+        if beside is not None and path.suffix.lower() != ".html":
+            raise InputError(f"{path}: two sentences stand side by side on a page; let the name end in .html")
         content = forms[path.suffix.lower()]()
         try:
-            write_file(path, lambda beside: beside.write_bytes(content))
+            write_file(path, lambda written: written.write_bytes(content))
         except OSError as error:
             raise InputError(f"{path} could not be written ({error.strerror}): name another file") from None
 
@@ -342,7 +151,7 @@ def first_head(maps, kind: str, layer: int | None, head: int | None) -> tuple[in
     "Layer and head as `explore` was asked for them, or as it chooses."
     weights = maps.of(kind)[0]
     if layer is None and head is None and kind == "encoder_decoder":
-        return nearest_to_diagonal(weights)
+        return maps.aligned or nearest_to_diagonal(weights)
     n_layers, n_heads = weights.shape[:2]
     layer, head = n_layers if layer is None else layer, 1 if head is None else head
     for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):

@@ -27,7 +27,10 @@ def search_settings(
     if not path.exists():
         return Search()
     try:
-        return Search(alpha=float(json.loads(regular(path).read_text(encoding="utf-8"))["alpha"]))
+        alpha = float(json.loads(regular(path).read_text(encoding="utf-8"))["alpha"])
+        if not 0 <= alpha <= 100:
+            raise ValueError
+        return Search(alpha=alpha)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise InputError(f"{path}: the file is damaged; copy it again, or remove it to search with the paper's alpha") from None
 

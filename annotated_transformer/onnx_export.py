@@ -178,7 +178,14 @@ def write_graphs(model: Transformer, directory: Path, attention: bool) -> None:
     write_graph(step, given, ["tokens", "path", "kept", "memory", "source"], outputs, directory / "decoder.onnx")
 
 
-def write_graph(module: nn.Module, given: tuple, inputs: list[str], outputs: list[str], path: Path) -> None:
+def write_graph(
+    module: nn.Module,
+    given: tuple,                             # made-up inputs
+    inputs: list[str],                        # their names
+    outputs: list[str],
+    path: Path,
+    axes: dict[str, dict[int, str]] = AXES,   # that may have any size, by tensor
+) -> None:
     "Trace, then let ONNX Runtime compute what is constant: half of the operations go."
     onnx, runtime = extra("onnx"), extra("onnxruntime")
     tracer = {"dynamo": False} if "dynamo" in signature(torch.onnx.export).parameters else {}
@@ -186,7 +193,7 @@ def write_graph(module: nn.Module, given: tuple, inputs: list[str], outputs: lis
         warnings.simplefilter("ignore")  # sizes that are the model's own become constants, as they should
         torch.onnx.export(
             module, given, str(path), input_names=inputs, output_names=outputs, opset_version=17,
-            dynamic_axes={name: AXES[name] for name in (*inputs, *outputs)}, **tracer,
+            dynamic_axes={name: axes[name] for name in (*inputs, *outputs) if name in axes}, **tracer,
         )
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC  # what any other runtime knows, too

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from . import InputError
 from .arguments import HELP, Argument, described, from_signature, from_source, help_text, parse, perhaps
@@ -154,12 +154,14 @@ class SearchOptions:
         extra_length: Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and
             300 to parse.
         average: Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given.
+        precision: Of the products: float32, or int8 for a CPU: sooner, and nearly as good.
     """
 
     beam_size: int | None = None
     alpha: float | None = None
     extra_length: int | None = None
     average: int | None = None
+    precision: Literal["float32", "int8"] = "float32"
 
     def __post_init__(self):
         require_between("beam_size", self.beam_size, 1)

@@ -45,9 +45,10 @@ class Parser:
         cls,
         path_or_name: str | Path,    # as for `Translator`
         average: int | None = None,  # of a run: mean of its last so many checkpoints
+        precision: str = "float32",  # as for `Translator`
     ) -> "Parser":
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
-        translator = Translator.from_pretrained(path_or_name, average)
+        translator = Translator.from_pretrained(path_or_name, average, precision=precision)
         if len(translator.tokenizer.encode("(S )S")) != 3:  # two pieces and EOS
             raise InputError(f"{path_or_name}: this model was not trained on trees; take one that was trained on a treebank")
         return cls(translator)

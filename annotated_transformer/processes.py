@@ -5,10 +5,12 @@ __all__ = ['Execution', 'autocast', 'memory_kept', 'part_seed', 'Group', 'join']
 
 # %% ../nbs/52b_processes.ipynb #b49afe22
 import ctypes
+import functools
 import hashlib
 import inspect
 import math
 import os
+import platform
 import signal
 import sys
 import threading
@@ -34,7 +36,7 @@ class Execution:
 
     device: str | None = None          # "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
     device_tokens: int | None = None   # positions a device takes at a time, on the longer side; what is more is accumulated
-    precision: str | None = None       # of matrix products, "bfloat16" or "float32"; by default bfloat16 on a GPU that has it
+    precision: str | None = None       # of products: float32, bfloat16 or auto: the faster; by default auto on a GPU only
     compile: bool | None = None        # torch.compile for encoder and decoder; off by default: not yet measured on a GPU
 
     def __post_init__(self):
@@ -42,19 +44,23 @@ class Execution:
             raise InputError(f"device_tokens must be at least 1, not {self.device_tokens}")
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
             raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
-        if self.precision not in (None, "bfloat16", "float32"):
-            raise InputError(f"precision must be bfloat16 or float32, not {self.precision}")
+        if self.precision not in (None, "auto", "bfloat16", "float32"):
+            raise InputError(f"precision must be auto, bfloat16 or float32, not {self.precision}")
 
     def on(
         self,
         device: torch.device,
     ) -> "Execution":
         "The same with every choice made."
-        short = device.type == "cuda" and torch.cuda.get_device_capability(device)[0] >= 8  # older chips only imitate it
+        precision = self.precision or ("auto" if device.type == "cuda" else "float32")
+        if precision == "auto":
+            precision = "bfloat16" if time_in_16_bits(device) < 1 else "float32"
+        elif precision == "bfloat16":
+            say_if_slow(device)
         return replace(
             self,
             device=device.type,
-            precision=self.precision or ("bfloat16" if short else "float32"),
+            precision=precision,
             compile=bool(self.compile),
         )
 
@@ -65,6 +71,36 @@ class Execution:
     ) -> int:
         "Into how many parts a batch is cut: as many for each process, none larger than `device_tokens`, give or take a sentence."
         return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
+
+# %% ../nbs/52b_processes.ipynb #52b0000a
+@functools.cache
+def time_in_16_bits(device: torch.device) -> float:
+    "How many times as long products take in bfloat16 as in float32, as far as it matters: below 1 where bfloat16 is the faster."
+    if device.type == "cuda":
+        return 0.5 if torch.cuda.get_device_capability(device)[0] >= 8 else 2.0  # older chips only imitate it
+    has = {name: getattr(torch.cpu, f"_is_{name}_supported", lambda: False)() for name in ("amx_tile", "avx512_bf16")}
+    if device.type == "cpu" and has["amx_tile"]:
+        return 0.5
+    if device.type != "cpu" or platform.machine() in ("x86_64", "AMD64") and not has["avx512_bf16"]:
+        return 2.0
+    seconds = {}
+    for kind in (torch.float32, torch.bfloat16):
+        a, b = torch.ones(512, 512, dtype=kind), torch.ones(512, 2048, dtype=kind)
+        taken = []
+        for _ in range(5):
+            start = time.perf_counter()
+            a @ b
+            taken.append(time.perf_counter() - start)
+        seconds[kind] = min(taken)
+    return seconds[torch.bfloat16] / seconds[torch.float32]
+
+
+@functools.cache
+def say_if_slow(device: torch.device) -> None:
+    "One line, once, by one process, to who has asked for bfloat16."
+    if time_in_16_bits(device) >= 1 and os.environ.get("RANK", "0") == "0":
+        why = "products in bfloat16 are slower than in float32 here"
+        print(f"--precision bfloat16: {why}; leave the option out, or take --precision auto", file=sys.stderr)
 
 # %% ../nbs/52b_processes.ipynb #488b3ce1
 def autocast(

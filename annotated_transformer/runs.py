@@ -9,7 +9,6 @@ import json
 import logging
 import math
 import shutil
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -299,7 +298,8 @@ class Metrics:
         if lines := read_lines(path):
             records = [values for values in map(record, lines) if values]
             if damaged := sum(record(line) is None for line in lines[:-1]):  # the last one may just have been broken off
-                print(f"{path}: {damaged} damaged {'line is' if damaged == 1 else 'lines are'} left out", file=sys.stderr)
+                what = "line is" if damaged == 1 else "lines are"
+                logging.getLogger(__name__).warning("%s: %d damaged %s left out", path, damaged, what)
             text = "".join(f"{json.dumps(values)}\n" for values in records if values["step"] <= step)
             write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
         self.log = open(path, "a", buffering=1, encoding="utf-8")

@@ -71,6 +71,8 @@ def advice_on(message: str) -> str:
         return f"its single characters and the special tokens take {least[1]}; choose a --vocab-size above that"
     if "sentences_.empty()" in message or "all_chars_count" in message:
         return "it holds no words"
+    if "insert_id" in message:
+        return "the special tokens alone take 3; choose a larger --vocab-size"
     return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
 
 # %% ../nbs/51b_tokenizer.ipynb #51b1000c

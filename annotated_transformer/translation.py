@@ -18,11 +18,20 @@ from . import InputError, attention_maps, models, progress_bar
 from .batching import pad
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .decoding import Allowed, Search, beam_search, greedy_search
+from .eight_bits import in_eight_bits
 from .embedding import SharedEmbedding
 from .pairs import Corpus, references
 from .rough_vocabulary import RoughVocabulary
 from .tokenizer import Tokenizer
 from .transformer import Transformer, count_parameters
+
+# %% ../nbs/61d_translation.ipynb #61d00009
+PRECISIONS = ("float32", "int8")
+
+
+def usual_device(precision: str) -> str:
+    "Where to translate if nobody says."
+    return "cuda" if torch.cuda.is_available() and precision != "int8" else "cpu"
 
 # %% ../nbs/61d_translation.ipynb #61d10001
 def in_batches(
@@ -55,9 +64,13 @@ class Translator:
         model: Transformer,
         tokenizer: Tokenizer,
         alpha: float = Search.alpha,  # strength of the length penalty, unless a call says otherwise (§6.1)
+        precision: str = "float32",   # of the search's products; or "int8", on a CPU (61i)
     ):
         models.require_one_vocabulary(model, tokenizer)
-        self.model, self.tokenizer, self.alpha = model.eval(), tokenizer, alpha
+        if precision not in PRECISIONS:
+            raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
+        self.model, self.tokenizer, self.alpha, self.precision = model.eval(), tokenizer, alpha, precision
+        self._searched = in_eight_bits(model) if precision == "int8" else model
         self.name: str | None = None  # what it was loaded from
         self._rough: RoughVocabulary | None = None
 
@@ -66,18 +79,20 @@ class Translator:
         cls,
         path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
-        device: str | None = None,    # where to translate; by default a CUDA GPU where there is one
+        device: str | None = None,    # where to translate; by default a CUDA GPU where there is one, but the CPU for int8
+        precision: str = "float32",   # of the search's products; or "int8"
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         model, tokenizer, search = models.load(path_or_name, average)
-        found = cls(model.to(device or ("cuda" if torch.cuda.is_available() else "cpu")), tokenizer, search.alpha)
+        found = cls(model.to(device or usual_device(precision)), tokenizer, search.alpha, precision)
         found.name = str(path_or_name)
         return found
 
     def __repr__(self) -> str:
         c, weight = self.model.config, self.model.embedding.weight
         sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
-        return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, on {weight.device}>"
+        where = f"on {weight.device}" + ", int8" * (self.precision == "int8")
+        return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
     @property
     def search(self) -> Search:
@@ -135,8 +150,8 @@ class Translator:
         def best(source: Tensor, part: list[int]) -> list[list[int]]:
             source = source.to(self.model.embedding.weight.device)
             if beam_size == 1 and allowed is None:
-                return greedy_search(self.model, source, extra_length, self._rough_vocabulary(len(part)))
-            found = beam_search(self.model, source, **dataclasses.asdict(search), allowed=allowed and allowed(part))
+                return greedy_search(self._searched, source, extra_length, self._rough_vocabulary(len(part)))
+            found = beam_search(self._searched, source, **dataclasses.asdict(search), allowed=allowed and allowed(part))
             if not all(found):
                 number = part[found.index([])] + 1
                 raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
@@ -150,14 +165,15 @@ class Translator:
         target: str | None = None,      # the model's own translation if not given
     ) -> attention_maps.AttentionMaps:
         "What each head looks at while the model reads the source and writes the target: Figures 3-5."
-        return attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+        maps = attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+        return dataclasses.replace(maps, aligned=attention_maps.ALIGNED.get(self.name))
 
     def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
         "Made when it first helps: for few sentences and a large vocabulary."
         weight = self.model.embedding.weight
         plain = type(self.model.embedding) is SharedEmbedding  # the proof knows of no bias
         helps = sentences <= RoughVocabulary.MOST_ROWS and plain
-        if self._rough is None and helps and RoughVocabulary.pays(weight):
+        if self._rough is None and helps and self.precision == "float32" and RoughVocabulary.pays(weight):
             self._rough = RoughVocabulary(weight)
         return self._rough
 

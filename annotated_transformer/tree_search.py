@@ -11,9 +11,9 @@ from torch import Tensor
 
 from . import EOS, PAD, UNK, InputError
 from .tokenizer import Tokenizer
-from .trees import DEEPEST, LABELS, WORD, bracket_free
+from .trees import CRAFT_LABELS, DEEPEST, LABELS, WORD, bracket_free
 
-LONGEST_CHAIN = 10  # brackets that open one after the other; the free sample has at most 6
+LONGEST_CHAIN = 6  # brackets that open one after the other, as in the free sample; more would only put off a hard word
 # Parts of speech, which a parser of tags may write: the Penn Treebank's, and four of its successors.
 TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ
     WDT WP WP$ WRB # $ . , : -LRB- -RRB- `` '' HYPH AFX NFP ADD""".split()
@@ -58,7 +58,7 @@ class TreeSearch:
 
     def __init__(self, tokenizer: Tokenizer, leaves: str = WORD):  # one of `trees.LEAVES`
         self.tokenizer, self.leaves = tokenizer, leaves
-        pairs = {label: [tokenizer.encode(side + label)[:-1] for side in "()"] for label in LABELS}
+        pairs = {label: [tokenizer.encode(side + label)[:-1] for side in "()"] for label in (*LABELS, *CRAFT_LABELS)}
         self.brackets = {label: (opening[0], closing[0]) for label, (opening, closing) in pairs.items()
                          if len(opening) == len(closing) == 1 and UNK not in (opening[0], closing[0])}
 

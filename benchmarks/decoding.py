@@ -4,8 +4,9 @@
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
 sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
-All compute in float32 with as many threads. CTranslate2 takes part twice: as it comes, and with the other library for matrix
-products that its package holds, since on some processors the one it chooses is not the faster one.
+All use as many threads, and compute in float32, but for ours and CTranslate2 in 8 bits. CTranslate2 takes part twice in float32:
+as it comes, and with the other library for matrix products that its package holds, since on some processors the one it chooses
+is not the faster one.
 
 Each has a rule of its own for the length penalty; where all outputs have the same length, none of the rules changes an order.
 Beam search over sentences that end at different steps is left out: when to stop and which finished hypotheses count is settled
@@ -14,7 +15,6 @@ differently by each, so the outputs may differ and the work with them. Greedy se
 import argparse
 import copy
 import dataclasses
-import importlib.util
 import json
 import os
 import statistics
@@ -24,7 +24,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -35,6 +34,7 @@ from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
 from annotated_transformer.decoding import Search, beam_search, greedy_search
+from annotated_transformer.eight_bits import in_eight_bits, largest_weight
 from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.onnx_export import OnnxTranslator, to_onnx
@@ -42,7 +42,8 @@ from annotated_transformer.rough_vocabulary import RoughVocabulary
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding_chart import chart
-from benchmarks.side_by_side import matrix_products, save, save_picture, summary, take_turns
+from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
+from benchmarks.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
 SIZES = {
     "base": TransformerConfig.base(37_000),
@@ -51,7 +52,11 @@ SIZES = {
 SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
 PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
-CTRANSLATE2 = {"ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}}  # as it comes; with its other matrix library
+CTRANSLATE2 = {  # as it comes; with its other matrix library; in 8 bits, with the scale of each row
+    "ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}, "ctranslate2_int8": {"compute_type": "int8"},
+}
+INT8 = ("ours_int8", "ctranslate2_int8")  # round, so they may write something else
+STARTS = {name: COMMANDS[name] for name in ("import torch", "translate, one sentence")}  # of which the processor time is taken
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 
@@ -108,11 +113,12 @@ def sources(model: Transformer, work: Work) -> list[list[int]]:
     return drawn[: work.batch]
 
 
-def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Decoder:
+def our_search(model: Transformer, sentences: list[list[int]], work: Work, use_rough: bool = True) -> Decoder:
     "Each sentence may get `longest` tokens; where the lengths differ, the longer sources a few more, which none of them needs."
     source, extra_length = pad(sentences), work.longest - work.lengths[0]
     if work.beams == 1:
-        rough = RoughVocabulary(model.embedding.weight) if RoughVocabulary.pays(model.embedding.weight) else None
+        use_rough = use_rough and RoughVocabulary.pays(model.embedding.weight)
+        rough = RoughVocabulary(model.embedding.weight) if use_rough else None
         return partial(greedy_search, model, source, extra_length, rough)  # made once for a model, as Translator does
     return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, Search.alpha, extra_length)]
 
@@ -136,11 +142,13 @@ def marian_search(marian, sentences: list[list[int]], work: Work) -> Decoder:
 def open_translator(directory: str, threads: int, variables: dict[str, str]) -> None:
     "Make this process one that translates."
     global translator
+    variables = {"compute_type": "float32", **variables}
+    compute_type = variables.pop("compute_type")
     os.environ.update(variables)
     import ctranslate2
 
     threads = {"intra_threads": threads, "inter_threads": 1}
-    translator = ctranslate2.Translator(directory, device="cpu", compute_type="float32", **threads)
+    translator = ctranslate2.Translator(directory, device="cpu", compute_type=compute_type, **threads)
 
 
 def translate(source: list[list[str]], options: dict) -> list[list[str]]:
@@ -201,8 +209,9 @@ def onnx_search(pool: ProcessPoolExecutor, sentences: list[list[int]], work: Wor
 
 def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[int]]) -> dict:
     """How many sentences came out as ours. InputError if one of ours is like neither of the others', unless that is rounding:
-    `exactly` gives what our search finds for a sentence in float64, and then that is like one of the others'."""
-    ours, others = outputs["ours"], {name: found for name, found in outputs.items() if name != "ours"}
+    `exactly` gives what our search finds for a sentence in float64, and then that is like one of the others'. Those in 8 bits are
+    counted, and witness nothing."""
+    ours, others = outputs["ours"], {name: found for name, found in outputs.items() if name not in ("ours", *INT8)}
     rounding = 0
     for i, tokens in enumerate(ours):
         theirs = [found[i] for found in others.values()]
@@ -210,7 +219,7 @@ def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[i
             if exactly(i) not in theirs:
                 raise InputError(f"not the same search: sentence {i} is {tokens} here, but {' and '.join(others)} gave {theirs}")
             rounding += 1
-    equal = {name: sum(a == b for a, b in zip(ours, found)) for name, found in others.items()}
+    equal = {name: sum(a == b for a, b in zip(ours, found)) for name, found in outputs.items() if name != "ours"}
     return {"sentences": len(ours), "equal_to_ours": equal, "differ_by_our_rounding": rounding}
 
 
@@ -254,11 +263,14 @@ def reading(n_bytes: int, times: int) -> Callable[[], object]:
     return read
 
 
-def measure(model: Transformer, marian, pools: dict[str, ProcessPoolExecutor], work: Work, rounds: int) -> dict:
+def measure(
+    model: Transformer, light: Transformer, marian, pools: dict[str, ProcessPoolExecutor], work: Work, rounds: int,
+) -> dict:
     "Compare what they write, then time them, with the machine's own rates taking their turns."
     sentences, names = sources(model, work), token_names(model.config.vocab_size)
     searches = {
         "ours": our_search(model, sentences, work),
+        "ours_int8": our_search(light, sentences, work, use_rough=False),
         "hugging_face": marian_search(marian, sentences, work),
         **{name: ctranslate2_search(pools[name], names, sentences, work) for name in CTRANSLATE2},
         "onnx_runtime": onnx_search(pools["onnx_runtime"], sentences, work),
@@ -298,7 +310,7 @@ def share(amount: float, seconds: list[float], machine_amount: float, machine_se
 
 
 def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int) -> dict:
-    "The chosen works, and their growth if that is chosen."
+    "The chosen works, and their growth and the start of a command if those are chosen."
     figures: dict = {"works": {name: WORKS[name] for name in names if name in WORKS}}
     if "growth" in names:
         figures["growth"] = GROWTH
@@ -306,20 +318,27 @@ def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int) ->
     found: dict[Work, dict] = {}
     for ends in sorted({work.ends for work in chosen}):
         model = random_model(config, ends)
-        marian, _ = to_marian(model)
+        light, (marian, _) = in_eight_bits(model), to_marian(model)
         with translating_processes(model) as pools:
             for work in dict.fromkeys(chosen):  # each once
                 if work.ends == ends:
-                    found[work] = measure(model, marian, pools, work, max(1, int(rounds * work.rounds)))
+                    found[work] = measure(model, light, marian, pools, work, max(1, int(rounds * work.rounds)))
 
     def filled(part):
         return found[part] if isinstance(part, Work) else {str(name): filled(inner) for name, inner in part.items()}
 
-    return filled(figures)
+    found_start = {"start": start(rounds)} if "start" in names else {}
+    return filled(figures) | found_start
+
+
+def start(rounds: int) -> dict:
+    "Seconds of processor time of fresh processes, the least of the rounds: imports, loading, the first sentence."
+    words = {**STARTS, "translate --precision int8": [*STARTS["translate, one sentence"], "--precision", "int8"]}
+    return {name: round(min(cpu_seconds(ROOT, command) for _ in range(rounds)), 2) for name, command in words.items()}
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    choices = [*WORKS, "growth"]
+    choices = [*WORKS, "growth", "start"]
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding", description=__doc__.split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--works", nargs="+", choices=choices, default=choices, metavar="WORK",
@@ -329,9 +348,7 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
-    for package in PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+    require_packages(parser, PACKAGES)
     try:
         figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds)
     except InputError as error:
@@ -339,7 +356,8 @@ def main(options: Sequence[str] | None = None) -> None:
     config = {
         "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": Search.alpha,
         "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
-        "packages": {package: version(package) for package in PACKAGES},
+        "instructions": torch.backends.cpu.get_cpu_capability(), "largest_weight": largest_weight(),
+        "packages": versions(PACKAGES),
     }
     record = save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
     if figures["works"]:

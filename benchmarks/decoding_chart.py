@@ -6,10 +6,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 LOOKS = {  # contender: name, colour
     "ours": ("ours", "#1f6f8b"),
+    "ours_int8": ("ours, 8 bits", "#7fb8c9"),
     "hugging_face": ("Hugging Face Marian", "#b0623a"),
     "ctranslate2": ("CTranslate2", "#b9b9b9"),
     "ctranslate2_onednn": ("CTranslate2 with oneDNN", "#6f6f6f"),
-    "onnx_runtime": ("ONNX Runtime", "#8a6fa8"),  # not in records before November 2026
+    "ctranslate2_int8": ("CTranslate2, 8 bits", "#d8cfa0"),
+    "onnx_runtime": ("ONNX Runtime", "#8a6fa8"),
 }
 GROWTH = {  # what grows: label of the axis, and of each work what to say of the rest
     "beams": ("beams", "{batch} sentences, {longest} tokens each"),
@@ -20,13 +22,13 @@ GROWTH = {  # what grows: label of the axis, and of each work what to say of the
 def chart(record: dict) -> Figure:
     "The time of each work beside ours, and how the time grows with the beams and with the length of the output."
     works, growth = record["figures"]["works"], record["figures"].get("growth", {})
-    figure = plt.figure(figsize=(9, 5), layout="constrained")
+    figure = plt.figure(figsize=(10, 5.4), layout="constrained")
     grid = figure.add_gridspec(max(1, len(growth)), 2 if growth else 1, width_ratios=[1.8, 1] if growth else None)
     left = figure.add_subplot(grid[:, 0])
     draw_works(left, works)
     for row, (what, found) in enumerate(growth.items()):
         draw_growth(figure.add_subplot(grid[row, 1]), what, found)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=len(LOOKS), frameon=False)
+    figure.legend(*left.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
     return figure
 
 
@@ -38,7 +40,7 @@ def draw_works(axes: Axes, works: dict) -> None:
         heights = [found["by"][contender].get("times_ours", 1.0) for found in works.values()]
         places = [k + (i - (len(looks) - 1) / 2) * width for k in range(len(works))]
         drawn = axes.bar(places, heights, 0.92 * width, color=colour, label=name)
-        axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=8, padding=1)
+        axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=7, padding=1)
     names = [f"{name.replace(', ', chr(10))}\n({found['by']['ours']['median_seconds']:.2g} s)" for name, found in works.items()]
     axes.set_xticks(range(len(works)), names, fontsize=9)
     axes.set_title("Time of decoding (below each work: the seconds ours took)", fontsize=10)

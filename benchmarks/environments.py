@@ -36,7 +36,7 @@ WORK = {
     "train, own files": f"train --corpus texts --preset demo --vocab-size 48 --run own {SMALL}",
     "score": "score own --split validation --out scores/own.json",
     "average": "average own mean",
-    "train, a treebank": f"train --corpus trees --preset parsing-small --vocab-size 104 --run parser {SMALL} --max-length 400",
+    "train, a treebank": f"train --corpus trees --preset parsing-small --vocab-size 90 --run parser {SMALL} --max-length 400",
     "parse": "parse parser --beam-size 1",
     "export, marian": "export everyday-en-de --to marian --out marian",
     "export, ctranslate2": "export everyday-en-de --to ctranslate2 --out ctranslate2",
@@ -125,7 +125,8 @@ for name, words in json.loads(sys.argv[1]).items():
     child = os.fork()
     if not child:
         for handle, mode in enumerate("rww"):
-            os.dup2(open(f"{handle}.txt", mode).fileno(), handle)
+            with open(f"{handle}.txt", mode) as file:
+                os.dup2(file.fileno(), handle)
         sys.argv[1:] = words.split()
         from annotated_transformer.__main__ import main
         main()

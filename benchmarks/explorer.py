@@ -1,4 +1,4 @@
-"""How large the explorer's page is, and how long a browser takes to draw it and to answer.
+"""How large the explorer's chart and page are, and how long a browser takes to draw the page and to answer.
 
 python -m benchmarks.explorer --out results/explorer.json
 
@@ -56,8 +56,6 @@ def random_maps(tokens: int, n_layers: int, n_heads: int) -> AttentionMaps:
 def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
     "Sizes in bytes, and medians of seconds."
     explorer = explore(random_maps(tokens, config["n_layers"], config["n_heads"]))
-    labels = explorer.specification["datasets"]["labels"]
-    first = next(box for box in labels if box["kind"] == "encoder_decoder" and box["place"] == "query")
     times = {"page_seconds": [], "choice_seconds": [], "pointed_seconds": []}
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory, "heads.html")
@@ -67,19 +65,19 @@ def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
 
             start = time.perf_counter()
             page.goto(path.as_uri())
-            page.wait_for_selector("#picture canvas")
+            page.wait_for_selector(".lines .label")
             page.evaluate(NEXT_FRAME)
             times["page_seconds"].append(time.perf_counter() - start)
-            corner = page.locator("#picture canvas").bounding_box()
-            x, y = corner["x"] + first["x"] + 20, corner["y"] + first["y"] + 60  # one of the first queries
-            second_head = page.locator(".vega-bind", has_text="head").get_by_label("2")
-            for name, act, *arguments in (("choice_seconds", second_head.check), ("pointed_seconds", page.mouse.move, x, y)):
+            second_head, query = page.locator(".heads button").nth(1), page.locator(".lines .label[data-query]").nth(1)
+            corner = query.bounding_box()
+            x, y = corner["x"] + 20, corner["y"] + 5
+            for name, act, *arguments in (("choice_seconds", second_head.click), ("pointed_seconds", page.mouse.move, x, y)):
                 start = time.perf_counter()
                 act(*arguments)
                 page.evaluate(NEXT_FRAME)
                 times[name].append(time.perf_counter() - start)
             page.close()
-        sizes = {"specification_bytes": len(json.dumps(explorer.specification)), "page_bytes": path.stat().st_size}
+        sizes = {"chart_bytes": len(json.dumps(explorer.specification)), "page_bytes": path.stat().st_size}
     return sizes | {name: round(statistics.median(seconds), 3) for name, seconds in times.items()}
 
 

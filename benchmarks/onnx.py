@@ -5,10 +5,8 @@
 Both search the first sentences of two test sets, captions and everyday sentences, greedily and with beam 4.
 """
 import argparse
-import importlib.util
 import json
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +14,7 @@ from annotated_transformer import corpora
 from annotated_transformer.bleu import sacre_bleu
 from annotated_transformer.onnx_export import PRECISIONS, OnnxTranslator, to_onnx
 from annotated_transformer.translation import Translator
-from benchmarks.side_by_side import save
+from benchmarks.side_by_side import require_packages, save, versions
 
 PACKAGES = ("onnx", "onnxruntime")
 SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name
@@ -68,15 +66,13 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     if arguments.sentences < 1:
         parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")
-    for package in PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+    require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)
     texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
     figures = measure(Translator.from_pretrained(arguments.model, device="cpu"), texts)
     config = {
         "model": arguments.model, "splits": SPLITS, "beams": BEAMS,
-        "packages": {package: version(package) for package in PACKAGES},
+        "packages": versions(PACKAGES),
     }
     save(arguments.out, "benchmarks.onnx", figures, config, options=options)
     print(json.dumps(figures, indent=1))

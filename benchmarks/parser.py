@@ -9,7 +9,7 @@
 Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; the four commands share
 them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
 run; the test split is parsed once, with that choice. What a run has reached stands in its measured.json, and is not measured
-again. Other settings are tried by `annotated-transformer train --preset parsing-small --precision bfloat16 --run RUN` with as
+again. Other settings are tried by `annotated-transformer train --preset parsing-small --precision auto --run RUN` with as
 many --steps each (4250 for the results here, the recipe itself among them), and then --tried.
 """
 import argparse
@@ -46,7 +46,7 @@ from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
 from benchmarks.side_by_side import choose, mean_and_deviation, save, take_turns
 
-RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="bfloat16"))  # as for Multi30k
+RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
 PAPER_ALPHA, USUAL_BEAM = PARSING.alpha, 4  # the beam while averages are compared
 TRIED_AVERAGE = 5       # checkpoints, the same for every run that is compared

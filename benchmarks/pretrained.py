@@ -39,7 +39,7 @@ from benchmarks.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
-    TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="bfloat16"),
+    TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="auto"),
     steps=14_000, validate_every=500, checkpoint_every=250, keep=20,
 )
 FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (page 54b)
@@ -261,12 +261,16 @@ def card(name: str, trained: Trained, tokenizer_size: int, hardware: dict, comma
 
 
 def ship(name: str, trained: Trained, hardware: dict, command: str, directory: Path) -> None:
-    "Put the model of the last run into `directory`, with its card; there stands the old one, or the new one whole."
+    "Put the model of the last run into `directory`, with its card."
     translator = Translator.from_pretrained(trained.last, trained.found["average"], device="cpu")
     translator.alpha = trained.found["alpha"]
     if name in IN_16_BITS:
         translator.model.half()
-    text = card(name, trained, translator.tokenizer.vocab_size, hardware, command)
+    put_into(directory, translator, card(name, trained, translator.tokenizer.vocab_size, hardware, command))
+
+
+def put_into(directory: Path, translator: Translator, text: str) -> None:
+    "Write a model and its card; in `directory` stands the old one, or the new one whole."
     directory.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
         beside = Path(beside, "model")

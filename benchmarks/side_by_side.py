@@ -1,10 +1,13 @@
 "What the benchmarks share: contenders that take turns, memory, choices, and the file that the figures go to."
+import argparse
+import importlib.util
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import torch
@@ -81,6 +84,18 @@ def choose(score: Callable[..., float], options: dict[str, Sequence], start: dic
         scores[name] = {value: score(**{**chosen, name: value}) for value in values}
         chosen[name] = max(scores[name], key=scores[name].get)
     return chosen, scores
+
+
+def require_packages(parser: argparse.ArgumentParser, packages: Sequence[str]) -> None:
+    "One sentence and status 2 where one is missing."
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    "Of the packages of others that take part."
+    return {package: version(package) for package in packages}
 
 
 def command_of(module: str, options: Sequence[str] | None = None) -> list[str]:

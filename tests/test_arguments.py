@@ -10,7 +10,7 @@ def test_values_have_the_types_of_the_signature():
     def command(
         place: Annotated[Path, "PLACE"], number: int = 3, rate: float | None = None,
         rows: tuple[str, ...] = (), heads: tuple[int, ...] | None = None,
-        kind: Literal["a", "b"] = "a", shown: bool = False, compiled: bool | None = None,
+        kind: Literal["a", "b"] = "a", tone: Literal["c", "d"] | None = None, shown: bool = False, compiled: bool | None = None,
     ) -> None:
         "Nothing."
 
@@ -20,9 +20,9 @@ def test_values_have_the_types_of_the_signature():
 
 
     arguments = from_signature(command)
-    given = parse("x", arguments, "--rate 1e-3 there --rows A1 B2 --heads 2 1 --kind b --shown --compiled False".split())
-    assert given == {"rate": 1e-3, "place": Path("there"), "rows": ("A1", "B2"), "heads": (2, 1), "kind": "b", "shown": True,
-                     "compiled": False}
+    given = parse("x", arguments, "--rate 1e-3 there --rows A1 B2 --heads 2 1 --kind b --tone d --shown --compiled False".split())
+    assert given == {"rate": 1e-3, "place": Path("there"), "rows": ("A1", "B2"), "heads": (2, 1), "kind": "b", "tone": "d",
+                     "shown": True, "compiled": False}
     assert parse("x", arguments, "here --number=-4 --rate None --no-shown --compiled".split()) == {
         "place": Path("here"), "number": -4, "rate": None, "shown": False, "compiled": True}
     assert parse("x", arguments, ["--no-compiled", "-- here"]) == {"place": Path("-- here"), "compiled": False}
@@ -30,7 +30,8 @@ def test_values_have_the_types_of_the_signature():
     assert parse("x", arguments, ["--number", "-4", "there", "--rate", "2"]) == {"place": Path("there"), "number": -4, "rate": 2.0}
     for words, said in (
         ("here --number 1.5", "--number: '1.5' is no whole number"), ("here --rate x", "--rate: 'x' is no number"),
-        ("here --kind c", "'c' is none of a, b"), ("here --numbre 4", "there is no option --numbre; did you mean --number?"),
+        ("here --kind c", "'c' is none of a, b"), ("here --tone a", "'a' is none of c, d"),
+        ("here --numbre 4", "there is no option --numbre; did you mean --number?"),
         ("here --number", "--number: a value is missing"), ("--number 4", "PLACE is missing"),
         ("here there", "'there' is one word too many"),
         ("here --heads 1 x", "'x' is no whole number"), ("here --rate=", "--rate: the value is empty"),

@@ -3,7 +3,7 @@ import torch
 
 from annotated_transformer import PAD, InputError, Translator
 from annotated_transformer.attention import scaled_dot_product_attention
-from annotated_transformer.attention_maps import KINDS, AttentionMaps, record
+from annotated_transformer.attention_maps import ALIGNED, KINDS, AttentionMaps, record
 from annotated_transformer.batching import pad, shift_right
 from annotated_transformer.decoding import beam_search
 from annotated_transformer.map_drawing import piece_label
@@ -217,3 +217,17 @@ def test_a_sentence_without_words_and_one_too_long_are_refused():
         else:
             raise AssertionError("not refused")
     assert len(record(model, tokenizer, "fade", "ca " * 8).target) == 9
+
+
+def test_maps_of_a_shipped_model_name_the_head_that_aligns_best():
+    import json
+    from pathlib import Path
+
+    results = Path("results") if Path("results").is_dir() else Path("../results")
+    measured = {}
+    for path in sorted(results.glob("heads*.json")):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        best = found["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
+        measured[found["config"]["model"]] = best["layer"], best["head"]
+    assert ALIGNED == measured
+    assert Translator.from_pretrained("multi30k-en-de").attention("A dog.").words().aligned == measured["multi30k-en-de"]

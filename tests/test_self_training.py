@@ -5,7 +5,7 @@ import torch
 
 from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.parsing import Parse, Parser
-from annotated_transformer.self_training import confidences, parse_lines, sure
+from annotated_transformer.self_training import confidences, exchange_constituents, parse_lines, sure
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.translation import Translator
 from annotated_transformer.trees import Tree, linearize, print_tree
@@ -37,6 +37,20 @@ def test_confidence_is_the_probability_of_a_token():
         parses = [Parse(tree, Counter()) for tree in trees]
         assert sure(parser, parses, min(values)) == [True, True] and sure(parser, parses, 1.0) == [False, False]
         assert sure(parser, parses, max(values)) == [values[0] == max(values), values[1] == max(values)]
+
+
+def test_exchanged_constituents_keep_labels_and_sizes():
+    texts = ("(TOP (S (NP (NNP Ann)) (VP (VBZ sees) (NP (DT the) (NN dog)))))", "(TOP (S (NP (NNP Bob)) (VP (VBZ eats))))",
+             "(TOP (S (NP (DT a) (NN cat)) (VP (VBZ has) (NP (NN milk)))))", "(TOP (NN yes))")
+    trees = [Tree.fromstring(text) for text in texts]
+    drawn = [[print_tree(tree) for tree in exchange_constituents(trees, seed=1, epoch=epoch, share=0.5)] for epoch in range(400)]
+    assert drawn[3] == [print_tree(tree) for tree in exchange_constituents(trees, 1, 3, 0.5)] and len({*map(tuple, drawn)}) > 20
+    assert list(exchange_constituents(trees, 1, 0, share=0)) == trees and list(map(print_tree, trees)) == list(texts)
+    first, second, _, word = (set(found) for found in zip(*drawn))
+    assert word == {"(TOP (NN yes))"}
+    nouns, verbs = ("(NP (NNP Ann))", "(NP (NNP Bob))", "(NP (NN milk))"), ("(VP (VBZ eats))",)
+    assert second == {f"(TOP (S {noun} {verb}))" for noun in nouns for verb in verbs}  # of its size there is one verb phrase alone
+    assert "(TOP (S (NP (NNP Bob)) (VP (VBZ sees) (NP (DT a) (NN cat)))))" in first
 
 
 def test_lines_become_printed_trees():

@@ -71,7 +71,7 @@ def plain_rule():
             if token[0] == "(":
                 opened.append(token[1:])
                 chain += 1
-                if n == n_words or chain > 10:
+                if n == n_words or chain > 6:
                     return False
             elif token == "XX":
                 n, chain = n + 1, 0

@@ -4,6 +4,7 @@ python tools/build_site.py
 
 Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
 nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
+Beside them stands the page that translates (82), whose runtime is downloaded once, too.
 """
 import ast
 import functools
@@ -23,7 +24,10 @@ from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
 
-from annotated_transformer.explorer import VEGA_LITE
+from annotated_transformer import InputError, Translator
+from annotated_transformer.explorer_chart import VEGA_LITE
+from annotated_transformer.filters import SHIPPED
+from annotated_transformer.live_page import PAGE, write_page
 
 ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
@@ -59,6 +63,7 @@ def with_links_of_the_site(markdown: str) -> str:
         module = re.fullmatch(rf"{PACKAGE}/([a-z]\w*)\.py", path)
         return f"](api/{module[1]}.rst)" if module else f"]({repository()}/{path})"
 
+    markdown = re.sub(rf"\[([^]]*)\]\(\.\./{PACKAGE}/page/({PAGE})\)", r'<a href="\2">\1</a>', markdown)  # is no page of Sphinx's
     return re.sub(r"\]\(\.\./([^)\s]+)\)", moved, markdown)
 
 
@@ -174,6 +179,22 @@ def fetch_mathjax(static: Path) -> None:
         path.write_bytes(script)
 
 
+def write_translating_page() -> None:
+    "The page that translates, beside the others; written anew only where something that it is made of has changed."
+    sources = [*sorted(Path(PACKAGE, "page").iterdir()), Path(PACKAGE, "live_page.py"),
+               Path(PACKAGE, "onnx_export.py"), Path(PACKAGE, "pretrained", SHIPPED, "SHA256SUMS")]
+    made_of = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    page, note = PREPARED / "page", PREPARED / "page.sha256"
+    if not (page.exists() and note.exists() and note.read_text() == made_of):
+        shutil.rmtree(page, ignore_errors=True)
+        try:
+            write_page(Translator.from_pretrained(SHIPPED, device="cpu"), page)
+        except InputError as error:
+            refuse(str(error))
+        note.write_text(made_of)
+    shutil.copytree(page, SITE, dirs_exist_ok=True)
+
+
 def prepare() -> None:
     "Write what Sphinx reads."
     source, static = PREPARED / "source", PREPARED / "static"
@@ -207,6 +228,7 @@ def main() -> int:
     status = subprocess.run(command).returncode
     shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
     if status == 0:
+        write_translating_page()
         print(f"{SITE}/index.html is the first page.")
     return status
 

@@ -50,10 +50,8 @@ def browser():
         pytest.skip(str(missing))
 
 
-@pytest.fixture
-def page(browser):
-    "A page; in `page.asked` every address that it asks for, in `page.faults` what its scripts complain of."
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+def watched(page):
+    "The page; in `page.asked` every address that it asks for, in `page.faults` what its scripts complain of."
     page.set_default_timeout(300_000)  # milliseconds; a busy machine is no fault
     page.asked, page.faults = [], []
     page.on("request", lambda request: page.asked.append(request.url))
@@ -61,8 +59,34 @@ def page(browser):
     page.on("requestfailed", lambda request: page.faults.append(f"{request.url}: {request.failure}"))
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.on("console", lambda message: page.faults.append(message.text) if message.type == "error" else None)
+    return page
+
+
+@pytest.fixture
+def page(browser):
+    page = watched(browser.new_page(viewport={"width": 1400, "height": 1000}))
     yield page
     page.close()
+
+
+@pytest.fixture
+def open_explorer(browser, tmp_path):
+    "A function that saves an explorer's page and opens it from its file; no other address is answered. At the end: no fault."
+    opened = []
+
+    def open_page(explorer, beside=None, **context):
+        path = tmp_path / "heads.html"
+        explorer.save(path, beside)
+        page = watched(browser.new_context(**{"viewport": {"width": 1400, "height": 1000}} | context).new_page())
+        page.route("**/*", lambda route: route.continue_() if route.request.url == path.as_uri() else route.abort())
+        page.goto(path.as_uri())
+        opened.append(page)
+        return page
+
+    yield open_page
+    for page in opened:
+        assert page.faults == [] and {address for address in page.asked if not address.startswith("blob:")} == {page.url}
+        page.context.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The explorer in a browser: the saved page, opened from its file, and JupyterLab's own rendering. Neither may ask a network.
+"""The explorer in JupyterLab: its chart, and what `live` shows. Neither may ask a network. (test_explorer_page.py: its page.)
 
 Skipped without playwright or Chromium; `make test-browser` sees to both.
 """
@@ -9,7 +9,8 @@ import torch
 import vl_convert
 
 from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.explorer import VEGA_LITE, explore
+from annotated_transformer.explorer import explore
+from annotated_transformer.explorer_chart import VEGA_LITE
 from benchmarks.explorer import NEXT_FRAME
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"
@@ -83,14 +84,6 @@ def walk_through(picture: Picture) -> None:
     picture.page.mouse.move(0, 0)
     picture.page.evaluate(NEXT_FRAME)
     assert picture.shaded("encoder", "query", 6) == []
-
-
-def test_the_saved_page_answers_and_asks_for_nothing(page, tmp_path):
-    explorer = explore(planted_maps())
-    explorer.save(tmp_path / "heads.html")
-    page.goto((tmp_path / "heads.html").as_uri())
-    walk_through(Picture(page, explorer.specification))
-    assert page.asked == [(tmp_path / "heads.html").as_uri()] and not page.faults
 
 
 def test_jupyterlab_draws_it_without_a_network(page, lab):

@@ -38,6 +38,8 @@ def test_links_stay_in_the_site_where_they_can(monkeypatch):
     assert build_site.with_links_of_the_site(text) == (
         f"[a](api/layers.rst) [b]({build_site.repository()}/results/x.json) [c](32_attention.ipynb#Try) [d](https://e.org/../f)"
     )
+    page = "see [the page](../annotated_transformer/page/translate.html)."
+    assert build_site.with_links_of_the_site(page) == 'see <a href="translate.html">the page</a>.'
     assert build_site.anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
 
 

@@ -172,6 +172,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
+    ("--vocab-size 1", "no vocabulary of 1 pieces can be learnt from this text: the special tokens alone take 3; choose"),
     ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
     ("--max-length 1", "max-length"),
@@ -389,6 +390,7 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     ("--corpus digist", "there is no corpus and no directory 'digist'"),
     ("--beam-size 0", "--beam-size must be at least 1, not 0"),
     ("--average 0", "--average must be at least 1, not 0"),
+    ("--precision int4", "--precision"),
     ("--alpha 1e308", "--alpha must be at most 100"),
     ("--alpha inf", "--alpha must be at most 100, not inf"),
     ("--beam-size 1000000", "--beam-size must be at most 48, the tokens of the model"),
@@ -406,6 +408,13 @@ def test_results_that_cannot_be_written_are_known_before_the_work(run, tmp_path,
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(Translator, "translate", lambda *_: pytest.fail("it translated first"))
     assert str(tmp_path / "file") in complaint("score", run, "--out", tmp_path / "file" / "figures.json")
+
+
+def test_a_run_is_scored_in_eight_bits_and_its_record_says_so(run, tmp_path, command):
+    options = ("--split", "validation", "--beam-size", "1", "--extra-length", "4", "--precision", "int8")
+    status, out, err = command("score", run, *options, "--out", tmp_path / "light.json")
+    record = json.loads((tmp_path / "light.json").read_text())
+    assert (status, err) == (0, "") and record["search"]["precision"] == "int8" and "--precision int8" in record["command"]
 
 
 # Attention
@@ -445,12 +454,40 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     assert two[1].target == ["drei", "eins", "null", "<eos>"]
 
 
+def first_on_the_page(path: Path) -> tuple:
+    "What the page begins with, and of which sentences."
+    data = json.loads(re.search(r'id="maps">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
+    return (*data["first"].values(), *(one["source"] for one in data["sentences"]))
+
+
+def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp_path, command):
+    out, given = tmp_path / "heads.html", ["attend", "one two", "--model", run, "--out", tmp_path / "heads.html"]
+    maps = Translator.from_pretrained(run).attention("one two").words()
+    for options, expected in (
+        ([], (*attention_maps.explore(maps).first, "one two")), (["--kind", "encoder"], ("encoder", 1, 1, "one two")),
+        (["--heads", "2", "--beside", "four"], ("encoder_decoder", 1, 2, "one two", "four")),
+    ):
+        status, printed, err = command(*given, *options)
+        assert (status, err) == (0, "") and first_on_the_page(out) == expected
+        assert printed.splitlines()[::2] == [*expected[3:], str(out)]  # after each sentence its translation
+    assert command("attend", "A dog runs.", "--out", out)[0] == 0
+    assert first_on_the_page(out) == ("encoder_decoder", *attention_maps.ALIGNED["everyday-en-de"], "A dog runs.")
+
+
+def test_a_page_needs_no_extra_package(run, tmp_path):
+    words = ["attend", "one", "--model", str(run), "--out", str(tmp_path / "heads.html")]
+    program = f"import sys; sys.modules['vl_convert'] = None; from annotated_transformer.cli import main; main({words!r})"
+    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"") and (tmp_path / "heads.html").exists()
+
+
 @pytest.mark.parametrize("options, expected", [
     ("--out heads.jpg", "--out heads.jpg: give the name of a file that ends in .svg, .pdf, .png or .html"),
     ("--out heads", "--out heads: give the name of a file"),
     ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
     ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
+    ("--beside one", "--beside shows a second sentence on a page: let --out new/heads.svg end in .html"),
     ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
     ("--layer 0", "there is no layer 0"),
     ("--heads 1 3", "there is no head 3: a layer of the model has heads 1 to 2"),
@@ -469,8 +506,9 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
     (["", "--out", "new/heads.svg"], "the source holds no words"),
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
+    (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
     (["one two"], "--out is missing"),
-    (["one \udcff", "--out", "new/heads.svg"], "this is not UTF-8"),
+    (["one \udcff", "--out", "new/heads.svg"], "this is no text in your locale"),
     (["one two", "--out", "a\0.svg"], "has a zero in it"),
 ])
 def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
@@ -579,10 +617,10 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
 
 @pytest.mark.parametrize("name, options", [
     ("train", "--preset --run --corpus --batch-tokens --steps --warmup-steps --seed --n-layers --d-model --d-k --dropout"),
-    ("translate", "MODEL --beam-size --alpha --extra-length --average"),
-    ("parse", "MODEL --beam-size --alpha --extra-length --average"),
+    ("translate", "MODEL --beam-size --alpha --extra-length --average --precision"),
+    ("parse", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("score", "MODEL --corpus --split --out --beam-size"),
-    ("attend", "SENTENCE --out --model --target --figure --kind --layer --heads --word --no-whole-words"),
+    ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words"),
     ("average", "RUN --last"),
     ("export", "MODEL --to --out"),
     ("corpora", "--examples"),
@@ -715,7 +753,7 @@ def test_translating_loads_nothing_that_it_does_not_use(run):
 
 @pytest.mark.parametrize("package, extra, words", [
     ("num2words", "numbers", "corpora numbers-en-de"), ("babel", "numbers", "corpora numbers-en-de"),
-    ("nltk", "parsing", "parse RUN"), ("vl_convert", "charts", "attend one --model RUN --out TMP/heads.html"),
+    ("nltk", "parsing", "parse RUN"),
     ("transformers", "exchange", "export RUN --to marian --out TMP/new"),
 ])
 def test_what_is_not_installed_is_named_with_what_to_type(package, extra, words, run, tmp_path):
@@ -745,6 +783,14 @@ def test_output_is_utf_8_whatever_the_locale_says(corpus):
     child = process("corpora", corpus, "--examples", "9", PYTHONIOENCODING="ascii")
     out, err = child.communicate()
     assert (child.returncode, err) == (0, b"") and "fünf" in out.decode("utf-8")
+
+
+def test_a_name_that_the_locale_cannot_hold(corpus, tmp_path):
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    child = process(*TRAIN, "--corpus", corpus, "--run", tmp_path / "ü_run", **locale)
+    out, err = child.communicate()
+    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: ") and err.count(b"\n") == 1
+    assert b"no text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("module", ["annotated_transformer.cli", "torch", "annotated_transformer.translation"])

@@ -24,6 +24,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
         "ends": Work(4, 1, longest=60, lengths=(2, 6), ends=True),
     }
     monkeypatch.setattr(decoding, "WORKS", works)
+    monkeypatch.setattr(decoding, "cpu_seconds", lambda root, words: len(words) + 0.001)
     monkeypatch.setattr(decoding, "GROWTH", {"beams": {1: works["one"], 2: works["beams"]}, "length": {6: works["beams"]}})
     out = tmp_path / "results" / "decoding.json"
     decoding.main(["--size", "small", "--rounds", "2", "--out", str(out)])
@@ -35,13 +36,16 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
 
     figures = record["figures"]
     assert list(figures["works"]) == ["beams", "one", "ends"]
+    assert figures["start"] == {"import torch": 2, "translate, one sentence": 3, "translate --precision int8": 5}
     assert figures["growth"]["beams"] == {"1": figures["works"]["one"], "2": figures["works"]["beams"]}, "each is done once"
     for name, found in figures["works"].items():
         work = works[name]
         assert found["outputs"]["sentences"] == work.batch
         others = ["hugging_face", "ctranslate2", "ctranslate2_onednn", "onnx_runtime"]
-        assert found["outputs"]["equal_to_ours"] == dict.fromkeys(others, work.batch)
-        assert list(found["by"]) == ["ours", *others]
+        equal = found["outputs"]["equal_to_ours"]
+        assert {who: equal[who] for who in others} == dict.fromkeys(others, work.batch)
+        assert set(equal) == {*others, *decoding.INT8}
+        assert set(found["by"]) == {"ours", *others, *decoding.INT8}
         assert found["rounds"] == 2 and found["work"]["batch"] == work.batch
         if work.ends:
             assert work.batch <= found["tokens_written"] <= work.batch * work.longest
@@ -59,7 +63,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
 
     figure = chart(record)
     assert [axes.get_xlabel() for axes in figure.axes[1:]] == ["beams", "tokens of each output"]
-    assert len(figure.axes[0].patches) == 3 * 5
+    assert len(figure.axes[0].patches) == 3 * 7
     del record["figures"]["growth"]
     assert len(chart(record).axes) == 1
 
@@ -90,7 +94,7 @@ def test_every_weight_is_read_once_or_at_each_step():
 
 
 def test_outputs_that_differ_are_an_error_unless_it_is_rounding():
-    outputs = {"ours": [[3], [4, 5]], "one": [[3], [4, 6]], "other": [[9], [4, 7]]}
+    outputs = {"ours": [[3], [4, 5]], "one": [[3], [4, 6]], "other": [[9], [4, 7]], "ours_int8": [[3], [4, 5]]}
     asked = []
 
     def exactly(i):
@@ -98,7 +102,7 @@ def test_outputs_that_differ_are_an_error_unless_it_is_rounding():
         return [4, 7]
 
     found = compare(outputs, exactly)
-    assert found == {"sentences": 2, "equal_to_ours": {"one": 1, "other": 0}, "differ_by_our_rounding": 1}
+    assert found == {"sentences": 2, "equal_to_ours": {"one": 1, "other": 0, "ours_int8": 2}, "differ_by_our_rounding": 1}
     assert asked == [1], "the first sentence is like that of one of the others"
     with pytest.raises(InputError, match="not the same search: sentence 1"):
         compare(outputs, lambda i: [4, 5])

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, corpora
@@ -85,14 +86,22 @@ def test_a_refused_permission_is_not_called_damage(model):
 
 
 @pytest.mark.parametrize("line", [b"garbage}", b"{}", b'{"step": "ten"}', b"\xff\xfe}", b"[" * 100_000])
-def test_a_damaged_log_holds_up_no_run(trained, run, line, capsys):
+def test_a_damaged_log_holds_up_no_run(trained, run, line, caplog):
     config, whole = trained
     lines = (run / "metrics.jsonl").read_bytes().splitlines()
     (run / "metrics.jsonl").write_bytes(b"\n".join([lines[0], line, *lines[1:]]) + b"\n")
     assert Run(run).metrics() == Run(whole).metrics() and Run(run).reached()["step"] == 20
     train(replace(config, steps=22), run)
-    assert "1 damaged line is left out" in capsys.readouterr().err
+    assert "1 damaged line is left out" in caplog.text
     assert (run / "metrics.jsonl").read_bytes().splitlines()[: len(lines)] == lines
+
+
+def test_the_command_says_a_warning_of_the_library_in_one_line(run, corpus, command):
+    with open(run / "metrics.jsonl", "ab") as log:
+        log.write(b"garbage}\n{}\n")
+    words = "--validate-every 20 --checkpoint-every 10 --keep 2 --warmup-steps 20 --log-every 8 --dropout 0.1 --max-length 24"
+    status, _, err = command(*TRAIN, *words.split(), "--corpus", corpus, "--run", run)
+    assert (status, err) == (0, f"{run / 'metrics.jsonl'}: 1 damaged line is left out\n")
 
 
 def test_a_resumed_run_writes_the_same_next_line(trained, tmp_path):
@@ -192,6 +201,36 @@ def test_a_pipe_to_which_nobody_writes_is_not_waited_for(place, read, model, cor
         signal.signal(signal.SIGALRM, in_time)
 
 
+@pytest.mark.parametrize("alpha", ["Infinity", "1e308", "NaN", "-1", '"x"', "101"])
+def test_a_length_penalty_that_cannot_be(model, alpha):
+    (model / "search.json").write_text(f'{{"alpha": {alpha}}}')
+    with pytest.raises(InputError, match="search.json: the file is damaged"):
+        Translator.from_pretrained(model)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes here")
+def test_a_picture_does_not_take_the_place_of_a_pipe(model, tmp_path, complaint):
+    os.mkfifo(tmp_path / "heads.svg")
+    assert "a pipe or a device" in complaint("attend", "one two", "--model", model, "--out", tmp_path / "heads.svg")
+    assert stat.S_ISFIFO((tmp_path / "heads.svg").stat().st_mode)
+
+
+@pytest.mark.parametrize("changes", [
+    {"decoder_layers": 10**9}, {"encoder_layers": 20_000}, {"d_model": "x"}, {"max_position_embeddings": 10**12},
+    {"vocab_size": 10**12}, {"pytorch_model.bin": "garbage"},
+])
+def test_a_marian_directory_that_is_damaged(model, tmp_path, changes, complaint):
+    pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
+    from annotated_transformer.exchange import save_marian
+
+    save_marian(Translator.from_pretrained(model), tmp_path / "marian")
+    if "pytorch_model.bin" in changes:  # pickles may run programs when they are loaded: none is
+        (tmp_path / "marian" / "model.safetensors").rename(tmp_path / "marian" / "pytorch_model.bin")
+    else:
+        edit(tmp_path / "marian" / "config.json", **changes)
+    assert f"{tmp_path / 'marian'}: this is no Marian model, or it is damaged" in complaint("translate", tmp_path / "marian")
+
+
 def test_strays_among_the_checkpoints(run):
     before = checkpoint_directories(run)
     (run / "checkpoints" / "step-abcdefgh").mkdir()
@@ -207,6 +246,20 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
     with pytest.raises(OSError, match="sums.txt"):
         write_file(tmp_path / "sums.txt", full)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", [
+    OSError(28, "No space left on device"), SafetensorError("I/O error: No space left on device"),
+])
+def test_a_full_disk_leaves_no_half_of_a_model(run, monkeypatch, complaint, error):
+    def full(*_):
+        raise error
+
+    before = {path.name for path in run.iterdir()}
+    monkeypatch.setattr("annotated_transformer.models.write_sums", full)  # the last thing that is written
+    said = complaint("average", run)
+    assert str(run / "average-2") in said and "No space left on device" in said
+    assert {path.name for path in run.iterdir()} == before
 
 
 def test_settings_keep_their_types_when_they_are_written_and_read():

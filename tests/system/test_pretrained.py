@@ -1,9 +1,11 @@
 "The weights that ship: whole, by name, the same as those that were measured, and in the wheel."
 import dataclasses
+import functools
 import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import zipfile
@@ -15,19 +17,22 @@ from safetensors.torch import load_file
 
 from annotated_transformer import InputError, Transformer, Translator, corpora
 from annotated_transformer.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
+from annotated_transformer.parsing import Parser, print_tree
+from annotated_transformer.processes import Execution
 from annotated_transformer.runs import Run, TrainingConfig
 from annotated_transformer.transformer import TransformerConfig
-from benchmarks import everyday, pretrained
+from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[2]
-NAMES = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"]
-MEBIBYTES = {"everyday-en-de": 24}  # the others: 12
+NAMES, PARSER = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"], "parser-en"
+MEBIBYTES = {"everyday-en-de": 24, PARSER: 8}  # the others: 12
 FILES = {"model.safetensors", "config.json", "tokenizer.model", "search.json", "README.md"}
 
 
 def record(name: str) -> dict:
-    return json.loads((ROOT / f"results/{name}.json").read_text(encoding="utf-8"))
+    file = "parser.semi" if name == PARSER else name
+    return json.loads((ROOT / f"results/{file}.json").read_text(encoding="utf-8"))
 
 
 def shipped_run(name: str) -> dict:
@@ -36,8 +41,8 @@ def shipped_run(name: str) -> dict:
 
 
 def test_what_ships_is_whole_and_small():
-    assert shipped_models() == NAMES
-    for name in NAMES:
+    assert shipped_models() == [*NAMES, PARSER]
+    for name in shipped_models():
         directory = PRETRAINED / name
         assert {path.name for path in directory.iterdir()} == FILES | {"SHA256SUMS"}
         assert set(read_sums(directory)) == FILES and damage(directory, FILES) is None
@@ -61,7 +66,9 @@ def test_a_recipe_goes_on_from_the_end_of_each_part(tmp_path):
 def test_the_shipped_weights_are_what_the_recipe_says():
     record_, run = record("multi30k-en-de"), shipped_run("multi30k-en-de")
     recipe = list(parts("multi30k-en-de", run["seed"], Path("runs/pretrained")).values())
-    assert list(map(TrainingConfig.from_dict, record_["config"]["recipe"])) == recipe
+    trained = map(TrainingConfig.from_dict, record_["config"]["recipe"])
+    trained_as = functools.partial(dataclasses.replace, execution=Execution())  # number formats may be another machine's
+    assert [trained_as(part) for part in trained] == [trained_as(part) for part in recipe]
     assert run["updates"] == [part.steps for part in recipe]
 
 
@@ -73,6 +80,23 @@ def test_the_shipped_model_translates_as_the_run_that_was_measured(name):
     assert translator.alpha == shipped_run(name)["alpha"]
     weights = Transformer.from_pretrained(name).state_dict()
     assert all(weights[key].equal(value) for key, value in translator.model.state_dict().items())
+
+
+def test_the_shipped_parser_writes_trees_over_the_words_without_a_network(monkeypatch):
+    monkeypatch.setattr(socket, "socket", lambda *_: pytest.fail("it opens a connection"))
+    run, parser = shipped_run(PARSER), Parser.from_pretrained(PARSER)
+    sentences = [line.split() for line in semi.EXAMPLES]
+    parses = parser.parse(sentences)
+    assert [print_tree(parse.tree) for parse in parses] == run["examples"] and parser.leaves == "words"
+    odd = ["( ) -LRB- (S )S XX TOP".split(), ["naïve", "日本語", "⁇"], ["very"] * 120, ["."], "1989 : $ 3,000,000 , so".split()]
+    for parse, words in zip([*parses, *parser.parse(odd, beam_size=2)], [*sentences, *odd], strict=True):
+        assert parse.tree.leaves() == words and not parse.repairs
+
+
+def test_the_shipped_parser_needed_no_repairs_where_it_was_measured():
+    for split, how, sentences in (("validation", "constrained", 273), ("test", "constrained", 245), ("test", "papers_beam", 245)):
+        scores = shipped_run(PARSER)["scores"][split][how]
+        assert scores["malformed"] == 0 and scores["sentences"] == sentences
 
 
 def test_sixty_everyday_sentences_come_out_as_they_were_judged():
@@ -120,9 +144,13 @@ def test_the_card_says_what_was_measured():
         assert f"{run['parameters']:,} parameters" in card and record(name)["command"] in card
         for test, figures in run["tests"].items():
             assert f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU" in card
+    card, run = (PRETRAINED / PARSER / "README.md").read_text(encoding="utf-8"), shipped_run(PARSER)
+    for words in (f"{run['parameters']:,} parameters", record(PARSER)["command"], "non-commercial use only",
+                  f"245 sentences: {run['scores']['test']['constrained']['f1']:.2f}"):
+        assert words in card
 
 
-def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
+def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tmp_path):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), "."]
     place = tmp_path / "source"  # setuptools leaves its build directory where it builds
@@ -132,7 +160,7 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
     subprocess.run(build, cwd=place, check=True)
     [wheel] = tmp_path.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
-    assert {f"annotated_transformer/pretrained/{name}/{file}" for name in NAMES for file in FILES} <= held
+    assert {f"annotated_transformer/pretrained/{name}/{file}" for name in [*NAMES, PARSER] for file in FILES} <= held
     [metadata] = [name for name in held if name.endswith(".dist-info/METADATA")]
     relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
     assert relative_link.search((ROOT / "README.md").read_bytes())
@@ -144,6 +172,11 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates(tmp_path):
         env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True, stdout=subprocess.PIPE, text=True,
     )
     assert done.stdout == f"{expected}\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "annotated_transformer", "parse"], input=f"{semi.EXAMPLES[0]}\n", cwd=tmp_path / "installed",
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")}, check=True, stdout=subprocess.PIPE, text=True,
+    )
+    assert done.stdout == f"{shipped_run(PARSER)['examples'][0]}\n"
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 "What README.md and docs/ print is what results/ holds, their commands are commands, and their links lead somewhere."
+import argparse
 import ast
+import functools
+import importlib
 import json
 import re
 import shlex
 from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
+
+import pytest
 
 from annotated_transformer import Translator, cli
 
@@ -66,6 +71,12 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"half of the sentences it has {less[50]}, with a quarter {less[25]}" in text
     assert after["by_seed"][0]["gold"] == curve["points"][1]["sentences"]
     assert f"that it is sure of, {after['after']['test']['f1']['mean']:.2f}" in text
+    semi, berkeley = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
+    one, = semi["by_seed"]
+    assert f"{semi['trees']['others']:,} sentences that the Berkeley parser" in text
+    assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} (1 seed; {one['parameters'] / 1e6:.2f} million" in text
+    assert f"{one['scores']['test']['free']['f1']:.2f} with the free search" in text
+    assert f"the same trees, has {berkeley['test']['f1']:.2f} " in text
 
 
 def test_the_table_of_speed_is_what_was_measured():
@@ -86,6 +97,26 @@ def test_the_table_of_speed_is_what_was_measured():
     assert f"{memory['ours'] / memory['peer']:.2f} times the memory" in text and f"at {100 * share:.0f}% of the rate" in text
     ratio = imports["from annotated_transformer import Transformer"] / imports["import torch"]
     assert f"takes {ratio:.2f} times as long as `import torch`" in text
+
+
+def test_what_is_installed_is_what_was_measured():
+    text, figures = page("docs/installation.md"), json.loads(page("results/installation.json"))["figures"]
+    both = [figures["before"], figures["now"]]
+    seconds = {name: "{:.2f} | {:.2f}".format(*(part["cpu_seconds"][name] for part in both)) for name in both[0]["cpu_seconds"]}
+    for row in (
+        "distributions beside torch | {} | {}".format(*(part["distributions"] for part in both)),
+        "megabytes of them | {} | {}".format(*(part["megabytes"] for part in both)),
+        f"`--version`, CPU seconds | {seconds['--version']}", f"`train --help`, CPU seconds | {seconds['train --help']}",
+        f"first translation, CPU seconds | {seconds['translate, one sentence']}",
+    ):
+        assert f"| {row} |" in text
+    assert "took {} before and {} now".format(*seconds["import torch"].split(" | ")) in text
+    shown = []
+    for asked in ("--help", "--help-all"):
+        with redirect_stdout(StringIO()) as listed, suppress(SystemExit):
+            cli.main(["train", asked])
+        shown.append(len(re.findall("^  --", listed.getvalue(), re.MULTILINE)))
+    assert "| {} of {} |".format(*shown) in text
 
 
 def test_what_is_said_of_16_bits_is_what_was_measured():
@@ -201,6 +232,74 @@ def test_every_command_takes_the_options_that_it_is_given(monkeypatch):
             listed = options(program, *words[:1])
             given = [word for word in words if word.startswith("--")]
             assert not [word for word in given if not re.search(rf"{word}\b", listed)], (name, program, words)
+
+
+class Understood(Exception):
+    "The words of a command were read, and the work would begin."
+
+
+def understand(monkeypatch, words: list[str]) -> None:
+    "Let the command's own reader read the words; AssertionError where it refuses them."
+    parse_args = argparse.ArgumentParser.parse_args
+
+    def parse_and_stop(*given):
+        parse_args(*given)
+        raise Understood
+
+    def stopped(command):
+        @functools.wraps(command)
+        def stop(*_, **__):
+            raise Understood
+
+        return stop
+
+    program, *options = words
+    with monkeypatch.context() as patch, pytest.raises(Understood):
+        if program.startswith("benchmarks."):
+            patch.setattr(argparse.ArgumentParser, "parse_args", parse_and_stop)
+            importlib.import_module(program).main(options)
+        elif options[0] in cli.WITH_PRESETS:
+            cli.read_options(cli.COMMANDS[options[0]], options[1:])
+            raise Understood
+        else:
+            patch.setitem(cli.COMMANDS, options[0], stopped(cli.COMMANDS[options[0]]))
+            cli.run_command(options)
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path.name != "CONTRIBUTING.md"], ids=lambda path: path.name)
+def test_every_command_is_read_by_its_own_parser(path, monkeypatch):
+    for words in commands(path):
+        if words[1:] != ["--version"]:
+            understand(monkeypatch, words)
+
+
+@pytest.mark.parametrize("words", ["translate --beam 3", "attend --figure 6 one --out a.svg", "cost --devices few"])
+def test_a_command_with_a_mistake_is_not_read(words, monkeypatch):
+    with pytest.raises(cli.InputError):
+        understand(monkeypatch, ["annotated-transformer", *words.split()])
+
+
+@pytest.mark.parametrize("name, needed, least", [
+    ("README.md", "vl_convert", 2), ("docs/first-hour.md", "vl_convert", 4), ("docs/many-gpus.md", "torch", 1),
+    ("docs/other-software.md", "transformers ctranslate2 onnx", 4),
+])
+def test_commands_that_take_seconds_do_what_the_page_says(name, needed, least, tmp_path, monkeypatch, command):
+    "In the order of the page, in an empty directory. Those that need a training, or its files, are only read (above)."
+    for package in needed.split():
+        pytest.importorskip(package, reason="an extra is not installed")
+    monkeypatch.chdir(tmp_path)
+    these = ("translate", "attend", "export", "cost", "--version")
+    every = [words for _, *words in commands(ROOT / name) if words[0] in these]
+    quick = [words for words in every if not any("runs/" in word for word in words)]
+    assert len(quick) >= least
+    for words in quick:
+        status, out, err = command(*words, stdin=b"Two dogs are playing in the snow.\n")
+        assert (status, err) == (0, ""), words
+        assert out.strip()
+        for word in [following for option, following in zip(words, words[1:]) if option == "--out"]:
+            assert Path(word).exists()
+        if words[0] == "attend" and f"$ annotated-transformer {shlex.join(words)}".replace("'", '"') in page(name):
+            assert out in page(name)
 
 
 def test_python_on_the_pages_names_what_there_is():

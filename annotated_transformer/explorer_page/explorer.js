@@ -1,0 +1,236 @@
+// The page of the explorer (70a): choose a head among all, point at a token, freeze it, save what is seen.
+
+import {drawCells, drawLines, drawThumbnails, makeThumbnails, show} from "../page/drawing.js";
+
+const {kinds, first, sentences} = JSON.parse(document.getElementById("maps").textContent);
+const chosen = {kind: first.kind, layer: first.layer - 1, head: first.head - 1}, panels = [];
+const FINGER = matchMedia("(pointer: coarse)").matches ? 1.2 : 1; // a row is then 26 pixels high
+const LEAST = 0.005, MOST_SAID = 5; // smaller weights, and more of them, are not said
+const headName = () => `layer ${chosen.layer + 1}, head ${chosen.head + 1}`;
+
+// What no font draws, what turns the text around it, and what no file of SVG may hold.
+const printable = text => text.replace(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu, "\ufffd");
+
+function made(name, attributes = {}, ...inside) {
+  const one = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+  one.append(...inside);
+  return one;
+}
+
+function madeSvg(name, attributes = {}, ...inside) {
+  const one = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+  one.append(...inside);
+  return one;
+}
+
+// Where an arrow key leads among `count` things in rows of `across`; undefined for other keys.
+function neighbour(key, at, across, count) {
+  const to = {ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - across, ArrowDown: at + across, Home: 0, End: count - 1}[key];
+  return to === undefined ? to : to < 0 || to >= count ? at : to;
+}
+
+// The weights of one kind for one sentence, counted from 0.
+class Weights {
+  constructor({queries, keys, thousandths}) {
+    Object.assign(this, {labels: {query: queries.map(printable), key: keys.map(printable)}, thousandths});
+    Object.assign(this, {layers: thousandths.length, heads: thousandths[0].length, queries: queries.length, keys: keys.length});
+  }
+
+  at(layer, head, query, key) { return this.thousandths[layer][head][query][key] / 1000; }
+}
+
+// One sentence with its translation: all heads of a kind as thumbnails, and the chosen one in full.
+class Panel {
+  constructor({source, target, maps}) {
+    Object.assign(this, {title: `${printable(source)} → ${printable(target)}`, frozen: {}, pointed: {}});
+    this.weights = Object.fromEntries(Object.entries(maps).map(([kind, map]) => [kind, new Weights(map)]));
+    const {layers, heads} = this.weights[chosen.kind], numbers = count => Array.from({length: count}, (_, i) => made("span", {}, String(i + 1)));
+    this.heads = made("div", {class: "heads", role: "group", "aria-label": "layer and head"});
+    makeThumbnails(this.heads, layers, heads, (layer, head) => choose({layer, head}));
+    this.lines = madeSvg("svg", {class: "lines", role: "group"});
+    this.cells = madeSvg("svg", {class: "cells", "aria-hidden": "true"});
+    this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
+    this.said = made("p", {class: "said", "aria-live": "polite"});
+    this.model = made("div", {class: "model"},
+      made("span", {class: "corner"}, "layer ↓ head →"), made("div", {class: "across"}, ...numbers(heads)),
+      made("div", {class: "down"}, ...numbers(layers)), this.heads);
+    this.model.querySelector(".across").style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
+    this.model.style.setProperty("--n-heads", heads);
+    this.section = made("section", {}, made("h2", {}, made("bdi", {}, printable(source)), " → ", made("bdi", {}, printable(target))),
+      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.said, this.picture)));
+    this.listen();
+  }
+
+  get now() { return this.weights[chosen.kind]; }
+  get focus() { return "query" in this.frozen || "key" in this.frozen ? this.frozen : this.pointed; }
+  get isFrozen() { return this.focus === this.frozen; }
+  weight = (query, key) => this.now.at(chosen.layer, chosen.head, query, key);
+
+  draw() {
+    const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind], room = this.section.clientWidth - 8;
+    const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
+    drawThumbnails(this.heads, this.now, chosen);
+    for (const one of this.heads.children) one.tabIndex = one.getAttribute("aria-pressed") === "true" ? 0 : -1;
+    drawLines(this.lines, {queries, keys, titles, weight: this.weight}, Math.min(room, 420) / FINGER);
+    for (const name of ["width", "height"]) this.lines.setAttribute(name, FINGER * this.lines.getAttribute(name));
+    drawCells(this.cells, {queries, keys, titles, weight: this.weight}, Math.min(room, 400));
+    this.lines.setAttribute("aria-label", `${kind}, ${headName()}`);
+    for (const one of this.lines.querySelectorAll(".label")) {
+      const [[side, index]] = Object.entries(this.placeOf(one));
+      for (const [name, value] of [["role", "button"], ["tabindex", -1], ["aria-label", `${side} ${this.now.labels[side][index]}`]]) one.setAttribute(name, value);
+    }
+    this.token("query", 0).setAttribute("tabindex", 0);
+    if (active) this.moveTo(...active);
+    this.show();
+  }
+
+  // The token or cell that an element is or belongs to, as {query}, {key} or both; {} elsewhere.
+  placeOf(element) {
+    const {query, key} = (this.picture.contains(element) && element.closest("[data-query], [data-key]"))?.dataset ?? {};
+    return {...query !== undefined && {query: Number(query)}, ...key !== undefined && {key: Number(key)}};
+  }
+
+  token(side, index) { return this.lines.querySelector(`.label[data-${side}="${index}"]`); }
+
+  moveTo(side, index) {
+    this.lines.querySelector('[tabindex="0"]').setAttribute("tabindex", -1);
+    this.token(side, index).setAttribute("tabindex", 0);
+    this.token(side, index).focus();
+  }
+
+  show() {
+    const {query, key} = this.focus, one = query !== undefined ? {query} : key !== undefined ? {key} : null;
+    for (const drawing of [this.lines, this.cells]) {
+      show(drawing, one, this.weight);
+      drawing.classList.toggle("frozen", this.isFrozen);
+    }
+    for (const label of this.lines.querySelectorAll(".label")) label.setAttribute("aria-pressed", this.isFrozen && label.classList.contains("pointed"));
+    this.said.textContent = one ? this.inWords() + (this.isFrozen ? " Frozen." : "") : "Point at a token or a cell. A click freezes it.";
+  }
+
+  inWords() {
+    const {query, key} = this.focus, {query: queries, key: keys} = this.now.labels;
+    if (query !== undefined && key !== undefined) return `“${queries[query]}” looks at “${keys[key]}” with the weight ${this.weight(query, key).toFixed(3)}.`;
+    const others = query !== undefined ? keys : queries, all = others.map((label, i) => [query !== undefined ? this.weight(query, i) : this.weight(i, key), label]);
+    const most = all.filter(([weight]) => weight >= LEAST).sort(([a], [b]) => b - a).slice(0, MOST_SAID);
+    const list = most.map(([weight, label]) => `“${label}” ${weight.toFixed(2)}`).join(", ") || "nothing";
+    return query !== undefined ? `“${queries[query]}” looks at ${list}.` : `“${keys[key]}” is looked at by ${list}.`;
+  }
+
+  point(place) { this.pointed = place; this.show(); }
+
+  freeze(place) {
+    const same = this.frozen.query === place.query && this.frozen.key === place.key;
+    this.frozen = same ? {} : place;
+    this.show();
+  }
+
+  listen() {
+    this.heads.addEventListener("keydown", event => {
+      const all = [...this.heads.children], to = neighbour(event.key, all.indexOf(event.target), this.now.heads, all.length);
+      if (to === undefined) return;
+      event.preventDefault();
+      all[to].click();
+      all[to].focus();
+    });
+    this.picture.addEventListener("pointermove", ({target}) => this.point(this.placeOf(target)));
+    this.picture.addEventListener("click", ({target}) => this.freeze(this.placeOf(target)));
+    this.picture.addEventListener("focusin", ({target}) => this.point(this.placeOf(target)));
+    for (const name of ["pointerleave", "focusout"]) this.picture.addEventListener(name, () => this.point({}));
+    this.lines.addEventListener("keydown", event => this.press(event));
+  }
+
+  press(event) {
+    const [[side, index]] = Object.entries(this.placeOf(event.target)), count = {query: this.now.queries, key: this.now.keys};
+    const other = {ArrowLeft: "query", ArrowRight: "key"}[event.key];
+    const to = other ? Math.min(index, count[other] - 1) : neighbour(event.key, index, 1, count[side]);
+    if (to !== undefined) this.moveTo(other ?? side, to);
+    else if (event.key === "Enter" || event.key === " ") this.freeze({[side]: index});
+    else return;
+    event.preventDefault();
+  }
+}
+
+function legend() {
+  const weights = [0, 0.25, 0.5, 0.75, 1], drawing = madeSvg("svg", {class: "legend", width: 230, height: 40});
+  drawing.append(madeSvg("text", {class: "heading", x: 0, y: 16}, "weight"));
+  weights.forEach((weight, i) => drawing.append(
+    madeSvg("rect", {class: "cell sample", x: 52 + 34 * i, y: 6, width: 34, height: 12, "fill-opacity": weight}),
+    madeSvg("text", {class: "heading", x: 69 + 34 * i, y: 33, "text-anchor": "middle"}, String(weight))));
+  return drawing;
+}
+
+// --- a file of what is seen ---
+
+const KEPT = ["fill", "fill-opacity", "stroke", "stroke-opacity", "stroke-width", "opacity", "font-size", "font-weight"];
+
+// A copy that needs no style sheet, without what is hidden: any program that reads SVG draws it as it is seen now.
+function still(drawing, x, y) {
+  const copy = drawing.cloneNode(true), originals = [drawing, ...drawing.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((one, i) => {
+    const style = getComputedStyle(originals[i]);
+    if (style.visibility === "hidden") return one.remove();
+    for (const name of one.getAttributeNames().filter(name => /^(class|role|tabindex|(aria|data)-.*)$/.test(name))) one.removeAttribute(name);
+    if (["line", "rect", "text"].includes(one.localName)) for (const name of KEPT) one.setAttribute(name, style.getPropertyValue(name));
+  });
+  for (const [name, value] of [["x", x], ["y", y]]) copy.setAttribute(name, value);
+  return copy;
+}
+
+// For each sentence its heading, its lines and its heat map.
+function asFile() {
+  const {color: fill, backgroundColor: ground} = getComputedStyle(document.body), size = (drawing, name) => Number(drawing.getAttribute(name));
+  const inside = [madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
+  let wide = 0, y = 16;
+  for (const {title, lines, cells, picture} of panels) {
+    const texts = [[title, 700], [`${kinds[chosen.kind][0]}, ${headName()}`, 400]], right = 40 + size(lines, "width"), top = y + 60;
+    texts.forEach(([text, weight], i) => inside.push(madeSvg("text", {x: 16, y: y + 16 + 22 * i, "font-size": 15, "font-weight": weight, fill}, text)));
+    inside.push(still(lines, 16, top), still(cells, right, top), still(picture.querySelector(".legend"), right + 96, top + size(cells, "height")));
+    y = top + Math.max(size(lines, "height"), size(cells, "height") + 40) + 24;
+    wide = Math.max(wide, right + size(cells, "width") + 16, right + 342, 32 + 9 * title.length);
+  }
+  const file = madeSvg("svg", {width: wide, height: y, viewBox: `0 0 ${wide} ${y}`, "font-family": "sans-serif"}, ...inside);
+  return new XMLSerializer().serializeToString(file);
+}
+
+function save() {
+  const address = URL.createObjectURL(new Blob([asFile()], {type: "image/svg+xml"}));
+  made("a", {download: "heads.svg", href: address}).click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+// --- the page ---
+
+function choose(choice) {
+  const another = choice.kind !== undefined;
+  Object.assign(chosen, choice);
+  for (const panel of panels) {
+    if (another) Object.assign(panel, {frozen: {}, pointed: {}}); // its tokens are others
+    panel.draw();
+  }
+  document.getElementById("chosen").textContent = headName();
+}
+
+for (const [kind, [title]] of Object.entries(kinds)) {
+  const button = made("input", {type: "radio", name: "kind", value: kind});
+  button.checked = kind === chosen.kind;
+  button.addEventListener("change", () => choose({kind}));
+  document.getElementById("kinds").append(made("label", {}, button, title));
+}
+for (const sentence of sentences) {
+  panels.push(new Panel(sentence));
+  document.querySelector("main").append(panels.at(-1).section);
+}
+choose({});
+document.title = `Attention: ${sentences.map(({source}) => printable(source)).join(" / ")}`;
+document.getElementById("save").addEventListener("click", save);
+document.addEventListener("keydown", ({key}) => { if (key === "Escape") for (const panel of panels) panel.freeze({}); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => choose({}));
+let width = innerWidth;
+addEventListener("resize", () => {
+  if (innerWidth === width) return; // a phone's bar that comes and goes changes the height alone
+  width = innerWidth;
+  choose({});
+});

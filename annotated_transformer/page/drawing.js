@@ -1,0 +1,138 @@
+// One head as lines and as a heat map, all heads as thumbnails. A darker mark is a larger weight: one colour for all.
+
+const SVG = "http://www.w3.org/2000/svg";
+const ROW = 22, NUMBER = 36, LEAST = 0.005; // pixels; weights below the last are not drawn
+
+function make(parent, name, attributes = {}, text = null) {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== null) element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+const shortened = (label, most) => [...label].length > most ? [...label].slice(0, most - 1).join("") + "…" : label;
+
+function label(parent, side, index, text, box, attributes) {
+  const group = make(parent, "g", {class: "label", [`data-${side}`]: index});
+  make(group, "rect", {class: "box", "fill-opacity": 0, rx: 3, ...box});
+  make(group, "text", attributes, shortened(text, 13));
+  make(group, "title", {}, text);
+}
+
+// A head to draw: `queries` and `keys` are labels, `titles` what they are, `weight(query, key)` its numbers.
+export function drawLines(svg, {queries, keys, titles, weight}, room) {
+  const width = Math.max(300, Math.min(room, 560)), column = Math.min(130, (width - 2 * NUMBER) / 2 - 35);
+  const height = 24 + ROW * Math.max(queries.length, keys.length), middle = i => 24 + ROW * (i + 0.5);
+  const left = NUMBER + column, right = width - NUMBER - column;
+  svg.replaceChildren();
+  for (const [name, value] of [["width", width], ["height", height], ["viewBox", `0 0 ${width} ${height}`]]) svg.setAttribute(name, value);
+  make(svg, "text", {class: "heading", x: left - 4, y: 14, "text-anchor": "end"}, titles[0]);
+  make(svg, "text", {class: "heading", x: right + 4, y: 14}, titles[1]);
+  for (let query = 0; query < queries.length; query++) {
+    for (let key = 0; key < keys.length; key++) {
+      const w = weight(query, key);
+      if (w < LEAST) continue;
+      make(svg, "line", {class: "weight", "data-query": query, "data-key": key, "stroke-opacity": w.toFixed(3),
+                         x1: left, y1: middle(query), x2: right, y2: middle(key)});
+    }
+  }
+  const sides = [["query", queries, NUMBER, left - 4, "end", NUMBER - 4], ["key", keys, right, right + 4, "start", width - NUMBER + 4]];
+  for (const [side, labels, x, at, anchor, number] of sides) {
+    labels.forEach((text, i) => {
+      const box = {x, y: middle(i) - ROW / 2 + 1, width: column, height: ROW - 2};
+      label(svg, side, i, text, box, {x: at, y: middle(i) + 4.5, "text-anchor": anchor});
+      make(svg, "text", {class: "number", [`data-${side}`]: i, x: number, y: middle(i) + 4, "text-anchor": anchor});
+    });
+  }
+}
+
+export function drawCells(svg, {queries, keys, weight}, room) {
+  const across = 96, down = 96, step = Math.max(14, Math.min(26, Math.floor((room - across) / keys.length)));
+  const width = across + step * keys.length, height = down + step * queries.length;
+  svg.replaceChildren();
+  for (const [name, value] of [["width", width], ["height", height], ["viewBox", `0 0 ${width} ${height}`]]) svg.setAttribute(name, value);
+  make(svg, "rect", {class: "back", x: across, y: down, width: step * keys.length, height: step * queries.length});
+  queries.forEach((text, i) => {
+    const y = down + step * i, box = {x: 0, y, width: across - 2, height: step - 1};
+    label(svg, "query", i, text, box, {x: across - 6, y: y + step / 2 + 4.5, "text-anchor": "end"});
+  });
+  keys.forEach((text, i) => {
+    const x = across + step * i, box = {x, y: 0, width: step - 1, height: down - 2}, at = `${x + step / 2 + 4.5} ${down - 6}`;
+    label(svg, "key", i, text, box, {transform: `translate(${at}) rotate(-90)`});
+  });
+  for (let query = 0; query < queries.length; query++) {
+    for (let key = 0; key < keys.length; key++) {
+      const w = weight(query, key);
+      if (w < LEAST) continue;
+      const cell = make(svg, "rect", {class: "cell", "data-query": query, "data-key": key, "fill-opacity": w.toFixed(3),
+                                      x: across + step * key, y: down + step * query, width: step - 1, height: step - 1});
+      make(cell, "title", {}, `${queries[query]} looks at ${keys[key]}: ${w.toFixed(3)}`);
+    }
+  }
+}
+
+// What belongs to the token that is pointed at is shown alone: {query: i}, {key: i}, or null for everything.
+export function show(svg, focus, weight) {
+  const [side] = Object.keys(focus ?? {}), index = side && focus[side], other = side === "query" ? "key" : "query";
+  const beside = i => side === "query" ? weight(index, i) : weight(i, index);
+  for (const mark of svg.querySelectorAll(".weight, .cell")) mark.classList.toggle("far", Boolean(side) && Number(mark.dataset[side]) !== index);
+  for (const group of svg.querySelectorAll(".label")) {
+    group.classList.toggle("pointed", Boolean(side) && group.dataset[side] === String(index));
+    const w = side && group.dataset[other] !== undefined ? beside(Number(group.dataset[other])) : 0;
+    group.querySelector(".box").setAttribute("fill-opacity", w.toFixed(3));
+  }
+  for (const number of svg.querySelectorAll(".number")) {
+    const w = side && number.dataset[other] !== undefined ? beside(Number(number.dataset[other])) : 0;
+    number.textContent = w >= LEAST ? w.toFixed(2) : "";
+  }
+}
+
+// Buttons for all heads, by layer; `choose(layer, head)` when one is clicked.
+export function makeThumbnails(parent, layers, heads, choose) {
+  parent.replaceChildren();
+  parent.style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
+  for (let layer = 0; layer < layers; layer++) {
+    for (let head = 0; head < heads; head++) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.title = `layer ${layer + 1}, head ${head + 1}`;
+      button.setAttribute("aria-label", button.title);
+      button.append(document.createElement("canvas"));
+      button.addEventListener("click", () => choose(layer, head));
+      parent.append(button);
+    }
+  }
+}
+
+export function drawThumbnails(parent, weights, chosen) {
+  const [red, green, blue] = getComputedStyle(parent).getPropertyValue("--map").match(/[0-9a-f]{2}/gi).map(two => parseInt(two, 16));
+  [...parent.children].forEach((button, number) => {
+    const layer = Math.floor(number / weights.heads), head = number % weights.heads, canvas = button.firstChild;
+    const picture = new ImageData(weights.keys, weights.queries);
+    for (let query = 0, at = 0; query < weights.queries; query++) {
+      for (let key = 0; key < weights.keys; key++, at += 4) {
+        picture.data.set([red, green, blue, Math.round(255 * weights.at(layer, head, query, key))], at);
+      }
+    }
+    [canvas.width, canvas.height] = [weights.keys, weights.queries];
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+    button.setAttribute("aria-pressed", layer === chosen.layer && head === chosen.head);
+  });
+}
+
+// The head whose weights lie nearest to the line from the first query and key to the last of both (70a).
+export function nearestToDiagonal(weights) {
+  let best = {far: Infinity};
+  for (let layer = 0; layer < weights.layers; layer++) {
+    for (let head = 0; head < weights.heads; head++) {
+      let far = 0;
+      for (let query = 0; query < weights.queries; query++) {
+        const line = query * (weights.keys - 1) / Math.max(1, weights.queries - 1);
+        for (let key = 0; key < weights.keys; key++) far += weights.at(layer, head, query, key) * Math.abs(key - line);
+      }
+      if (far < best.far) best = {layer, head, far};
+    }
+  }
+  return best;
+}

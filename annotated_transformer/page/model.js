@@ -1,0 +1,62 @@
+// The two graphs of the model in ONNX Runtime: what the encoder gives for a sentence, and the decoder for beginnings of a translation.
+
+import * as ort from "./ort.js";
+
+ort.env.wasm.numThreads = 1; // more would ask the server for special headers
+ort.env.wasm.wasmPaths = {wasm: new URL("ort.wasm", import.meta.url).href};
+
+const here = name => new URL(name, import.meta.url);
+
+export async function fetched(name, form = "arrayBuffer") {
+  const answer = await fetch(here(name));
+  if (!answer.ok) throw new Error(`${name} is missing beside the page (${answer.status})`);
+  return answer[form]();
+}
+
+// Weights of one kind for one sentence: `at(layer, head, query, key)`, and how many there are of each.
+export class Weights {
+  constructor(numbers, sizes, beam = 0) {
+    const [layers, , heads, queries, keys] = sizes;
+    Object.assign(this, {numbers, sizes, beam, layers, heads, queries, keys});
+  }
+
+  at(layer, head, query, key) {
+    const [, beams, heads, queries, keys] = this.sizes;
+    return this.numbers[(((layer * beams + this.beam) * heads + head) * queries + query) * keys + key];
+  }
+}
+
+export class Model {
+  static async load() {
+    const model = new Model();
+    const files = [fetched("settings.json", "json"), fetched("encoder.onnx"), fetched("decoder.onnx")];
+    const [settings, ...graphs] = await Promise.all(files);
+    model.settings = settings;
+    [model.encoder, model.decoder] = await Promise.all(
+      graphs.map(graph => ort.InferenceSession.create(new Uint8Array(graph), {executionProviders: ["wasm"]})));
+    return model;
+  }
+
+  ids(rows) {
+    return new ort.Tensor("int64", BigInt64Array.from(rows.flat(), BigInt), [rows.length, rows[0].length]);
+  }
+
+  // `switches` in the order of settings.json: 1 is on, 0 is off.
+  async encode(ids, switches) {
+    const source = this.ids([ids]), on = new ort.Tensor("float32", Float32Array.from(switches), [switches.length]);
+    const {memory, encoder_attention: weights} = await this.encoder.run({source, switches: on});
+    return {source, switches: on, memory, weights: new Weights(weights.data, weights.dims)};
+  }
+
+  // What follows each beginning (all of one length): its logits, and the weights of all positions so far.
+  async decode({source, switches, memory}, beginnings) {
+    const {pad} = this.settings.ids, target = this.ids(beginnings.map(tokens => [pad, ...tokens]));
+    const found = await this.decoder.run({target, memory, source, switches});
+    const [own, cross, V] = [found.decoder_attention, found.encoder_decoder_attention, found.logits.dims[1]];
+    return beginnings.map((_, beam) => ({
+      logits: found.logits.data.subarray(beam * V, (beam + 1) * V),
+      decoder: new Weights(own.data, own.dims, beam),
+      encoder_decoder: new Weights(cross.data, cross.dims, beam),
+    }));
+  }
+}

@@ -1,0 +1,292 @@
+// The page: what is typed is translated step by step, and what is computed is shown.
+
+import {drawCells, drawLines, drawThumbnails, makeThumbnails, nearestToDiagonal, show} from "./drawing.js";
+import {fetched, Model} from "./model.js";
+import {search} from "./search.js";
+import {Tokenizer} from "./tokenizer.js";
+
+const MOST_CHARACTERS = 1000, BETWEEN_DRAWINGS = 250; // milliseconds
+const place = id => document.getElementById(id);
+const form = place("form"), headForm = place("head");
+const TITLES = {
+  encoder: ["source", "source"], decoder: ["target, read", "target, read"], encoder_decoder: ["target, written", "source"],
+};
+
+let model, tokenizer;
+let run = 0, running = Promise.resolve();           // the newest translation; one at a time
+let source = null;                                  // of the sentence: ids, labels, what the encoder gave
+let result = null;                                  // of the search: {steps, best, done}
+let forced = [], choices = new Set();               // tokens that the translation begins with; where the reader chose
+let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
+let drawnAt = 0;                                    // when the head was, in milliseconds
+let chosen = null;                                  // {layer, head}; null: the page chooses
+
+const say = text => { place("status").textContent = text; };
+
+// --- what is typed ---
+
+function readSentence() {
+  const text = form.elements.sentence.value;
+  if (text.length > MOST_CHARACTERS) {
+    throw new RangeError(`The text has ${text.length.toLocaleString("en")} characters, and this page takes ${MOST_CHARACTERS.toLocaleString("en")}: shorten it.`);
+  }
+  const {eos} = model.settings.ids, pieces = tokenizer.encode(text), {longest} = model.settings;
+  if (!pieces.length) throw new RangeError("The field holds no words: type a sentence.");
+  if (pieces.length + 1 > longest) {
+    throw new RangeError(`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
+  }
+  const ids = [...pieces, eos];
+  return {ids, labels: ids.map(id => tokenizer.label(id)), unknown: pieces.includes(tokenizer.unknown)};
+}
+
+// Cut into pieces as one types; translated on Enter.
+function preview() {
+  try {
+    const {labels} = readSentence();
+    clear();
+    source = {labels};
+    drawTokens("source", labels);
+    place("result").hidden = false;
+    say("Press Enter, or Translate.");
+  } catch (error) {
+    refuse(error);
+  }
+}
+
+function clear() {
+  run += 1;
+  source = result = frozen = pointed = step = null;
+  forced = [];
+  choices = new Set();
+  for (const id of ["source", "target", "choices", "lines", "cells"]) place(id).replaceChildren();
+  place("beams").tBodies[0].replaceChildren();
+  place("translation").textContent = place("about").textContent = place("place").textContent = "";
+  for (const canvas of place("heads").querySelectorAll("canvas")) canvas.width = 1;
+  place("release").hidden = true;
+}
+
+function refuse(error) {
+  clear();
+  place("result").hidden = true;
+  if (!(error instanceof RangeError)) console.error(error);
+  say(error instanceof RangeError ? error.message : `This could not be computed (${error.message}): reload the page.`);
+}
+
+// --- the translation ---
+
+function translate() {
+  const number = ++run;
+  place("about").textContent = "";
+  running = running.then(() => follow(number)).catch(refuse);
+  return running;
+}
+
+async function follow(number) {
+  if (number !== run) return;
+  const began = performance.now(), {settings} = model, {alpha, extra_length: extra} = settings.search;
+  const sentence = readSentence();
+  const switches = settings.switches.map(name => Number(form.elements[name].checked));
+  const encoded = await model.encode(sentence.ids, switches);
+  if (number !== run) return;
+  source = {...sentence, ...encoded};
+  const longest = Math.min(source.ids.length + extra, settings.config.max_length);
+  const beams = Number(form.elements.beams.value), {eos} = settings.ids;
+  const decode = beginnings => model.decode(source, beginnings);
+  place("result").hidden = false;
+  say("Translating …");
+  for await (const found of search(decode, {beams, alpha, longest, eos, forced})) {
+    if (number !== run) return;
+    result = found;
+    if (found.done) chosen ??= nearestToDiagonal(weightsOf("encoder_decoder"));
+    draw();
+    await new Promise(done => setTimeout(done)); // so that it is seen
+    if (number !== run) return;
+  }
+  finish(performance.now() - began, switches);
+}
+
+function finish(milliseconds, switches) {
+  const {best} = result, off = model.settings.switches.filter((_, i) => !switches[i]);
+  const parts = [`${best.length} tokens`, `log-probability ${best.logP.toFixed(2)}`, `${(milliseconds / 1000).toFixed(2)} s`];
+  if (off.length) parts.push(`without ${off.join(", ")}`);
+  place("about").textContent = parts.join(" · ");
+  say(source.unknown ? "⁇ stands for letters that the model has never seen: do not rely on the translation." : "");
+  performance.mark("translated");
+}
+
+function force(index, token) {
+  forced = [...result.best.tokens.slice(0, index), token];
+  choices = new Set([...choices].filter(earlier => earlier < index)).add(index);
+  frozen = pointed = step = null;
+  translate();
+}
+
+// --- what is shown ---
+
+function weightsOf(kind) {
+  return kind === "encoder" ? source.weights : result.best.before.weights[kind];
+}
+
+// The head that is chosen, as drawing.js takes it.
+function view() {
+  const kind = headForm.elements.kind.value, weights = weightsOf(kind), {layer, head} = chosen ?? {layer: 0, head: 0};
+  const written = result.best.tokens.map(id => tokenizer.label(id)), read = ["<start>", ...written.slice(0, -1)];
+  const [queries, keys] = {encoder: [source.labels, source.labels], decoder: [read, read], encoder_decoder: [written, source.labels]}[kind];
+  return {queries, keys, titles: TITLES[kind], weight: (query, key) => weights.at(layer, head, query, key), weights, layer, head};
+}
+
+// A token as a query or a key of the picture; null where it is neither.
+function asFocus(token) {
+  if (!token) return null;
+  const {side, index} = token, kind = headForm.elements.kind.value;
+  if (side === "target") return kind === "encoder" ? null : {query: index};
+  return kind === "encoder" ? {query: index} : kind === "encoder_decoder" ? {key: index} : null;
+}
+
+function drawTokens(side, labels) {
+  const buttons = labels.map((label, index) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = label;
+    button.classList.toggle("forced", side === "target" && choices.has(index));
+    Object.assign(button.dataset, {side, index});
+    return button;
+  });
+  place(side).replaceChildren(...buttons);
+}
+
+function drawStep() {
+  const {best, steps} = result, chain = best.chain, index = Math.min(step ?? Infinity, chain.length - 1);
+  place("place").textContent = `${index + 1} of ${chain.length}`;
+  place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
+    const button = document.createElement("button"), [number, text] = [document.createElement("span"), document.createElement("span")];
+    button.type = "button";
+    button.dataset.token = token;
+    [number.className, text.className] = ["number", "text"];
+    [number.textContent, text.textContent] = [`${(100 * p).toFixed(1)}%`, tokenizer.label(token)];
+    const bar = document.createElementNS("http://www.w3.org/2000/svg", "svg"), rect = document.createElementNS(bar.namespaceURI, "rect");
+    for (const [name, value] of [["height", "100%"], ["width", `${(100 * p).toFixed(1)}%`]]) rect.setAttribute(name, value);
+    bar.append(rect);
+    button.append(number, text, bar);
+    button.classList.toggle("written", token === chain[index].token);
+    button.addEventListener("click", () => force(index, token));
+    return button;
+  }));
+  place("release").hidden = !choices.size;
+  place("beams").tBodies[0].replaceChildren(...steps[index].map(one => {
+    const row = document.createElement("tr"), ended = one.token === model.settings.ids.eos;
+    row.insertCell().textContent = one.logP.toFixed(2);
+    row.insertCell().textContent = `${tokenizer.decode(one.tokens)}${ended ? " <eos>" : ""}`;
+    row.classList.toggle("written", one === chain[index]);
+    return row;
+  }));
+}
+
+function drawHead() {
+  const drawn = view();
+  drawLines(place("lines"), drawn, place("lines").parentElement.clientWidth);
+  drawCells(place("cells"), drawn, place("cells").parentElement.clientWidth);
+  if (result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
+  [headForm.elements.layer.value, headForm.elements.number.value] = [drawn.layer, drawn.head];
+  drawFocus();
+}
+
+function drawFocus() {
+  if (!result || !place("lines").hasChildNodes()) return;
+  const token = pointed ?? frozen, focus = asFocus(token), {weight} = view();
+  for (const id of ["lines", "cells"]) show(place(id), focus, weight);
+  for (const button of document.querySelectorAll(".tokens button")) {
+    const same = one => Boolean(one) && one.side === button.dataset.side && one.index === Number(button.dataset.index);
+    button.classList.toggle("pointed", same(token));
+    button.setAttribute("aria-pressed", same(frozen));
+  }
+}
+
+// While tokens come, the head is drawn now and then: to draw takes longer than to compute.
+function draw() {
+  const now = performance.now(), whole = result.done || now - drawnAt > BETWEEN_DRAWINGS;
+  drawTokens("source", source.labels);
+  drawTokens("target", result.best.tokens.map(id => tokenizer.label(id)));
+  place("translation").textContent = tokenizer.decode(result.best.tokens);
+  drawStep();
+  if (whole) {
+    drawHead();
+    drawnAt = now;
+  }
+}
+
+// --- what the reader does ---
+
+// The token that an event is about: a button, or a label in a picture.
+function tokenOf(event) {
+  const element = event.target.closest?.("[data-side], [data-query], [data-key]");
+  if (!element || !result) return null;
+  const {side, index, query, key} = element.dataset, kind = headForm.elements.kind.value;
+  if (side) return {side, index: Number(index)};
+  if (query !== undefined) return {side: kind === "encoder" ? "source" : "target", index: Number(query)};
+  return kind === "decoder" ? null : {side: "source", index: Number(key)};
+}
+
+const sameToken = (a, b) => a?.side === b?.side && a?.index === b?.index;
+
+function point(token) {
+  if (sameToken(token, pointed)) return;
+  pointed = token;
+  drawFocus();
+}
+
+function freeze(token) {
+  frozen = !token || sameToken(token, frozen) ? null : token;
+  if (!frozen) pointed = null;
+  if (token?.side === "target") {
+    step = frozen?.index ?? null;
+    drawStep();
+  }
+  drawFocus();
+}
+
+function listen() {
+  const shown = place("result");
+  for (const name of ["mouseover", "focusin"]) shown.addEventListener(name, event => point(tokenOf(event)));
+  for (const name of ["mouseleave", "focusout"]) shown.addEventListener(name, () => point(null));
+  shown.addEventListener("click", event => { const token = tokenOf(event); if (token) freeze(token); });
+  document.addEventListener("keydown", event => { if (event.key === "Escape" && result) freeze(null); });
+  form.addEventListener("submit", event => { event.preventDefault(); clear(); translate(); });
+  form.elements.sentence.addEventListener("keydown", event => {
+    if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
+  });
+  form.elements.sentence.addEventListener("input", preview);
+  form.addEventListener("change", event => { if (event.target.name !== "sentence") form.requestSubmit(); });
+  place("release").addEventListener("click", () => { clear(); translate(); });
+  headForm.addEventListener("submit", event => event.preventDefault());
+  headForm.addEventListener("change", () => {
+    chosen = {layer: Number(headForm.elements.layer.value), head: Number(headForm.elements.number.value)};
+    if (result) drawHead();
+  });
+  addEventListener("resize", () => { if (result) drawHead(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (result) drawHead(); });
+}
+
+async function start() {
+  try {
+    [model, tokenizer] = await Promise.all([Model.load(), fetched("tokenizer.model").then(file => new Tokenizer(new Uint8Array(file)))]);
+  } catch (error) {
+    console.error(error);
+    say(`The model could not be loaded (${error.message}): write the page again, or try another browser.`);
+    return;
+  }
+  const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
+  place("model").textContent = name;
+  for (const [field, count] of [["layer", layers], ["number", heads]]) {
+    headForm.elements[field].append(...Array.from({length: count}, (_, i) => new Option(i + 1, i)));
+  }
+  makeThumbnails(place("heads"), layers, heads, (layer, head) => {
+    chosen = {layer, head};
+    if (result) drawHead();
+  });
+  listen();
+  place("go").disabled = false;
+  await translate();
+}
+
+start();

@@ -1,0 +1,129 @@
+"""The shipped translators in 8 bits beside themselves in float32: BLEU, sentences that change, and other ways of rounding.
+
+    python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/int8.json]
+
+What float32 wrote and scored stands in results/MODEL.SPLIT.txt and .json. The ways of rounding are computed with floats, so they
+do not depend on the processor: how far the model's probabilities of each next word, led through the references, move by them.
+"""
+import argparse
+import copy
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from annotated_transformer import PAD, Transformer, Translator, corpora
+from annotated_transformer.attention import MultiHeadAttention
+from annotated_transformer.batching import pad
+from annotated_transformer.bleu import sacre_bleu
+from annotated_transformer.eight_bits import largest_weight
+from benchmarks.side_by_side import save
+
+RESULTS = Path("results")
+MODELS = ("everyday-en-de", "multi30k-en-de")
+SPLITS = {"test2016": "multi30k-en-de", "test2017": "multi30k-en-de", "mscoco": "multi30k-en-de", "test": "tatoeba-en-de"}
+FORMS = {  # the largest whole number of a weight, the steps of the inputs' range
+    "weights to 127, inputs in 255 steps": (127, 255),  # where sums of two products may pass 16 bits
+    "weights to 63, inputs in 255 steps": (63, 255),    # where they may not
+    "weights to 127, inputs in 127 steps": (127, 127),  # PyTorch's reduce_range
+}
+LED = 192  # pairs whose references the model is led through
+
+
+class Rounded:
+    "A matrix that `F.linear` takes, with the rounding of page 61i and float arithmetic."
+
+    def __init__(self, matrix: Tensor, most: int, steps: int):
+        scale = matrix.detach().abs().amax(1, True).clamp(min=1e-30) / most
+        self.matrix, self.steps = (matrix.detach() / scale).round() * scale, steps
+
+    def __getitem__(self, rows: slice) -> "Rounded":
+        part = copy.copy(self)
+        part.matrix = self.matrix[rows]
+        return part
+
+    @classmethod
+    def __torch_function__(cls, function, types, arguments=(), options=None):
+        x, rounded, bias = (*arguments, None)[:3]
+        low, high = x.min().clamp(max=0), x.max().clamp(min=0)
+        step = (high - low) / rounded.steps
+        return F.linear((x / step).round() * step, rounded.matrix, bias)
+
+
+def rounded_model(model: Transformer, most: int, steps: int) -> Transformer:
+    "The same model with its matrices rounded, the words' among them."
+    found = copy.deepcopy(model)
+    for module in list(found.modules()):
+        name = {nn.Linear: "weight", MultiHeadAttention: "in_projection"}.get(type(module))
+        if name:
+            matrix = getattr(module, name)
+            delattr(module, name)
+            setattr(module, name, Rounded(matrix, most, steps))
+    words = Rounded(found.embedding.weight, most, steps)
+    found.embedding.project = lambda x: F.linear(x, words)
+    return found
+
+
+@torch.inference_mode()
+def log_probabilities(model: Transformer, sources: list[list[int]], targets: list[list[int]]) -> Tensor:
+    "Of each word at each place of the targets, PAD left out."
+    found = []
+    for start in range(0, len(sources), 64):
+        source, target = pad(sources[start : start + 64]), pad(targets[start : start + 64])
+        hidden = model.decode(F.pad(target, (1, -1), value=PAD), model.encode(source), source)[target != PAD]
+        found.append(model.embedding.project(hidden)[:, PAD + 1 :].log_softmax(-1))
+    return torch.cat(found)
+
+
+def divergences(translator: Translator, pairs: list[tuple[str, str]]) -> dict[str, dict]:
+    "How far each way of rounding moves the probabilities (mean Kullback-Leibler divergence), and how often the likeliest word."
+    sources, targets = (translator.tokenizer.encode_all([pair[side] for pair in pairs]) for side in (0, 1))
+    exact, found = log_probabilities(translator.model, sources, targets), {}
+    for name, (most, steps) in FORMS.items():
+        moved = log_probabilities(rounded_model(translator.model, most, steps), sources, targets)
+        found[name] = {
+            "nats": round(float((exact.exp() * (exact - moved)).sum(1).mean()), 6),
+            "likeliest_changes": round(float((exact.argmax(1) != moved.argmax(1)).float().mean()), 5),
+        }
+    return found
+
+
+def measure(name: str, most: int | None) -> dict:
+    "Of one model, all splits."
+    translator, found = Translator.from_pretrained(name, precision="int8"), {}
+    for split, corpus in SPLITS.items():
+        pairs = list(corpora.load(corpus).split(split))
+        record = RESULTS / f"{name}.{'tatoeba' if corpus == 'tatoeba-en-de' else split}"
+        before = record.with_suffix(record.suffix + ".txt").read_text(encoding="utf-8").splitlines()
+        pairs, before = pairs[:most], before[:most]
+        sources, references = map(list, zip(*pairs))
+        after = translator.translate(sources)
+        found[record.suffix[1:]] = {
+            "sentences": len(pairs),
+            "bleu": {how: round(sacre_bleu(lines, references).score, 2) for how, lines in (("float32", before), ("int8", after))},
+            "changed": sum(a != b for a, b in zip(after, before)),
+        }
+        print(name, split, json.dumps(found[record.suffix[1:]]), flush=True)
+    led = list(corpora.load("multi30k-en-de").split("test2016"))[:LED]
+    return {"alpha": translator.alpha, "tests": found, "rounding": divergences(translator, led[:most])}
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.eight_bits", description=__doc__.split("\n")[0])
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME", help=", ".join(MODELS))
+    parser.add_argument("--sentences", type=int, help="of each test set; all if not given")
+    parser.add_argument("--out", type=Path, default=RESULTS / "int8.json")
+    arguments = parser.parse_args(options)
+    if arguments.sentences is not None and arguments.sentences < 1:
+        parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")
+    figures = {name: measure(name, arguments.sentences) for name in arguments.models}
+    config = {"models": list(arguments.models), "sentences": arguments.sentences, "forms": FORMS, "led": LED,
+              "largest_weight": largest_weight(), "engine": torch.backends.quantized.engine}
+    save(arguments.out, "benchmarks.eight_bits", {"models": figures}, config, options=options)
+
+
+if __name__ == "__main__":
+    main()

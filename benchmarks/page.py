@@ -1,0 +1,172 @@
+"""The page that translates: its size, how long a browser takes to the first translation, and how often it says what we say.
+
+    python -m benchmarks.page [--model everyday-en-de] [--rounds 5] [--sentences 200] [--out results/page.json]
+
+A round opens the page in a new window, with nothing kept from earlier rounds, and ends when its example is translated. Then
+the page's own graphs (matrices in 8 bits) search the first sentences of two test sets in Python, greedily and with beam 4; the
+tests in a browser hold that the page finds what they find here.
+
+Needs playwright, Chromium, the extra `exchange`, and a network the first time: the page's runtime is downloaded.
+"""
+import argparse
+import functools
+import http.server
+import importlib.util
+import json
+import os
+import statistics
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from annotated_transformer import EOS, PAD, InputError, corpora, extra, progress_bar
+from annotated_transformer.bleu import sacre_bleu
+from annotated_transformer.decoding import length_penalty
+from annotated_transformer.live_page import PAGE, SWITCHES, write_page
+from annotated_transformer.onnx_export import likeliest
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.translation import Translator
+from benchmarks.explorer import chromium
+from benchmarks.side_by_side import save
+
+SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name
+BEAMS = (1, 4)
+PATIENCE = 600_000  # milliseconds
+
+
+class PageGraphs:
+    "The files of a page, searched in Python as the page does it."
+
+    def __init__(self, directory: Path):
+        files = Path(directory, "translate")
+        runtime, self.settings = extra("onnxruntime"), json.loads((files / "settings.json").read_text(encoding="utf-8"))
+        self.tokenizer = Tokenizer.load(files / "tokenizer.model")
+        self.encoder, self.decoder = (runtime.InferenceSession(str(files / f"{name}.onnx")) for name in ("encoder", "decoder"))
+
+    def decode(self, ids: list[int], off: Sequence[str] = ()):
+        "A function from beginnings, all of one length, to the logits of what follows (K, V) and the weights."
+        given = {"source": np.array([ids]), "switches": np.array([name not in off for name in SWITCHES], np.float32)}
+        memory, _ = self.encoder.run(None, given)
+
+        def decode(beginnings: list[list[int]]) -> list[np.ndarray]:
+            return self.decoder.run(None, given | {"memory": memory, "target": np.array([[PAD, *row] for row in beginnings])})
+
+        return decode
+
+    def translate(self, sentence: str, beams: int = 4, off: Sequence[str] = (), forced: Sequence[int] = ()) -> list[int]:
+        "Tokens of the translation without EOS, which begins with those that are `forced`."
+        ids, search = self.tokenizer.encode(sentence), self.settings["search"]
+        decode, alpha = self.decode(ids, off), search["alpha"]
+        longest = min(len(ids) + search["extra_length"], self.settings["config"]["max_length"])
+        alive, finished = [(0.0, [])], []
+        for length in count(1):
+            logits = decode([tokens for _, tokens in alive])[0].astype(np.float64)
+            so_far, V = np.array([[p for p, _ in alive]]), logits.shape[1]
+            n = V if length <= len(forced) else 2 * beams if beams > 1 else 1
+            values, places = (one[0] for one in likeliest(so_far, logits[None], n))
+            found = [(p, [*alive[place // V][1], place % V]) for p, place in zip(values, places)]
+            top = [(p, row) for p, row in found if p > -np.inf and (length > len(forced) or row[-1] == forced[length - 1])]
+            finished += [(p / length_penalty(length, alpha), tokens[:-1]) for p, tokens in top if tokens[-1] == EOS]
+            alive = [one for one in top if one[1][-1] != EOS][:beams]
+            best = max(finished, default=None)
+            if length == longest or not alive or best and best[0] >= alive[0][0] / length_penalty(longest, alpha):
+                return best[1] if best else alive[0][1]
+
+
+@contextmanager
+def served(directory: Path) -> Iterator[str]:
+    "The address of the page in a directory, from a static server on this machine."
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(directory)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/{PAGE}"
+    finally:
+        server.shutdown()
+
+
+def first_translations(directory: Path, rounds: int) -> dict:
+    "Seconds from opening to the first translation, round by round; of these the search; processor time of the page."
+    opened, searched, worked = [], [], []
+    with chromium() as browser, served(directory) as address:
+        for _ in range(rounds):
+            window = browser.new_context()
+            page = window.new_page()
+            counters = window.new_cdp_session(page)
+            counters.send("Performance.enable")
+            page.goto(address)
+            page.locator("#about").filter(has_text="log-probability").wait_for(timeout=PATIENCE)
+            opened.append(page.evaluate("performance.getEntriesByName('translated')[0].startTime") / 1000)
+            searched.append(float(page.locator("#about").text_content().split(" s")[0].split()[-1]))
+            found = {one["name"]: one["value"] for one in counters.send("Performance.getMetrics")["metrics"]}
+            worked.append(found["ProcessTime"])  # all threads of the page's process: what other programs do is not in it
+            text = page.locator("#translation").text_content()
+            window.close()
+    seconds = {"first_translation": opened, "of_these_search": searched, "processor": worked}
+    return {name: {"median": round(statistics.median(found), 3), "rounds": [round(one, 3) for one in found]}
+            for name, found in seconds.items()} | {"example": text}
+
+
+def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> dict:
+    "By text and beam: translations that are letter for letter those of our search in 32 bits, and BLEU of both."
+    figures = {}
+    with progress_bar(total=len(BEAMS) * sum(map(len, texts.values())), unit="sentence") as bar:
+        for name, pairs in texts.items():
+            sources, references = zip(*pairs)
+            for beams in BEAMS:
+                ours, theirs = translator.translate(list(sources), beams), []
+                for line in sources:
+                    theirs.append(graphs.tokenizer.decode(graphs.translate(line, beams)))
+                    bar.update()
+                figures.setdefault(name, {})[beams] = {
+                    "sentences": len(sources), "equal_to_ours": sum(a == b for a, b in zip(ours, theirs)),
+                    "bleu_of_ours": round(sacre_bleu(ours, list(references)).score, 2),
+                    "bleu": round(sacre_bleu(theirs, list(references)).score, 2),
+                }
+    return figures
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
+    parser.add_argument("--rounds", type=int, default=5, help="times the page is opened")
+    parser.add_argument("--sentences", type=int, default=200, help="of each text")
+    parser.add_argument("--out", type=Path, default=Path("results/page.json"))
+    arguments = parser.parse_args(options)
+    for name in ("rounds", "sentences"):
+        if getattr(arguments, name) < 1:
+            parser.exit(2, f"--{name} must be at least 1, not {getattr(arguments, name)}.\n")
+    if importlib.util.find_spec("onnx") is None or importlib.util.find_spec("onnxruntime") is None:
+        parser.exit(2, "onnx or onnxruntime is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+    corpus = corpora.load(arguments.model)
+    texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
+    translator = Translator.from_pretrained(arguments.model, device="cpu")
+    with TemporaryDirectory() as directory:
+        page = Path(directory, "page")
+        try:
+            began = time.perf_counter()
+            write_page(translator, page)
+            written = time.perf_counter() - began
+            files = {str(path.relative_to(page)): path.stat().st_size for path in sorted(page.rglob("*")) if path.is_file()}
+            seconds = {"write": round(written, 1)} | first_translations(page, arguments.rounds)
+        except InputError as error:
+            parser.exit(2, f"{error}\n")
+        print(json.dumps(seconds), flush=True)
+        figures = {"bytes": files, "total_bytes": sum(files.values()), "seconds": seconds,
+                   "compared": compare(PageGraphs(page), translator, texts)}
+    config = {"model": arguments.model, "splits": SPLITS, "rounds": arguments.rounds, "niceness": os.nice(0)}
+    save(arguments.out, "benchmarks.page", figures, config, options=options)
+    print(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""The page that `explore(...).save("heads.html")` writes, opened from its file: pointer, keys, a phone, dark pages, hostile text.
+
+Skipped without playwright or Chromium; `make test-browser` sees to both. Pictures are left in screenshots/.
+"""
+import io
+import itertools
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from annotated_transformer.attention_maps import AttentionMaps
+from annotated_transformer.explorer import explore
+
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots" / "explorer"
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def planted_maps(source=("A", "dog", "has", "a", "ball"), target=("Ein", "Hund", "bellt")) -> AttentionMaps:
+    "In head k of all (0, 1, ...), query i looks at key 2i + k with 0.9, and at the one after with 0.1, counted round and round."
+    source, target = [*source, "<eos>"], [*target, "<eos>"]
+    S, T, layers, heads = len(source), len(target), 2, 3
+    weights = [torch.zeros(layers, heads, *size) for size in ((S, S), (T, T), (T, S))]
+    for of_kind, layer, head in itertools.product(weights, range(layers), range(heads)):
+        i = torch.arange(of_kind.size(2))
+        for step, weight in ((0, 0.9), (1, 0.1)):
+            of_kind[layer, head, i, (2 * i + layer * heads + head + step) % of_kind.size(3)] = weight
+    return AttentionMaps(source, ["<start>", *target[:-1]], target, *weights)
+
+
+def lit(section) -> list[tuple[int, int, float]]:
+    "The lines that are seen: query, key, opacity."
+    found = section.locator(".lines .weight:not(.far)").evaluate_all(
+        "all => all.map(one => [one.dataset.query, one.dataset.key, getComputedStyle(one).strokeOpacity].map(Number))")
+    return sorted(map(tuple, found))
+
+
+def expected_lines(maps: AttentionMaps, kind: str, layer: int, head: int, query: int | None = None, key: int | None = None):
+    weights = maps.of(kind)[0][layer - 1, head - 1]
+    places = itertools.product(*map(range, weights.shape))
+    return [(i, j, pytest.approx(weights[i, j].item(), abs=0.001)) for i, j in places
+            if weights[i, j] > 0.005 and query in (None, i) and key in (None, j)]
+
+
+def token(section, side: str, index: int, picture: str = "lines"):
+    return section.locator(f'.{picture} .label[data-{side}="{index}"]')
+
+
+def thumbnail(section, layer: int, head: int):
+    return section.get_by_role("button", name=f"layer {layer}, head {head}")
+
+
+def numbers(section, side: str) -> list[str]:
+    "What stands beside the tokens of a side."
+    return section.locator(f".lines .number[data-{side}]").all_text_contents()
+
+
+def test_all_heads_stand_on_the_page_and_a_click_shows_one_in_full(open_explorer):
+    maps = planted_maps()
+    page = open_explorer(explore(maps, layer=2, head=3))
+    section = page.locator("section")
+    for number, kind in enumerate(maps.kinds):
+        page.get_by_role("radio").nth(number).check()
+        weights, queries, keys = maps.of(kind)
+        pixels = """canvas => [canvas.height, canvas.width, ...canvas.getContext("2d")
+                    .getImageData(0, 0, canvas.width, canvas.height).data.filter((_, i) => i % 4 === 3)]"""
+        for layer, head in itertools.product((1, 2), (1, 2, 3)):
+            button = thumbnail(section, layer, head)
+            rows, columns, *opacities = button.locator("canvas").evaluate(f"canvas => Array.from(({pixels})(canvas))")
+            assert (rows, columns) == (len(queries), len(keys))
+            torch.testing.assert_close(torch.tensor(opacities).view(rows, columns) / 255, weights[layer - 1, head - 1],
+                                       atol=0.003, rtol=0)
+            button.click()
+            page.mouse.move(0, 0)
+            assert lit(section) == expected_lines(maps, kind, layer, head)
+            assert section.locator(".heads [aria-pressed=true]").get_attribute("aria-label") == f"layer {layer}, head {head}"
+            assert page.locator("#chosen").text_content() == f"layer {layer}, head {head}"
+        for side, labels in (("query", queries), ("key", keys)):
+            for picture in ("lines", "cells"):
+                assert section.locator(f".{picture} .label[data-{side}] text").all_text_contents() == labels
+
+
+def test_it_begins_at_the_head_that_aligns_best(open_explorer):
+    page = open_explorer(explore(replace(planted_maps(), aligned=(2, 1))))
+    assert page.get_by_role("radio", name="encoder-decoder attention").is_checked()
+    assert page.locator("#chosen").text_content() == "layer 2, head 1"
+    assert page.title() == "Attention: A dog has a ball"
+
+
+def test_pointing_shows_weights_and_a_click_freezes_them(open_explorer):
+    maps = planted_maps()
+    page = open_explorer(explore(maps, layer=1, head=1))
+    section, said = page.locator("section"), page.locator(".said")
+    token(section, "query", 1).hover()
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 1, 1, query=1)
+    assert numbers(section, "key") == ["", "", "0.90", "0.10", "", ""] and numbers(section, "query") == [""] * 4
+    assert said.text_content() == "“Hund” looks at “has” 0.90, “a” 0.10."
+    token(section, "key", 3, "cells").hover()  # a label of the heat map
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 1, 1, key=3)
+    assert numbers(section, "query") == ["", "0.10", "", ""] and said.text_content() == "“a” is looked at by “Hund” 0.10."
+    section.locator('.cells .cell[data-query="2"][data-key="4"]').hover()
+    assert said.text_content() == "“bellt” looks at “ball” with the weight 0.900."
+    token(section, "query", 1).click()
+    page.mouse.move(0, 0)
+    token(section, "key", 5).hover()
+    assert said.text_content() == "“Hund” looks at “has” 0.90, “a” 0.10. Frozen."
+    thumbnail(section, 2, 2).click()  # the token stays, the head changes
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 2, 2, query=1)
+    token(section, "query", 1).click()
+    page.mouse.move(0, 0)
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 2, 2)
+    token(section, "key", 0).click()
+    page.keyboard.press("Escape")
+    page.mouse.move(0, 0)
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 2, 2)
+    token(section, "key", 0).click()
+    page.get_by_role("radio", name="decoder self-attention").check()  # other tokens: nothing is frozen
+    assert lit(section) == expected_lines(maps, "decoder", 2, 2)
+
+
+def test_two_sentences_stand_side_by_side_and_answer_apart(open_explorer):
+    one, other = planted_maps(), planted_maps(("The", "cat"), ("Die", "Katze", "da", "schläft", "fest"))
+    page = open_explorer(explore(one, "encoder_decoder", 1, 2), beside=other)
+    left, right = page.locator("section").all()
+    assert left.bounding_box()["y"] == right.bounding_box()["y"] and left.bounding_box()["x"] < right.bounding_box()["x"]
+    token(left, "query", 2).click()
+    token(right, "key", 1).click()
+    assert lit(left) == expected_lines(one, "encoder_decoder", 1, 2, query=2)
+    assert lit(right) == expected_lines(other, "encoder_decoder", 1, 2, key=1)
+    thumbnail(right, 2, 3).click()
+    assert lit(left) == expected_lines(one, "encoder_decoder", 2, 3, query=2)
+    assert lit(right) == expected_lines(other, "encoder_decoder", 2, 3, key=1)
+
+
+def test_a_keyboard_is_enough(open_explorer):
+    maps = planted_maps()
+    page = open_explorer(explore(maps, layer=1, head=1))
+    section = page.locator("section")
+
+    def press(*keys):
+        for key in keys:
+            page.keyboard.press(key)
+
+    press("Tab", "ArrowLeft", "ArrowLeft")  # the kinds, then Save, then the thumbnails
+    assert page.get_by_role("radio", name="encoder self-attention").is_checked()
+    press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight")
+    assert page.locator("#chosen").text_content() == "layer 2, head 3"
+    assert page.evaluate("document.activeElement.title") == "layer 2, head 3"
+    press("ArrowRight", "Home")
+    assert page.locator("#chosen").text_content() == "layer 1, head 1"
+    press("Tab")  # the tokens
+    assert lit(section) == expected_lines(maps, "encoder", 1, 1, query=0)
+    press("ArrowDown", "ArrowDown", "ArrowRight")
+    assert lit(section) == expected_lines(maps, "encoder", 1, 1, key=2)
+    press("Enter", "ArrowUp")
+    assert lit(section) == expected_lines(maps, "encoder", 1, 1, key=2)  # frozen, while the focus moves on
+    pressed = section.locator(".lines [aria-pressed=true]")
+    assert pressed.get_attribute("aria-label") == "key has" and pressed.count() == 1
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "key dog"
+    press("Escape", "ArrowLeft", "End")
+    assert lit(section) == expected_lines(maps, "encoder", 1, 1, query=5)
+    press("Space", "Shift+Tab", "ArrowRight")
+    assert lit(section) == expected_lines(maps, "encoder", 1, 2, query=5)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_works_on_a_phone(scheme, open_explorer):
+    maps, other = planted_maps(), planted_maps(("The", "cat"))
+    page = open_explorer(explore(maps, layer=1, head=1), beside=other, color_scheme=scheme, **PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    first, second = page.locator("section").all()
+    thumbnail(first, 2, 1).tap()
+    token(first, "query", 2).tap()
+    assert lit(first) == expected_lines(maps, "encoder_decoder", 2, 1, query=2)
+    assert first.locator(".said").text_content().endswith("Frozen.")
+    assert lit(second) == expected_lines(other, "encoder_decoder", 2, 1)
+    tops = sorted(one.bounding_box()["y"] for one in first.locator(".lines .label[data-key]").all())
+    assert min(below - above for above, below in itertools.pairwise(tops)) >= 24, "a finger needs 24 pixels"
+    save(page, f"phone-{scheme}")
+    token(first, "query", 2).tap()
+    assert lit(first) == expected_lines(maps, "encoder_decoder", 2, 1)
+
+
+def save(page, name: str) -> None:
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True)
+
+
+def luminance(colour) -> float:
+    "As contrast is measured on the web."
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (one / 255 for one in colour)]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+def contrast(one, other) -> float:
+    dark, light = sorted(map(luminance, (one, other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_colours_can_be_told_apart_by_everyone(scheme, open_explorer):
+    page = open_explorer(explore(planted_maps(), layer=1, head=1), color_scheme=scheme)
+    section = page.locator("section")
+    token(section, "query", 1).click()
+    page.mouse.move(0, 0)
+    pointed, shaded, plain = (token(section, *which).locator(".box") for which in (("query", 1), ("key", 2), ("key", 5)))
+
+    def pixels(box, x: float, wide: int) -> np.ndarray:  # (wide, 3)
+        "A row of pixels through the middle of a box, from this part of its width on."
+        at = box.bounding_box()
+        clip = {"x": at["x"] + x * at["width"] - wide // 2, "y": at["y"] + at["height"] / 2, "width": wide, "height": 1}
+        return np.array(Image.open(io.BytesIO(page.screenshot(clip=clip))).convert("RGB"), float)[0]
+
+    def colour(box, x: float) -> np.ndarray:
+        return pixels(box, x, 1)[0]
+
+    found = page.evaluate("""() => [".said", ".pointed text", ".heading", ".lines .number"].map(name => {
+        const style = getComputedStyle(document.querySelector(name)), text = name === ".said" ? style.color : style.fill;
+        return text.match(/\\d+/g).slice(0, 3).map(Number); })""")
+    ink, on_pointed, heading, number = found
+    ground, amber, blue = colour(plain, 0.9), colour(pointed, 0.1), colour(shaded, 0.9)
+    for text, behind in ((ink, ground), (on_pointed, amber), (heading, ground), (number, ground), (ink, blue)):
+        assert contrast(text, behind) >= 4.5, (text, behind)
+    cell = section.locator(".cells .cell:not(.far)").first
+    assert contrast(colour(cell, 0.5), ground) >= 3
+    session = page.context.new_cdp_session(page)
+    for kind in ("none", "protanopia", "deuteranopia", "tritanopia", "achromatopsia"):
+        session.send("Emulation.setEmulatedVisionDeficiency", {"type": kind})
+        blue, ground = colour(shaded, 0.9), colour(plain, 0.9)
+        frame = pixels(pointed, 0, 7)  # without any colour it remains
+        mark = frame if kind == "achromatopsia" else colour(pointed, 0.1)[None]
+        apart = [min(np.linalg.norm(one - blue), np.linalg.norm(one - ground)) for one in mark]
+        assert max(apart) > 40 and np.linalg.norm(blue - ground) > 40, (kind, mark, blue, ground)
+        save(page, f"{scheme}-{kind}")
+
+
+def downloaded(page) -> str:
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as SVG").click()
+    assert download.value.suggested_filename == "heads.svg"
+    return Path(download.value.path()).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_is_seen_is_saved_as_svg(scheme, open_explorer, page):
+    maps, other = planted_maps(), planted_maps(("The", "cat"))
+    explorer = open_explorer(explore(maps, layer=2, head=1), beside=other, color_scheme=scheme)
+    token(explorer.locator("section").first, "query", 1).click()
+    text = downloaded(explorer)
+    drawn = ElementTree.fromstring(text)
+    assert not any(name.startswith(("class", "data", "on", "href")) for one in drawn.iter() for name in one.attrib)
+    texts = ["".join(one.itertext()) for one in drawn.iter(f"{SVG}text")]
+    for line in ("A dog has a ball → Ein Hund bellt", "The cat → Ein Hund bellt", "encoder-decoder attention, layer 2, head 1"):
+        assert line in texts
+    assert texts.count("0.90") == texts.count("0.10") == 1 and texts.count("cat") == 2
+    lines = [float(one.attrib["stroke-opacity"]) for one in drawn.iter(f"{SVG}line")]
+    assert sorted(lines[:2]) == [0.1, 0.9] and len(lines) == 2 + len(expected_lines(other, "encoder_decoder", 2, 1))
+    coloured = [one for one in drawn.iter() if one.tag.endswith(("rect", "text"))]
+    (_, ground), *rest = [(one, [int(part) for part in re.findall(r"\d+", one.get("fill"))[:3]]) for one in coloured]
+    plain = [fill for one, fill in rest if one.tag.endswith("text") and one.get("font-weight") != "700"]
+    assert all(contrast(fill, ground) >= 4.5 for fill in plain)
+    page.set_content(text)  # as any program that reads SVG: without the page's style
+    seen = np.array(Image.open(io.BytesIO(page.locator("svg").first.screenshot())).convert("RGB"), float)
+    assert (seen[2, 2].mean() < 60) == (scheme == "dark") and seen.std() > 10
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    (SCREENSHOTS / f"saved-{scheme}.svg").write_text(text, encoding="utf-8")
+    page.screenshot(path=SCREENSHOTS / f"saved-{scheme}.png", full_page=True)
+
+
+HOSTILE = ["</script><script>bad = 1</script>", "<img src=//elsewhere.invalid onerror=bad=1>", "-->", "🐶👩\u200d👧",
+           "\u202eabc", "\x00\x07", "\ud800", "犬が走る", "שלום", "&amp;$maps", "x" * 2000]
+
+
+def test_hostile_text_stays_text(open_explorer):
+    maps = planted_maps(HOSTILE, HOSTILE[:4])
+    page = open_explorer(explore(maps, layer=1, head=1))
+    section = page.locator("section")
+    assert page.evaluate("typeof bad") == "undefined" and page.locator("img").count() == 0
+    names = [one.split(" ", 1)[1] for one in section.locator(".lines .label[data-key]").evaluate_all(
+        "all => all.map(one => one.getAttribute('aria-label'))")]
+    assert names == [*HOSTILE[:4], "\ufffdabc", "\ufffd\ufffd", "\ufffd", *HOSTILE[7:], "<eos>"]
+    for index in range(len(names)):
+        token(section, "key", index).click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1400
+    drawn = ElementTree.fromstring(downloaded(page))
+    assert {one.tag.removeprefix(SVG) for one in drawn.iter()} <= {"svg", "g", "rect", "text", "line", "title"}
+    save(page, "hostile")
+    assert page.evaluate("typeof bad") == "undefined"
+
+
+def test_a_long_sentence_keeps_to_its_place(open_explorer):
+    words = [f"word{i}" for i in range(59)]
+    page = open_explorer(explore(planted_maps(words, words), layer=1, head=1), viewport={"width": 800, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
+    token(page.locator("section"), "query", 58).click()
+    assert page.locator(".said").text_content() == "“word58” looks at “word56” 0.90, “word57” 0.10. Frozen."
+    save(page, "long")

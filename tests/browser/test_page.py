@@ -1,0 +1,270 @@
+"""The page that translates, in a browser: the translations of its graphs in Python, heads, forcing, switches, hard input.
+
+Skipped without playwright, Chromium, the extra `exchange`, or the page's runtime, which is downloaded once.
+"""
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotated_transformer import InputError, Translator
+from annotated_transformer.live_page import SWITCHES, write_page
+from benchmarks.explorer import NEXT_FRAME
+from benchmarks.page import PageGraphs, served
+
+SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"
+EXAMPLE = "A dog runs with a ball in its mouth."
+ENTANGLED = "The man who bought the old car gave the red book to his sister."
+KINDS = {"encoder_decoder": "encoder-decoder", "encoder": "encoder", "decoder": "decoder"}
+
+
+@pytest.fixture(scope="session")
+def written(tmp_path_factory):
+    "The directory of the shipped model's page."
+    for package in ("onnx", "onnxruntime"):
+        pytest.importorskip(package, reason="the extra `exchange` is not installed")
+    directory = tmp_path_factory.mktemp("page") / "page"
+    try:
+        write_page(Translator.from_pretrained("everyday-en-de", device="cpu"), directory)
+    except InputError as missing:
+        if "could not be fetched" not in str(missing):
+            raise
+        pytest.skip(str(missing))
+    return directory
+
+
+@pytest.fixture(scope="session")
+def graphs(written):
+    return PageGraphs(written)
+
+
+@pytest.fixture(scope="session")
+def address(written):
+    with served(written) as address:
+        yield address
+
+
+@pytest.fixture
+def translator(page, address):
+    "The page, opened and ready, where every other host is out of reach."
+    own = address.rpartition("/")[0]
+    page.route(lambda asked: not asked.startswith((own, "data:")), lambda route: route.abort())
+    page.on("dialog", lambda dialog: page.faults.append(f"dialog: {dialog.message}"))
+    page.goto(address)
+    done(page)
+    yield page
+    assert page.faults == []
+    assert [asked for asked in page.asked if not asked.startswith((own, "data:"))] == []
+
+
+def done(page) -> None:
+    "The newest translation is complete."
+    page.locator("#about").filter(has_text="log-probability").wait_for()
+
+
+def type_in(page, sentence: str) -> None:
+    page.locator("#sentence").fill(sentence)
+    page.locator("#sentence").press("Enter")
+
+
+def translation(page) -> str:
+    done(page)
+    return page.locator("#translation").text_content()
+
+
+def said(page) -> str:
+    return page.locator("#status").text_content()
+
+
+def drawn(page, name: str, shape: tuple[int, int]) -> np.ndarray:
+    "The weights in the heat map (`cell`) or the lines (`weight`) that are in sight, as a table; what is not drawn is 0."
+    opacity = {"cell": "fill-opacity", "weight": "stroke-opacity"}[name]
+    found = page.locator(f".{name}").evaluate_all(
+        "(marks, name) => marks.filter(one => getComputedStyle(one).visibility == 'visible')"
+        ".map(one => [one.dataset.query, one.dataset.key, one.getAttribute(name)].map(Number))", opacity)
+    weights = np.zeros(shape)
+    for query, key, weight in found:
+        weights[int(query), int(key)] = weight
+    return weights
+
+
+def expected(graphs, sentence: str, off=()) -> dict[str, np.ndarray]:
+    "By kind, the weights of all heads while the best translation is written: (L, h, queries, keys)."
+    ids, tokens = graphs.tokenizer.encode(sentence), graphs.translate(sentence, off=off)
+    given = {"source": np.array([ids]), "switches": np.array([name not in off for name in SWITCHES], np.float32)}
+    _, own, cross = graphs.decode(ids, off)([tokens])
+    return {"encoder": graphs.encoder.run(None, given)[1][:, 0], "decoder": own[:, 0], "encoder_decoder": cross[:, 0]}
+
+
+def near(drawn: np.ndarray, weights: np.ndarray) -> bool:
+    return drawn.shape == weights.shape and np.abs(drawn - np.where(weights < 0.005, 0, weights)).max() < 0.006
+
+
+def test_typed_sentences_are_translated_as_in_python(translator, graphs):
+    assert translation(translator) == graphs.tokenizer.decode(graphs.translate(EXAMPLE))
+    lines = ["Why?", "I live in a small house near the river, and my brother too.", ENTANGLED, "Übung  macht\tden Meister!",
+             "Tom's e-mail: 1/2 ﬁne ①", "Do you know what she said yesterday?"]
+    for beams, lines_of_it in ((4, lines), (1, lines[1:3])):
+        translator.locator("select[name=beams]").select_option(str(beams))
+        for line in lines_of_it:
+            type_in(translator, line)
+            assert translation(translator) == graphs.tokenizer.decode(graphs.translate(line, beams)), (beams, line)
+    labels = translator.locator("#source button").all_text_contents()
+    ids = graphs.tokenizer.encode(lines[2])
+    assert labels[-1] == "<eos>" and [label.removeprefix("·") for label in labels[:-1]] == [
+        piece.removeprefix("▁") for piece in graphs.tokenizer.pieces(ids[:-1])]
+    translator.locator("#sentence").press("End")
+    translator.locator("#sentence").press_sequentially(" And")
+    assert translator.locator("#source button").count() == len(graphs.tokenizer.encode(f"{lines[2]} And")), "they follow"
+    assert translator.locator("#translation").text_content() == ""
+
+
+def test_all_heads_of_all_kinds_are_drawn_from_the_right_weights(translator, graphs):
+    weights = expected(graphs, EXAMPLE)
+    n_layers, n_heads = weights["encoder"].shape[:2]
+    thumbnails = translator.locator("#heads button")
+    assert thumbnails.count() == n_layers * n_heads
+    diagonal = translator.locator("#heads [aria-pressed=true]").get_attribute("aria-label")
+    assert diagonal == "layer 2, head 7", "it starts at a head along the diagonal"
+    for number, (kind, name) in enumerate(KINDS.items()):
+        translator.locator("select[name=kind]").select_option(label=name)
+        for layer, head in ((number, number + 1), (3, 7 - number)):
+            thumbnails.nth(layer * n_heads + head).click()
+            assert translator.locator("select[name=layer]").input_value() == str(layer)
+            shape = weights[kind].shape[2:]
+            for marks in ("cell", "weight"):
+                assert near(drawn(translator, marks, shape), weights[kind][layer, head]), (kind, layer, head, marks)
+        pixels = "one => [...one.getContext('2d').getImageData(0, 0, one.width, one.height).data]"
+        shades = np.array(thumbnails.nth(5).locator("canvas").evaluate(pixels)).reshape(*shape, 4)[..., 3] / 255
+        assert np.abs(shades - weights[kind][0, 5]).max() < 0.01, "a thumbnail's pixel is as dark as its weight"
+    translator.locator("select[name=number]").select_option(label="3")
+    assert translator.locator("#heads [aria-pressed=true]").get_attribute("aria-label") == "layer 4, head 3"
+
+
+def test_hovering_shows_and_a_click_freezes(translator, graphs):
+    cross = expected(graphs, EXAMPLE)["encoder_decoder"][1, 6]
+    target, source = translator.locator("#target button"), translator.locator("#source button")
+
+    def alone(query: int | None = None, key: int | None = None) -> bool:
+        seen = np.zeros_like(cross)
+        seen[query if query is not None else slice(None), key if key is not None else slice(None)] = 1
+        return all(near(drawn(translator, marks, cross.shape), cross * seen) for marks in ("cell", "weight"))
+
+    target.nth(2).hover()
+    assert alone(query=2)
+    numbers = translator.locator("#lines .number[data-key]").all_text_contents()
+    assert [float(number or 0) for number in numbers] == pytest.approx(np.where(cross[2] < 0.005, 0, cross[2]), abs=0.006)
+    source.nth(4).hover()
+    assert alone(key=4)
+    translator.locator("#lines .label[data-query='6']").hover()
+    assert alone(query=6)
+    translator.locator("h1").hover()
+    assert alone()
+    target.nth(5).focus()  # by keyboard
+    assert alone(query=5)
+    translator.keyboard.press("Enter")
+    translator.locator("h1").hover()
+    assert alone(query=5), "frozen"
+    assert target.nth(5).get_attribute("aria-pressed") == "true" and "6 of " in translator.locator("#place").text_content()
+    translator.keyboard.press("Escape")
+    translator.locator("#sentence").focus()
+    assert alone()
+
+
+def test_a_token_can_be_forced_and_the_tables_say_what_else_was_possible(translator, graphs):
+    tokens, target, choices = graphs.translate(EXAMPLE), *map(translator.locator, ("#target button", "#choices button"))
+    target.nth(3).click()
+    logits = graphs.decode(graphs.tokenizer.encode(EXAMPLE))([tokens[:3]])[0][0]
+    p = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    likeliest = np.argsort(-p)[:8].tolist()
+    assert [int(one.get_attribute("data-token")) for one in choices.all()] == likeliest
+    assert choices.first.text_content().startswith(f"{100 * p[likeliest[0]]:.1f}%")
+    assert translator.locator("#beams tbody tr").count() == 4 and translator.locator("#beams .written").count() == 1
+    before = tokens
+    for number, (index, rank) in enumerate(((3, 2), (5, 1)), 1):
+        if target.nth(index).get_attribute("aria-pressed") == "false":
+            target.nth(index).click()
+        chosen = int(choices.nth(rank).get_attribute("data-token"))
+        choices.nth(rank).click()
+        forced = graphs.translate(EXAMPLE, forced=[*before[:index], chosen])
+        assert translation(translator) == graphs.tokenizer.decode(forced) != graphs.tokenizer.decode(before)
+        assert translator.locator("#target .forced").count() == number
+        before = forced
+    translator.get_by_role("button", name="Let the model choose again").click()
+    assert translation(translator) == graphs.tokenizer.decode(tokens) and translator.locator("#target .forced").count() == 0
+
+
+def test_parts_can_be_switched_off(translator, graphs):
+    type_in(translator, ENTANGLED)
+    found = {None: translation(translator)}
+    names = {"scaling": "scaling by", "causal": "causal mask", "positions": "positions"}
+    translator.locator("select[name=kind]").select_option(label="decoder")
+    for name, label in names.items():
+        done(translator)
+        translator.get_by_label(label).uncheck()
+        found[name] = translation(translator)
+        tokens = graphs.translate(ENTANGLED, off=[name])
+        assert found[name] == graphs.tokenizer.decode(tokens) and f"without {name}" in translator.locator("#about").text_content()
+        future = np.triu(drawn(translator, "cell", (len(tokens) + 1,) * 2), 1).sum()
+        assert (future > 0) == (name == "causal"), "only without the mask is there a look ahead"
+        translator.get_by_label(label).check()
+    assert translation(translator) == found[None] and len(set(found.values())) == 4
+
+
+@pytest.mark.parametrize("text, sentence", [
+    ("", "holds no words"),
+    (" \t ", "holds no words"),
+    ("word " * 400, "has 2,000 characters, and this page takes 1,000: shorten it"),
+    ("Who is it? " * 40, "tokens, and this page takes 60: shorten it"),
+    ("日本語 🐶🐶", "has never seen"),
+    ("</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>", ""),
+    ("\ud800 \x00 \u202e ${window.hacked = 1} {{7*7}}", None),
+])
+def test_hard_input_gets_a_sentence_and_runs_nothing(translator, text, sentence):
+    type_in(translator, text)
+    if sentence is None or "never" in sentence or not sentence:
+        done(translator)
+        assert translator.locator("#target button").last.text_content()
+    else:
+        translator.locator("#status").filter(has_text=sentence).wait_for()
+        assert translator.locator("#result").is_hidden()
+    if sentence:
+        assert sentence in said(translator)
+    assert translator.evaluate("window.hacked") is None and translator.locator("main img, main script").count() == 0
+    type_in(translator, EXAMPLE)
+    assert translation(translator) == "Ein Hund rennt mit einem Ball im Maul.", "the page goes on"
+
+
+def test_it_is_whole_wide_and_narrow_light_and_dark(translator):
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    translator.locator("#target button").nth(3).click()
+    grounds = {}
+    for scheme in ("light", "dark"):
+        translator.emulate_media(color_scheme=scheme)
+        for width, height in ((1280, 900), (390, 844)):
+            translator.set_viewport_size({"width": width, "height": height})
+            translator.evaluate(NEXT_FRAME)
+            translator.screenshot(path=SCREENSHOTS / f"page-{scheme}-{width}.png", full_page=True)
+            assert translator.evaluate("document.documentElement.scrollWidth") <= width
+        grounds[scheme] = translator.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert grounds == {"light": "rgb(255, 255, 255)", "dark": "rgb(18, 22, 28)"}
+
+
+def test_the_policy_holds_off_other_hosts_and_other_scripts(page, address):
+    page.goto(address)
+    done(page)
+    ask = "fetch('http://elsewhere.invalid/').then(() => 'answered', error => error.message)"
+    assert "Failed to fetch" in page.evaluate(ask)
+    page.evaluate("""() => {
+        const script = document.createElement("script");
+        script.textContent = "window.hacked = 1";
+        document.body.append(script);
+    }""")
+    assert page.evaluate("window.hacked") is None
+    assert [asked for asked in page.asked if "elsewhere" in asked] == [] and len(page.faults) >= 2
+
+
+def test_a_missing_file_is_named(page, address):
+    page.route("**/decoder.onnx", lambda route: route.fulfill(status=404))
+    page.goto(address)
+    page.locator("#status").filter(has_text="decoder.onnx is missing beside the page (404)").wait_for()

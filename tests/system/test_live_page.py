@@ -1,0 +1,178 @@
+"""The files of the page that translates: its tokenizer under node, what is written and what is refused, its policy.
+
+tests/browser/test_page.py looks at the page itself.
+"""
+import importlib.util
+import json
+import random
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, cli, corpora, live_page
+from annotated_transformer.downloads import cache_directory
+from annotated_transformer.tokenizer import Tokenizer
+
+ROOT = Path(__file__).parents[2]
+FILES = ROOT / "annotated_transformer" / "page"
+SENTENCES = 10_000
+needs_onnx = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))), reason="no extra `exchange`")
+
+CALL = """
+import {readFileSync} from "node:fs";
+const [tokenizer, model, given] = process.argv.slice(1), {Tokenizer} = await import(tokenizer);
+const own = new Tokenizer(new Uint8Array(readFileSync(model))), {texts, ids} = JSON.parse(readFileSync(given, "utf-8"));
+console.log(JSON.stringify({ids: texts.map(text => own.encode(text)), texts: ids.map(row => own.decode(row))}));
+"""
+ODD = [
+    "", "  ", "a  b\tc\u3000d ", "ﬁne ① Ⅳ ｆｕｌｌ", "e\u0301 a\u0308 o\u0308\u0301", "\ufeffhi a\ufeffb", "▁▁x ▁",
+    "日本語 ｶﾞ", "🐶🐶 👨‍👩‍👧",
+    "</script>", "x" * 300, "\x00\x01a\x07", "a\u200bb\u00adc", "\ud55c\u1112\u1161\u11ab", "½ ™ „…“", "<unk> <s> </s> <pad>",
+]
+
+
+def sentences() -> list[str]:
+    "Ten thousand real ones that a clone has: translations on record, and the built-in corpus."
+    found = [line for path in sorted((ROOT / "results").glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
+    train = iter(corpora.load("numbers-en-de").train)
+    found += [side for _, pair in zip(range(3_000), train) for side in pair]
+    found = list(dict.fromkeys(found))
+    assert len(found) >= SENTENCES
+    return found[:SENTENCES]
+
+
+def made_up(draw: random.Random, n: int) -> list[str]:
+    "Texts of any letters at all, and of such as normalisation changes."
+    anywhere = [(1, 0x2000), (0x300, 0x370), (0x2000, 0x2200), (0x3000, 0x3100), (0xFF00, 0xFFF0), (0xE000, 0x110000)]
+
+    def letter() -> str:
+        return chr(draw.randrange(*draw.choice(anywhere))) if draw.random() < 0.5 else draw.choice("abc deEß ")
+
+    return ["".join(letter() for _ in range(draw.randrange(30))) for _ in range(n)]
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+@pytest.mark.parametrize("name", ["everyday-en-de", "numbers-en-de"])
+def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name, tmp_path):
+    model, draw = ROOT / "annotated_transformer" / "pretrained" / name / "tokenizer.model", random.Random(0)
+    ours = Tokenizer.load(model)
+    texts = [*sentences(), *ODD, *made_up(draw, 2_000)]
+    expected = [ours.encode(text)[:-1] for text in texts]
+    rows = expected + [[draw.randrange(ours.vocab_size) for _ in range(draw.randrange(12))] for _ in range(1_000)]
+    rows += [[], [2], [2, 2, 50], [0, 1, 50], [50, 2], [0, 2]]
+    (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "ids": rows}))
+    shutil.copy(FILES / "tokenizer.js", tmp_path / "tokenizer.mjs")
+    given = [str(tmp_path / "tokenizer.mjs"), str(model), str(tmp_path / "given.json")]
+    done = subprocess.run(["node", "--input-type=module", "-e", CALL, *given], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert [text for text, a, b in zip(texts, expected, found["ids"]) if a != b] == []
+    decode = ours._processor.decode
+    assert [row for row, text in zip(rows, found["texts"]) if decode(row) != text] == [] and len(found["texts"]) == len(rows)
+
+
+def test_the_files_are_short_and_the_page_asks_nobody_else():
+    sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
+    scripts = {name: text for name, text in sources.items() if name.endswith(".js")}
+    assert len(scripts) == 5 and max(text.count("\n") for text in sources.values()) < 400
+    page = sources["translate.html"]
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
+    assert "connect-src 'self'" in policy and "unsafe-inline" not in policy and "*" not in policy
+    assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="translate/translate.js">']
+    assert not re.search(r"\son\w+=|\sstyle=|<style", page), "no script and no style within the page"
+    asked = re.findall(r'(?:src|<link[^>]*href)="([^"]*)"', page)
+    assert asked.pop(0) == "data:," and {"translate/style.css", "translate/translate.js", "translate/ort.wasm"} <= set(asked)
+    assert all(re.fullmatch(r"translate/[a-z.]+", one) for one in asked)
+    for name, text in scripts.items():
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), name
+        assert [one for one in re.findall(r"https?://[^\s\"')]+", text) if one != "http://www.w3.org/2000/svg"] == [], name
+
+
+@pytest.fixture
+def fake_runtime(monkeypatch):
+    monkeypatch.setattr(live_page, "runtime_files", lambda: {"ort.js": b"js", "ort.wasm": b"wasm"})
+
+
+@needs_onnx
+def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypatch, capsys):
+    page = tmp_path / "new" / "page"
+    cli.main(["page", str(page), "numbers-en-de"])
+    assert "python -m http.server --directory" in capsys.readouterr().out
+    assert sorted(path.name for path in page.iterdir()) == ["translate", "translate.html"]
+    beside = {path.name for path in (page / "translate").iterdir()}
+    assert beside == {path.name for path in FILES.iterdir()} - {"translate.html"} | {
+        "ort.js", "ort.wasm", "encoder.onnx", "decoder.onnx", "tokenizer.model", "settings.json", "MODEL.md"}
+    shipped = Translator.from_pretrained("numbers-en-de", device="cpu")
+    settings = json.loads((page / "translate" / "settings.json").read_text())
+    assert settings["model"] == "numbers-en-de" and settings["ids"] == {"pad": 0, "eos": 1, "unk": 2}
+    assert settings["switches"] == ["scaling", "positions", "causal"] and settings["search"]["alpha"] == shipped.alpha
+    assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
+    for name in settings["switches"]:
+        assert f'name="{name}"' in (page / "translate.html").read_text()
+    assert [path.name for path in page.parent.iterdir()] == ["page"]
+    with pytest.raises(SystemExit) as end:
+        cli.main(["page", str(page), "numbers-en-de"])
+    assert end.value.code == 2 and "is there already" in capsys.readouterr().err
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(live_page, "write_page_graphs", fail)
+    with pytest.raises(OSError):
+        live_page.write_page(shipped, tmp_path / "other" / "page")
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+@needs_onnx
+def test_matrices_are_rounded_to_the_nearest_of_255_steps_and_vectors_not_at_all(tmp_path):
+    import onnx
+
+    model = Transformer(TransformerConfig(50, n_layers=1, d_model=8, d_ff=14, n_heads=2, max_length=9)).eval()
+    for eight_bits in (False, True):
+        (tmp_path / str(eight_bits)).mkdir()
+        live_page.write_page_graphs(model, tmp_path / str(eight_bits), eight_bits)
+    for name in ("encoder.onnx", "decoder.onnx"):
+        sides = [onnx.load(tmp_path / side / name).graph.initializer for side in ("False", "True")]
+        exact, rounded = ({one.name: onnx.numpy_helper.to_array(one) for one in side} for side in sides)
+        matrices = [key for key, numbers in exact.items() if numbers.ndim == 2 and numbers.dtype == np.float32]
+        assert len(matrices) >= 4
+        for key in matrices:
+            numbers, scale = rounded.pop(f"{key}.int8"), rounded.pop(f"{key}.scale")
+            assert numbers.dtype == np.int8 and scale.size == max(numbers.shape)
+            assert (np.abs(numbers * scale - exact.pop(key)) <= scale / 2 + 1e-7).all() and np.abs(numbers).max() == 127
+        assert rounded.keys() == exact.keys() and all((rounded[key] == exact[key]).all() for key in exact)
+
+
+def test_what_no_page_can_show_is_refused_before_anything_is_written(tmp_path, fake_runtime):
+    class Foreign(Transformer):
+        pass
+
+    sizes = {"n_layers": 1, "d_model": 8, "d_ff": 16, "n_heads": 2}
+    tokenizer = Translator.from_pretrained("numbers-en-de", device="cpu").tokenizer
+    additive = Transformer(TransformerConfig(tokenizer.vocab_size, compatibility="additive", **sizes))
+    foreign = Foreign(TransformerConfig(tokenizer.vocab_size, **sizes))
+    if importlib.util.find_spec("onnx") and importlib.util.find_spec("onnxruntime"):
+        for model, reason in ((additive, "scaling of a dot product"), (foreign, "came out of other software")):
+            with pytest.raises(InputError, match=reason):
+                live_page.write_page(Translator(model, tokenizer), tmp_path / "page")
+    with pytest.raises(InputError, match="is there already"):
+        live_page.write_page(Translator(additive, tokenizer), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_a_network_and_a_cache_a_sentence_says_where_the_runtime_would_be(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr(live_page, "RUNTIME_URL", "http://127.0.0.1:9/")
+    with pytest.raises(InputError, match=r"onnxruntime-web.*is missing and could not be fetched from http://127.0.0.1:9/onnxruntime-web-"):
+        live_page.runtime_files()
+
+
+def test_the_runtime_is_what_the_page_asks_for():
+    if not (cache_directory() / "onnxruntime-web" / live_page.RUNTIME).exists():
+        pytest.skip("the runtime has not been downloaded yet")
+    files = live_page.runtime_files()
+    assert b"MIT License" in files["ort.js"][:300] and files["ort.wasm"][:4] == b"\0asm"

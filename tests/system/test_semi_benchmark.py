@@ -1,0 +1,108 @@
+"The benchmark that makes the parser that ships: its data, its two parts, its table of what is lost, and what it ships."
+import dataclasses
+import json
+from collections import Counter
+
+import pytest
+import torch
+from nltk.tree import Tree
+from safetensors.torch import load_file
+
+from annotated_transformer import corpora
+from annotated_transformer.checkpoints import damage, read_sums, sha256
+from annotated_transformer.parsing import Parse, Parser, print_tree
+from annotated_transformer.runs import Run
+from annotated_transformer.transformer import TransformerConfig
+from benchmarks import semi
+from benchmarks.parser import write_trees
+
+
+@pytest.fixture
+def small(treebank, tmp_path, monkeypatch):
+    "The recipe in small, two files of other trees, and another place to ship to."
+    model = TransformerConfig(110, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.1, max_length=200)
+    mixed = dataclasses.replace(
+        semi.MIXED, model=model, corpus=f"{treebank}-words", batch_tokens=600, steps=8, warmup_steps=4, validate_every=4,
+        checkpoint_every=2, keep=3, log_every=1,
+    )
+    monkeypatch.setattr(semi, "MIXED", mixed)
+    monkeypatch.setattr(semi, "FINISH", dataclasses.replace(mixed, steps=4, rate_factor=0.2, checkpoint_every=1))
+    monkeypatch.setattr(semi, "CORPUS", f"{treebank}-words")
+    monkeypatch.setattr(semi, "AVERAGES", (1, 2, 99))
+    monkeypatch.setattr(semi, "PRETRAINED", tmp_path / "shipped")
+    corpus = corpora.load(treebank)
+    for name, trees in (("news", corpus.trees("train")[:30] + corpus.trees("test")), ("everyday", corpus.trees("train")[20:60])):
+        write_trees(tmp_path / f"{name}.mrg", trees)
+    files = [str(tmp_path / f"{name}.mrg") for name in ("news", "everyday")]
+    return [*files, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "results" / "parser.semi.json")]
+
+
+def test_what_is_taken_is_neither_held_out_nor_doubled_nor_short_nor_long(tmp_path):
+    def tree(words):
+        return Tree("TOP", [Tree("S", [Tree("NN", [word]) for word in words.split()])])
+
+    long, longest = (" ".join("a" * n) for n in (41, 40))
+    write_trees(tmp_path / "one.mrg", map(tree, ("a b c", "a b", "held out now", "a b c", long, longest)))
+    write_trees(tmp_path / "two.mrg", map(tree, ("a b c", "a b c d", "d e f g h")))
+    found = semi.taken([tmp_path / "one.mrg", tmp_path / "two.mrg"], [3, 5], {("held", "out", "now")})
+    assert [" ".join(one.leaves()) for one in found] == ["a b c", longest, "d e f g h"]
+
+
+def test_lost_brackets_are_counted_by_label_and_by_length():
+    gold = [Tree.fromstring(text) for text in (
+        "(TOP (S (NP (NN a)) (VP (VB b) (PP (IN c) (NP (NN d)))) (. .)))", f"(TOP (NP {'(NN a) ' * 12}))", "(TOP (. .))")]
+    guess = [Tree.fromstring(text) for text in (
+        "(TOP (S (NP (XX a)) (VP (XX b) (NP (XX c) (XX d))) (XX .)))", f"(TOP (S {'(XX a) ' * 12}))", "(TOP (X (XX .)))")]
+    lost = semi.where_brackets_are_lost(gold, [Parse(tree, Counter()) for tree in guess])
+    rows = {row["of"]: [row[kind] for kind in ("gold", "predicted", "matched")] for row in lost["by_label"]}
+    assert rows == {"NP": [3, 2, 1], "PP": [1, 0, 0], "S": [1, 2, 1], "VP": [1, 1, 1]}
+    assert [row["of"] for row in lost["by_label"]][:2] == ["NP", "PP"]  # most lost first
+    assert [(row["of"], row["gold"], row["predicted"], row["matched"]) for row in lost["by_length"]] == [
+        (10, 5, 4, 3), (20, 1, 1, 0)]
+    assert lost["by_length"][0]["f1"] == pytest.approx(200 * 3 / 9)
+
+
+def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, capsys):
+    out, shipped = tmp_path / "results/parser.semi.json", tmp_path / "shipped" / semi.NAME
+    semi.main([*small, "--least", "3", "4"])
+    record = json.loads(out.read_text())
+    gold = corpora.load(treebank).trees("train")
+    mixed, finish = (corpora.load(Run(tmp_path / f"runs/part{n}-seed1").config.corpus).trees("train") for n in (1, 2))
+    sizes = record["figures"]["trees"]
+    assert sizes["gold"] == len(gold) == 120 and 0 < sizes["others"] < 70 and len(mixed) == 5 * 120 + sizes["others"]
+    assert [[print_tree(tree) for tree in mixed[:240]]] == [[print_tree(tree) for tree in [*gold, *gold]]]
+    assert finish[:120] == gold and len(finish) == 240 and finish[120:] != gold
+    held_out = [tree.leaves() for split in ("validation", "test") for tree in corpora.load(treebank).trees(split)]
+    assert not [tree for tree in mixed[600:] if tree.leaves() in held_out]
+    one, = record["figures"]["by_seed"]
+    assert one["updates"] == [8, 4] and set(one["f1_by_average"]) == {"1", "2"} and not shipped.exists()
+    for split, how in (("validation", "constrained"), ("test", "constrained"), ("test", "papers_beam")):
+        scores = one["scores"][split][how]
+        assert scores["malformed"] == 0 and scores["sentences"] == 9
+    assert one["scores"]["validation"]["constrained"]["f1"] == pytest.approx(max(one["f1_by_average"].values()), abs=0.001)
+    assert sum(row["gold"] for row in one["lost"]["by_label"]) == one["scores"]["test"]["constrained"]["gold"]
+
+    semi.main([*small, "--least", "3", "4", "--as-it-stands", "--ship"])
+    record = json.loads(out.read_text())
+    assert record["command"].endswith("--least 3 4 --seeds 1 --steps 8 4 --ship") and record["figures"]["by_seed"] == [one]
+    files = read_sums(shipped)
+    assert damage(shipped, files) is None and len(files) == 5
+    assert {weight.dtype for weight in load_file(shipped / "model.safetensors").values()} == {torch.float16}
+    assert sha256(shipped / "model.safetensors") == record["figures"]["weights_sha256"]
+    parses = Parser.from_pretrained(shipped).parse([line.split() for line in semi.EXAMPLES])
+    assert [print_tree(parse.tree) for parse in parses] == one["examples"]
+    card = (shipped / "README.md").read_text(encoding="utf-8")
+    for words in ("8 updates", "4 updates", record["command"], "non-commercial use only", f"{one['parameters']:,} parameters",
+                  f"245 sentences: {one['scores']['test']['constrained']['f1']:.2f}"):
+        assert words in " ".join(card.split())
+
+
+@pytest.mark.parametrize("given, words", [
+    (["--least", "3"], "--least has 1 numbers for 2 files"), (["--as-it-stands", "--seeds", "1", "2"], "one seed"),
+    (["--as-it-stands"], "part1-seed1"),
+])
+def test_mistakes_take_one_sentence_and_no_training(small, given, words, monkeypatch, capsys):
+    monkeypatch.setattr(semi, "train", lambda *_: pytest.fail("it trains"))
+    with pytest.raises(SystemExit) as end:
+        semi.main([*small, *given])
+    assert end.value.code == 2 and words in capsys.readouterr().err
