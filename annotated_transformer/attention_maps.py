@@ -146,7 +146,7 @@ def explore(
     layer: int | None = None,   # from 1; chosen as 70a says if not given
     head: int | None = None,    # from 1; chosen as 70a says if not given
 ):                              # explorer.Explorer: shown by JupyterLab, and saved by its `save`
-    "All heads in one picture that answers to the pointer ([70a](70a_explorer.ipynb)); Altair is loaded when this is called."
+    "All heads in one picture that answers to the pointer (page 70a); Altair is loaded when this is called."
     from annotated_transformer.explorer import explore
 
     return explore(maps, kind, layer, head)

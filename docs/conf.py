@@ -52,6 +52,7 @@ default_role = "literal"
 autodoc_member_order = "bysource"
 autodoc_class_signature = "mixed"
 autodoc_inherit_docstrings = False
+autodoc_default_options = {"inherited-members": "object"}  # of our own classes alone: see `not_for_the_reference`
 maximum_signature_line_length = 60
 add_module_names = False
 
@@ -59,7 +60,8 @@ add_module_names = False
 def plain(text: str) -> str:
     "A docstring's text, in which only backticks mean something, as reStructuredText."
     parts = re.split(r"(`[^`]*`)", text)
-    return "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
+    escaped = "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
+    return re.sub(r"^(?=\(?\w+[.)] )", r"\\", escaped)  # `(S) tokens` begins no list
 
 
 def with_fields(lines: list[str]) -> list[str]:
@@ -112,9 +114,13 @@ def own_signature(app, what, name, subject, options, signature, returned):
         return stringify_signature(inspect.Signature(parameters), unqualified_typehints=True), returned
 
 
-def repeats_a_field(app, what, name, subject, skip, options):
-    "A named tuple's fields stand in its signature already."
-    return True if (getattr(subject, "__doc__", None) or "").startswith("Alias for field number") else None
+def not_for_the_reference(app, what, name, subject, skip, options):
+    "A named tuple's fields stand in its signature already; what a class inherits from another library stands in its reference."
+    if (getattr(subject, "__doc__", None) or "").startswith("Alias for field number"):
+        return True
+    written = getattr(subject, "fget", None) or getattr(subject, "func", None) or subject  # behind a property
+    theirs = inspect.isroutine(written) and not (getattr(written, "__module__", None) or "").startswith(about["lib_name"])
+    return True if what == "class" and theirs else None
 
 
 def as_written(app, doctree):
@@ -140,6 +146,6 @@ def with_charts(app, page, template, context, doctree):
 def setup(app):
     app.connect("autodoc-process-docstring", with_shapes)
     app.connect("autodoc-process-signature", own_signature)
-    app.connect("autodoc-skip-member", repeats_a_field)
+    app.connect("autodoc-skip-member", not_for_the_reference)
     app.connect("doctree-read", as_written)
     app.connect("html-page-context", with_charts)

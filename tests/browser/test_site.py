@@ -135,9 +135,18 @@ def test_nothing_raw_is_seen(name):
     assert "View on GitHub" in seen.text and "Open in Colab" in seen.text
 
 
-def test_the_reference_shows_options_as_parameters():
+def test_the_reference_shows_options_as_parameters_and_nothing_raw():
+    "No link as Markdown has it, and no list made of a shape such as `(S) tokens`."
     reference = [name for name in PAGES if name.startswith("api/")]
-    assert [name for name in reference if re.search(r"\b(Args|More):", (SITE / name).read_text(encoding="utf-8"))] == []
+    raw = re.compile(r"\b(Args|More):|\(\w+\.ipynb\)|<ol ")
+    assert [name for name in reference if raw.search((SITE / name).read_text(encoding="utf-8"))] == []
+
+
+def test_a_class_of_the_reference_has_what_it_inherits_from_ours_and_nothing_of_other_libraries():
+    places = parsed("api/transformer.html").places | parsed("api/attention_maps.html").places
+    names = {place.removeprefix("annotated_transformer.") for place in places if place}
+    ours = {"transformer.Transformer.encode", "transformer.Transformer.from_pretrained", "attention_maps.AttentionMaps.of"}
+    assert ours <= names and not {"transformer.Transformer.load_state_dict", "transformer.Transformer.push_to_hub"} & names
 
 
 @pytest.mark.parametrize("name", PAGES)
