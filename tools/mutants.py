@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,6 +136,15 @@ def tests_pass(mutant: Mutant, seconds: float) -> bool:
     return False
 
 
+def time_limit(module: str) -> float:
+    "Ten times what the module's tests take without any change, and ten seconds; they must be green."
+    source = (ROOT / PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    begin = time.monotonic()
+    if not tests_pass(Mutant(module, 0, "", source), 600):
+        raise SystemExit(f"the tests of {module} are red without any change")
+    return 10 + 10 * (time.monotonic() - begin)
+
+
 def run_tests(mutant: Mutant, place: Path) -> int:
     "In the child: a copy of the package with the change, before all else on the path, and pytest on the module's tests."
     import pytest
@@ -183,6 +193,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--again", type=Path, metavar="FILE")
+    parser.add_argument("--workers", type=int, default=1, help="mutants at a time")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
@@ -198,19 +209,17 @@ def main() -> None:
     elif args.sample < total:
         drawn = random.Random(args.seed).sample(drawn, args.sample)
     drawn.sort(key=lambda mutant: (mutant.module, mutant.line))
-    alike, limit, survivors, by_module = read_alike(), {}, [], Counter()
-    for number, mutant in enumerate(drawn, 1):
-        if mutant.module not in limit:
-            source = (ROOT / PACKAGE / f"{mutant.module}.py").read_text(encoding="utf-8")
-            begin = time.monotonic()
-            if not tests_pass(Mutant(mutant.module, 0, "", source), 600):
-                raise SystemExit(f"the tests of {mutant.module} are red without any change")
-            limit[mutant.module] = 10 + 10 * (time.monotonic() - begin)
-        noticed = not tests_pass(mutant, limit[mutant.module])
-        by_module[mutant.module, noticed] += 1
-        if not noticed:
-            survivors.append(mutant)
-            print(f"{number}/{len(drawn)}  not noticed{' (alike)' * (mutant.name in alike)}: {mutant}", flush=True)
+    alike, survivors, by_module = read_alike(), [], Counter()
+    with ThreadPoolExecutor(args.workers) as pool:
+        modules = sorted({mutant.module for mutant in drawn})
+        limits = dict(zip(modules, pool.map(time_limit, modules)))
+        green = pool.map(lambda mutant: tests_pass(mutant, limits[mutant.module]), drawn)
+        for number, (mutant, survived) in enumerate(zip(drawn, green), 1):
+            by_module[mutant.module, not survived] += 1
+            if survived:
+                survivors.append(mutant)
+                known = " (cannot be told apart)" * (mutant.name in alike)
+                print(f"{number}/{len(drawn)}  not noticed{known}: {mutant}", flush=True)
     same = [mutant for mutant in survivors if mutant.name in alike]
     told = len(drawn) - len(same)
     noticed = len(drawn) - len(survivors)
