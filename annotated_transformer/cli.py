@@ -163,6 +163,7 @@ class Messages(logging.Handler):
     "Puts each warning of the library on a line of standard error."
 
     def emit(self, record: logging.LogRecord) -> None:
+        "Write one."
         print(one_line(self.format(record)), file=sys.stderr)
 
 

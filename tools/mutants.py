@@ -157,6 +157,8 @@ def run_tests(mutant: Mutant, place: Path) -> int:
         elif path.name != "__pycache__":
             (package / path.name).symlink_to(path)
     (package / f"{mutant.module}.py").write_text(mutant.source, encoding="utf-8")
+    for name in ("results", "benchmarks", "nbs"):  # what tests read beside the package
+        (place / name).symlink_to(ROOT / name)
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
