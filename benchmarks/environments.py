@@ -72,7 +72,7 @@ def fresh(environment: Path, python: str, wheel: Path, extra: str, torch: str) -
     if torch:
         version = python_version(environment)
         [packages] = environment.glob("lib/python*/site-packages")
-        (packages / "torch.pth").write_text(torch.replace("{}", version) + "\n")
+        (packages / "torch.pth").write_text(f"{Path(torch.replace('{}', version)).resolve()}\n")
 
 
 def python_version(environment: Path) -> str:

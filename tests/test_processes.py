@@ -62,7 +62,7 @@ def test_choices_are_made_by_the_device_and_each_can_be_switched():
     with autocast("cpu", "float32"):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
     for gains, chosen in ((0.5, "bfloat16"), (1.5, "float32")):
-        with patch("annotated_transformer.processes.time_in_16_bits", lambda device, gains=gains: gains):
+        with patch.dict(Execution.on.__globals__, time_in_16_bits=lambda device, gains=gains: gains):
             assert Execution(precision="auto").on(torch.device("cpu")).precision == chosen
             assert Execution().on(torch.device("cpu")).precision == "float32"
             with redirect_stderr(io.StringIO()) as said:
