@@ -8,6 +8,7 @@ import ctypes
 import functools
 import hashlib
 import inspect
+import logging
 import math
 import os
 import platform
@@ -100,7 +101,7 @@ def say_if_slow(device: torch.device) -> None:
     "One line, once, by one process, to who has asked for bfloat16."
     if time_in_16_bits(device) >= 1 and os.environ.get("RANK", "0") == "0":
         why = "products in bfloat16 are slower than in float32 here"
-        print(f"--precision bfloat16: {why}; leave the option out, or take --precision auto", file=sys.stderr)
+        logging.getLogger(__name__).warning(f"--precision bfloat16: {why}; leave the option out, or take --precision auto")
 
 # %% ../nbs/52b_processes.ipynb #488b3ce1
 def autocast(
