@@ -144,10 +144,11 @@ def versions(environment: Path) -> dict[str, str]:
     return dict(zip(("python", "torch"), found))
 
 
-def resolves(version: str) -> str:
+def resolves(version: str, wheel: Path) -> str:
     "Whether uv finds a wheel of everything that all extras require, for a Python that need not be here."
-    command = ["uv", "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:", "--python-version", version]
-    done = subprocess.run([*command, "--extra", "all", "setup.py"], cwd=ROOT, capture_output=True, text=True)
+    command = ["uv", "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:", "--python-version", version, "-"]
+    wanted = f"annotated_transformer[all] @ {wheel.resolve().as_uri()}\n"
+    done = subprocess.run(command, cwd=wheel.parent, input=wanted, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if "==" in line]
     return f"{len(lines)} distributions, each as a wheel" if done.returncode == 0 else f"FAILS: {done.stderr.strip()}"
 
@@ -161,9 +162,10 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("results/environments.json"))
     arguments = parser.parse_args(options)
     extras = ["" if extra == "none" else extra for extra in arguments.extras]
-    figures: dict[str, dict] = {"environments": {}, "resolved": {version: resolves(version) for version in arguments.resolve}}
+    figures: dict[str, dict] = {"environments": {}}
     with tempfile.TemporaryDirectory() as scratch:
         wheel = build(Path(scratch))
+        figures["resolved"] = {version: resolves(version, wheel) for version in arguments.resolve}
         for python in arguments.pythons:
             for extra in extras if python == arguments.pythons[0] else [extra for extra in extras if extra in ("", "all")]:
                 environment, place = Path(scratch, "environment"), Path(scratch, "place")

@@ -19,7 +19,8 @@ import functools
 import json
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -342,19 +343,26 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     return command_of("benchmarks.pretrained", [arguments.name, *given, *["--ship"] * arguments.ship])
 
 
-def main(options: Sequence[str] | None = None) -> None:
-    arguments = options_read(options)
-    name, out = arguments.name, arguments.out
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    "A mistake of the user ends with its sentence and status 2; a stop says how to go on."
     try:
-        corpus = corpora.load(RECIPES[name][0].corpus)
-        bar = progress_bar(iterable=arguments.seeds, unit="seed", desc=name)
-        seeds = {seed: train_and_measure(arguments, seed, corpus) for seed in bar}
+        yield
     except InputError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
     except Stopped as stopped:
         print(f"{stopped}; the same command goes on from there", file=sys.stderr)
         sys.exit(STOPPED)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    arguments = options_read(options)
+    name, out = arguments.name, arguments.out
+    with one_sentence():
+        corpus = corpora.load(RECIPES[name][0].corpus)
+        bar = progress_bar(iterable=arguments.seeds, unit="seed", desc=name)
+        seeds = {seed: train_and_measure(arguments, seed, corpus) for seed in bar}
     best = max(seeds, key=lambda seed: seeds[seed].found["validation_bleu"])
     by_seed = [trained.found for trained in seeds.values()]
     figures = {"best_seed": best, "summary": spread(by_seed), "by_seed": by_seed}

@@ -14,7 +14,6 @@ figures go to results/parser.semi.json. The same command continues what was stop
 """
 import argparse
 import dataclasses
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -22,18 +21,17 @@ from pathlib import Path
 import torch
 from nltk.tree import Tree
 
-from annotated_transformer import InputError, corpora
+from annotated_transformer import corpora
 from annotated_transformer.checkpoints import PRETRAINED, sha256
 from annotated_transformer.evalb import PUNCTUATION, constituents
 from annotated_transformer.parsing import PARSING, Parse, Parser, print_tree, score_parses
-from annotated_transformer.processes import STOPPED, Stopped
 from annotated_transformer.runs import Run, TrainingConfig
 from annotated_transformer.self_training import exchange_constituents
 from annotated_transformer.training import train
 from annotated_transformer.transformer import TransformerConfig, count_parameters
 from annotated_transformer.treebanks import TreeFiles
 from benchmarks.parser import EXAMPLE, spread, write_trees
-from benchmarks.pretrained import PART, as_it_stands, put_into
+from benchmarks.pretrained import PART, as_it_stands, one_sentence, put_into
 from benchmarks.side_by_side import choose, command_of, save
 
 NAME = "parser-en"
@@ -256,17 +254,11 @@ def command_again(arguments: argparse.Namespace, options: Iterable[str] | None, 
 
 def main(options: Sequence[str] | None = None) -> None:
     arguments = options_read(options)
-    try:
+    with one_sentence():
         corpus = corpora.load(CORPUS)
         mixed, sizes = mixture(arguments.files, arguments.least, arguments.runs, corpus)
         seeds = {seed: both_parts(arguments, seed, mixed, corpus) for seed in arguments.seeds}
         found = {seed: measure(runs, corpus) for seed, runs in seeds.items()}
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-    except Stopped as stopped:
-        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
-        sys.exit(STOPPED)
     best = max(found, key=lambda seed: found[seed]["scores"]["validation"]["constrained"]["f1"])
     summary = {how: spread([{"scores": {split: one["scores"][split][how] for split in one["scores"]}} for one in found.values()])
                for how in found[best]["scores"]["validation"]}

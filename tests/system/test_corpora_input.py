@@ -132,7 +132,9 @@ def test_the_line_that_is_not_utf_8_is_counted_over_megabytes(directory):
     assert f"{directory / 'train.de'}, line 123457, is not UTF-8" in complaint(first_pass, directory)
 
 
-@pytest.mark.parametrize("data", [b"no gzip file", gzip.compress(b"eins\nzwei\n" * 99)[:-20]])
+@pytest.mark.parametrize(
+    "data", [b"no gzip file", gzip.compress(b"eins\nzwei\n" * 99)[:-20]], ids=["no gzip file", "cut short"]
+)  # named: compressed bytes hold the time, and two workers must agree on the names of the tests
 def test_a_gzip_file_that_is_none_or_stops_short(directory, data):
     (directory / "train.de").unlink()
     (directory / "train.de.gz").write_bytes(data)
