@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colab import CELL as COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PARTS, TABLE, read_contents
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, TABLE, read_contents
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
@@ -37,7 +37,7 @@ def source_of(cell: dict) -> str:
 
 def written_here(cell: dict) -> bool:
     "Whether the cell is the page's own, and not the build's."
-    return cell.get("id") not in (COLAB, NEIGHBOURS, TABLE)
+    return cell.get("id") not in (COLAB, NEIGHBOURS, PAGES, TABLE)
 
 
 def kind_of(cell: dict) -> str:
