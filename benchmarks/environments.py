@@ -3,11 +3,11 @@
     python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out results/environments.json]
 
 The first Python gets every extra, the others none and all. Each environment is made by uv, gets the wheel and what it
-requires, does all the work below in an empty directory, and is removed. Of a command we keep "works", or the one sentence that
-says what it lacks (status 2); anything else is kept as a failure, and ends the benchmark with status 1. PyTorch is large: with `--torch`, a `{}` in the directory's name stands for the
-Python's version (3.12), and PyTorch is taken from there, installed before by `uv pip install --target`, and not fetched for
-each environment anew. For the Pythons of `--resolve` uv looks only whether there is a wheel of everything required; `--pythons` alone makes
-no environment.
+requires, does all the work below in an empty directory, and is removed. Of a command we keep "works", or the one sentence
+that says what it lacks (status 2); anything else is kept as a failure, and ends the benchmark with status 1. PyTorch is
+large: with `--torch`, a `{}` in the directory's name stands for the Python's version (3.12), and PyTorch is taken from
+there, installed before by `uv pip install --target`, and not fetched for each environment anew. For the Pythons of
+`--resolve` uv looks only whether there is a wheel of everything required; `--pythons` alone makes no environment.
 """
 import argparse
 import json
