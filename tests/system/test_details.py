@@ -1,36 +1,58 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
+import json
+import logging
 import math
 import shutil
 import signal
 import statistics
+import threading
+import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
+from matplotlib.figure import Figure
 from torch import nn
 
-from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer import (
+    EOS,
+    PAD,
+    UNK,
+    InputError,
+    Transformer,
+    TransformerConfig,
+    attention_maps,
+    processes,
+    translation,
+    treebanks,
+    variations,
+)
 from annotated_transformer.additive_attention import AdditiveMultiHeadAttention
 from annotated_transformer.attention import causal_mask
 from annotated_transformer.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.batching import Batch, batches, by_length, pad, shift_right
-from annotated_transformer.bleu import ngram_bleu
-from annotated_transformer.checkpoints import load_into, require_room
-from annotated_transformer.decoding import Search, beam_search, greedy_search, length_penalty
+from annotated_transformer.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
+from annotated_transformer.checkpoints import from_hub, load_into, only_one, require_room
+from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.evalb import BracketScores, bracket_scores
-from annotated_transformer.layer_types import layer_types, path_length
+from annotated_transformer.fast_decoding import StepwiseDecoder
+from annotated_transformer.layer_types import Recurrent, RestrictedSelfAttention, layer_types, path_length
 from annotated_transformer.pairs import read_pairs
+from annotated_transformer.parsing import Parser, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import Run, TrainingConfig, prepare
+from annotated_transformer.runs import PRESETS, Run, TrainingConfig, prepare
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import evaluate
-from annotated_transformer.training_cost import RunCost
-from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch
-from annotated_transformer.trees import Tree
-from annotated_transformer.variations import PRINTED, noise, table_3
+from annotated_transformer.training import evaluate, own_parts
+from annotated_transformer.training_cost import PAPER_RUNS, SUSTAINED_RATE, RunCost
+from annotated_transformer.translation import Translator, score
+from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
+from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
+from annotated_transformer.variations import PRINTED, longest, noise, plot_variations, run_variations, table_3
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 
@@ -68,6 +90,14 @@ def test_attention_maps_say_what_they_are():
     assert repr(maps) == "<AttentionMaps: 3 layers of 2 heads, from a b c d to w x y z .>"
 
 
+def test_attention_maps_show_their_chart_and_their_words(monkeypatch):
+    chart = SimpleNamespace(_repr_mimebundle_=lambda include, exclude: {"text/html": "<p>", "text/plain": "a widget"})
+    monkeypatch.setattr(attention_maps, "explore", lambda maps: chart)
+    one = torch.ones(1, 1, 1, 1)
+    maps = AttentionMaps(["a"], ["b"], ["c"], one, one, one)
+    assert maps._repr_mimebundle_() == {"text/html": "<p>", "text/plain": repr(maps)}
+
+
 def test_batching_without_an_epoch_keeps_the_order_and_else_begins_with_epoch_0():
     lengths = np.array([[n % 7 + 2, n % 5 + 2] for n in range(40)])
     plain = batches(lengths, 30, epoch=None)
@@ -79,6 +109,17 @@ def test_batching_without_an_epoch_keeps_the_order_and_else_begins_with_epoch_0(
 def test_bleu_of_the_shortest_sentences():
     assert ngram_bleu(["a b c d"], ["a b c d"]) == 100      # one run of four
     assert ngram_bleu([""], ["a"]) == 0 == ngram_bleu(["a b c"], ["a b c"])  # none
+
+
+def test_bleu_of_tokens_is_not_warned_about(caplog):
+    "SacreBLEU warns of a hundred lines that end in a token of their own; here the tokens are meant."
+    lines = ["today it rains ."] * 100
+    with caplog.at_level(logging.WARNING):
+        for bleu in (paper_bleu, multi30k_bleu):
+            assert bleu(lines, lines).score == pytest.approx(100)
+        assert not caplog.records
+        sacre_bleu(lines, lines)
+        assert "tokenized period" in caplog.text
 
 
 def test_checkpoints_of_another_model_are_refused_whatever_is_missing():
@@ -105,12 +146,37 @@ def test_checkpoints_that_are_there_need_no_more_room(tmp_path, monkeypatch):
                 require_room(tmp_path, model, keep=2)
 
 
+def test_checkpoints_of_a_run_that_trains_are_refused_at_once(tmp_path, monkeypatch):
+    with only_one(tmp_path):
+        monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+        with pytest.raises(InputError, match="another process trains this run"):
+            with only_one(tmp_path):
+                pass
+
+
+def test_checkpoints_of_the_hub_are_asked_for_by_owner_and_name_alone(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: asked.append(name) or str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    for name in ("model", "owner/", "a/b/c", "runs/gone", "an owner/model", "owner/mod?l"):
+        with pytest.raises(InputError, match="there is no such directory of a run or of a model"):
+            from_hub(name)
+    assert from_hub("owner/mo-del_1.5") == tmp_path and asked == ["owner/mo-del_1.5"]
+
+
 def test_decoding_begins_with_the_papers_search():
     assert Search() == Search(beam_size=4, alpha=0.6, extra_length=50)
     source = torch.tensor([[4, 5, EOS]])
     torch.manual_seed(0)
     model = never_ends(Transformer(SMALL))
     assert len(greedy_search(model, source)[0]) == 53 == len(beam_search(model, source)[0][0].tokens)
+
+
+def test_decoding_grows_nothing_by_what_cannot_be():
+    never = float("-inf")
+    ended, going = beam_step(lambda tokens: torch.tensor([never, -1.0, never, -2.0]), [(0.0, [])], 4)
+    assert ended == [(-1.0, [EOS])] and going == [(-2.0, [3])]
 
 
 def test_decoding_that_never_ends_is_scored_by_its_whole_length():
@@ -152,6 +218,26 @@ def test_evalb_counts_whole_sentences_and_takes_two_lists():
     }
 
 
+def test_fast_decoding_of_one_layer_reads_a_source_longer_than_its_heads_are_wide():
+    torch.manual_seed(0)
+    model = Transformer(SMALL).eval()
+    source, target = torch.randint(4, 11, (2, 30)), torch.randint(4, 11, (2, 5))  # keys and values: 16 numbers each
+    source[1, 25:] = PAD
+    read = shift_right(target)
+    with torch.no_grad():
+        decoder = StepwiseDecoder(model, source, n_beams=1, max_steps=5)
+        found = torch.cat([decoder.step(read[:, i : i + 1]) for i in range(5)], 1)
+        torch.testing.assert_close(found, model.decode(read, model.encode(source), source), atol=1e-5, rtol=1e-5)
+
+
+def test_layer_types_take_the_smallest_sizes():
+    torch.manual_seed(0)
+    alone, x = RestrictedSelfAttention(6, 2, neighbourhood=1), torch.randn(2, 3, 6)
+    torch.testing.assert_close(alone(x), torch.cat([alone(x[:, i : i + 1]) for i in range(3)], 1))  # each looks at itself
+    layer = Recurrent(6)
+    torch.testing.assert_close(layer.readable(x[:, :1]), layer(x[:, :1]))
+
+
 def test_layer_types_have_the_paths_of_table_1():
     torch.manual_seed(0)
     steps = {name: path_length(name, 8, n_heads=2, kernel=3, neighbourhood=3) for name in layer_types(4, 2, 3, 3)}
@@ -169,6 +255,77 @@ def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
         source.write_bytes(text)
         with pytest.raises(InputError, match=complaint):
             read_pairs(source, target)
+
+
+def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
+    tokenizer = Tokenizer.train(["the dog chased it in the garden"] * 9, 40, ["(S", ")S", "(NP", ")NP", "XX"])
+    torch.manual_seed(0)
+    config = TransformerConfig(40, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
+    parser = Parser(Translator(Transformer(config), tokenizer))
+    (bound,), (free,) = (parser.parse([["the", "dog"]], 2, extra_length=9, **options) for options in ({}, {"free": True}))
+    assert not bound.repairs and free.repairs
+    assert parser.parse([["the", "dog"]], 2, extra_length=9, free=False) == [bound]
+
+
+def test_parsing_by_branching_to_the_right_takes_only_a_last_mark_apart():
+    for words, tree in (("a b c", "(S (XX a) (VP (XX b) (XX c)))"), ("a b ?", "(S (XX a) (XX b) (XX ?))"), ("!", "(S (XX !))")):
+        assert print_tree(right_branching(words.split())) == f"(TOP {tree})"
+
+
+@pytest.fixture
+def products(monkeypatch):
+    "A processor of one's choice: what it can, and how long its products take; the function that asks, without its memory."
+
+    def products(amx=False, avx=True, machine="x86_64", seconds=()):
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx, raising=False)
+        monkeypatch.setattr(processes.platform, "machine", lambda: machine)
+        clock = iter(np.cumsum([x for taken in seconds for x in (7, taken)]).tolist())
+        monkeypatch.setattr(processes.time, "perf_counter", lambda: next(clock))
+        monkeypatch.setattr(torch, "ones", lambda *shape, dtype: torch.empty(shape, dtype=dtype, device="meta"))
+        return processes.time_in_16_bits.__wrapped__
+
+    return products
+
+
+def test_processes_know_where_16_bits_pay(products, monkeypatch):
+    cpu = torch.device("cpu")
+    assert products(amx=True)(cpu) < 1 < products(amx=True)(torch.device("mps"))
+    assert products(avx=False)(cpu) > 1 and products(avx=False, machine="AMD64")(cpu) > 1
+    plain, short = [5, 4, 6, 8, 9], [3, 3, 2, 3, 3]  # the shortest of each counts
+    assert products(seconds=plain + short)(cpu) == 0.5 and products(seconds=short + plain)(cpu) == 2
+    assert products(avx=False, machine="arm64", seconds=plain + short)(cpu) == 0.5
+    for capability, pays in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
+        assert (products()(torch.device("cuda")) < 1) == pays
+
+
+def test_processes_meet_however_many_they_are(monkeypatch):
+    store, found = dist.HashStore(), {}
+    store.set_timeout(processes.timedelta(seconds=5))
+    monkeypatch.setattr(dist, "rendezvous", lambda address: iter([(store, 0, 0)]))
+    threads = [threading.Thread(target=lambda rank=rank: found.update({rank: processes.meet(rank, 3)})) for rank in (2, 0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found[0].set("word", "heard")
+    assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
+
+
+@pytest.mark.parametrize("name", ["broadcast_buffers", "forward_sync_buffers"])
+def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
+    class Parallel:
+        def __init__(self, module, devices=None, *, gradient_as_bucket_view=False, **sending):
+            self.devices, self.sending = devices, sending
+
+    signature = processes.inspect.signature(Parallel)
+    more = processes.inspect.Parameter(name, processes.inspect.Parameter.KEYWORD_ONLY)
+    Parallel.__signature__ = signature.replace(parameters=[*list(signature.parameters.values())[:-1], more])
+    monkeypatch.setattr(processes, "DistributedDataParallel", Parallel)
+    for device, devices in (("cpu", None), ("cuda:1", [torch.device("cuda:1")])):
+        found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2))
+        assert found.sending == {name: False} and found.devices == devices
 
 
 @pytest.mark.parametrize("alone, first, second, dies", [
@@ -194,6 +351,7 @@ def test_runs_are_the_papers_unless_told_otherwise():
     assert settings == (25_000, 4_000, 1.0, 0.1, 1.0, 5)
     assert config.consistency == 0 and config.clip_norm is None and config.start_from is None
     assert dataclasses.replace(config, seed=0).seed == 0
+    assert dataclasses.replace(config, seed=2**64 - 1).seed == 2**64 - 1
     for seed in (-1, 2**64):
         with pytest.raises(InputError, match="seed must be"):
             dataclasses.replace(config, seed=seed)
@@ -220,10 +378,57 @@ def test_runs_keep_the_sums_of_their_data(tmp_path):
         prepare(config, run)
 
 
+@pytest.mark.parametrize("preset, file, place", [
+    ("demo", "numbers-en-de-demo.test", ["config"]),
+    ("miniature", "variations", ["config"]),
+    ("parsing-small", "parser", ["config", "recipe"]),
+])
+def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
+    ours = PRESETS[preset].to_dict()
+    record = json.loads((Path(__file__).parents[2] / "results" / f"{file}.json").read_text(encoding="utf-8"))
+    for name in place:
+        record = record[name]
+    record = record.get("training", record)
+    for setting in ours.keys() - {"execution"}:
+        assert record.get(setting, ours[setting]) == ours[setting], setting
+    assert len(record.keys() & ours.keys()) > 12
+
+
+def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
+    for step in (10, 20):
+        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+        state = {"step": step, "seconds": step / 4, "since_line": 1}
+        (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
+    lines = [{"step": 10, "validation_perplexity": 9.0}, {"step": 20, "validation_perplexity": 8.0}, {"step": 20, "loss": 2.0},
+             {"step": 30, "validation_perplexity": 7.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = Run(tmp_path)
+    assert run.last()["step"] == 20
+    assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
+
+
 @pytest.mark.parametrize("lines", [[], [""], ["  ", ""]])
 def test_tokenizer_of_no_words_says_so(lines):
     with pytest.raises(InputError, match="it holds no words"):
         Tokenizer.train(lines, 100)
+
+
+def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
+    tokenizer, asked = Tokenizer.train(["a b c d"] * 9, 10), []
+    tokenizer._processor = SimpleNamespace(encode=lambda texts, add_eos, num_threads: asked.append((add_eos, num_threads)))
+    for threads in (None, 1, 3):
+        tokenizer.encode_all(["a"], threads)
+    assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
+
+
+def test_training_reads_each_pair_in_one_part():
+    pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
+    rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
+    found = {}
+    for rank in range(2):
+        found.update(own_parts(pairs, rows, lengths, 4, processes.Group(torch.device("cpu"), rank, 2)))  # one part has no pair
+    targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
+    assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
 
 
 def test_training_measures_with_and_without_smoothing():
@@ -246,12 +451,79 @@ def test_training_cost_says_millions_for_each_token():
     assert "2.50e+09 in all, 2.50 million per target token" in told and "time          1.00 hours of updates on 1 device," in told
 
 
+def test_training_cost_takes_the_papers_devices_and_updates():
+    assert SUSTAINED_RATE == {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}  # footnote 5
+    for name, (model, updates) in PAPER_RUNS.items():
+        preset = PRESETS[name.replace(" en-de", "").replace(" ", "-")]
+        assert (dataclasses.replace(model, dropout=preset.model.dropout), updates) == (preset.model, preset.steps)
+
+
 def test_transformer_sizes_are_the_papers():
     base, big = TransformerConfig.base(37_000), TransformerConfig.big(37_000)
     assert [getattr(base, name) for name in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout")] == [
         6, 512, 2048, 8, 64, 64, 0.1]
     assert [getattr(big, name) for name in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout")] == [
         6, 1024, 4096, 16, 64, 64, 0.3]
+    tiny = TransformerConfig.tiny(10_000)  # Wu et al. 2021
+    assert (tiny.n_layers, tiny.d_model, tiny.d_ff, tiny.n_heads, tiny.dropout) == (4, 128, 256, 4, 0.3)
+
+
+def test_transformer_sizes_may_be_as_large_as_is_said():
+    for name, most in (("n_layers", 1_000), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**24)):
+        assert getattr(dataclasses.replace(SMALL, **{name: most}), name) == most
+        for wrong in (most + 1, 0):
+            with pytest.raises(InputError, match=f"{name} must be at least 1 and can be at most"):
+                dataclasses.replace(SMALL, **{name: wrong})
+
+
+LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
+
+
+def translator(**options):
+    torch.manual_seed(0)
+    config = TransformerConfig(LETTERS.vocab_size, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=11)
+    return Translator(Transformer(config), LETTERS, **options)
+
+
+def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes():
+    full, found = "abcdef", translator()
+    while len(LETTERS.encode(full)) < 11:
+        full += "a"
+    assert len(LETTERS.encode(full)) == 11 and len(found.translate([full], extra_length=0)) == 1
+    with pytest.raises(InputError, match="sentence 1 has 12 tokens and the model takes 11"):
+        found.translate(full + "a")
+    given = []
+    translation.in_batches([[5, EOS], [EOS], [6, 7, EOS]], 8, lambda source, part: given.extend(part) or [[]] * len(part))
+    assert given == [2, 0]  # all but the blank one, the longest first
+
+
+def test_translation_says_what_it_is(tmp_path, monkeypatch):
+    translator().save_pretrained(tmp_path)
+    told = repr(Translator.from_pretrained(tmp_path, device="meta"))
+    assert told.startswith(f"<Translator {tmp_path}: ") and "1 + 1 layers, d_model 8, 2 heads, 14 tokens, on meta>" in told
+    assert repr(translator(precision="int8")).endswith(", on cpu, int8>") and repr(translator()).startswith("<Translator (new): ")
+    monkeypatch.setattr(translation, "usual_device", lambda precision: "meta")
+    assert Translator.from_pretrained(tmp_path).model.embedding.weight.is_meta
+
+
+def test_translation_takes_rough_logits_where_they_pay(monkeypatch):
+    class Rough:
+        MOST_ROWS = 3
+        pays = classmethod(lambda cls, weight: True)
+
+        def __init__(self, weight):
+            pass
+
+    monkeypatch.setattr(translation, "RoughVocabulary", Rough)
+    found = translator()
+    assert found._rough_vocabulary(4) is None
+    made = found._rough_vocabulary(3)
+    assert isinstance(made, Rough) and found._rough_vocabulary(1) is made
+    assert translator(precision="int8")._rough_vocabulary(1) is None
+
+
+def test_translation_counts_what_is_exactly_right():
+    assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"]).exact == pytest.approx(1 / 3)
 
 
 def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():
@@ -261,26 +533,54 @@ def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():
     assert rest.tolist() == [0, 1, 0, 2, 1, 0] and ends.tolist() == [True, False, True, False, False, True]
 
 
+def test_tree_search_leaves_tokens_for_what_must_come():
+    tokens = {"(": 4, ")": 5, "short": 6, "begins": 7, "ends": 8, "goes on": 9}
+    paths = Paths()
+    root = paths.add([[7, 8], [7, 9, 8]])
+    so_far = TreesSoFar([(4, 5)], 10, [[root, root]], paths.tables("cpu"))
+    so_far.follow(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[tokens["begins"]]]))
+    for left, allowed in ((4, {8}), (5, {8, 9})):  # "ends", two tokens of the second word, and EOS
+        assert set(so_far.ids(torch.tensor([left]))[0].tolist()) - {PAD} == allowed
+
+
 def test_tree_search_opens_as_many_brackets_as_it_says():
     tokenizer = Tokenizer.train(["the dog chased it in the garden"] * 9, 40, ["(S", ")S", "(NP", ")NP", "XX"])
     search = TreeSearch(tokenizer, "XX")
-    opening = search.brackets["S"][0]
-    so_far, stay = search.begin([["dog", "it"]]), torch.tensor([0])
-    word, = tokenizer.encode("XX")[:-1]
+    opening, (word,) = search.brackets["S"][0], tokenizer.encode("XX")[:-1]
+    so_far, stay = search.begin([["dog"] * (DEEPEST // LONGEST_CHAIN + 2)]), torch.tensor([0])
     depth = chain = 0
-    while depth < DEEPEST:  # as deep as may be, a word after each chain that is as long as may be
+    while True:  # as deep as may be, a word after each chain that is as long as may be
         may_open = opening in so_far.ids(torch.tensor([10**6]))[0].tolist()
-        assert may_open == (chain < LONGEST_CHAIN)
-        if not may_open:
+        assert may_open == (chain < LONGEST_CHAIN and depth < DEEPEST)
+        if depth == DEEPEST and chain == 0:
             break
-        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening]]))
-        depth, chain = depth + 1, chain + 1
-    assert chain == min(LONGEST_CHAIN, DEEPEST)
-    so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[word]]))
-    while depth < DEEPEST and opening in so_far.ids(torch.tensor([10**6]))[0].tolist():
-        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening]]))
-        depth += 1
-    assert depth == min(DEEPEST, 2 * LONGEST_CHAIN) == int(so_far.depth)
+        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening if may_open else word]]))
+        depth, chain = (depth + 1, chain + 1) if may_open else (depth, 0)
+    assert depth == DEEPEST == int(so_far.depth) and int(so_far.word) < int(so_far.n)
+
+
+def test_treebanks_look_for_the_wall_street_journal_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(treebanks, "cache_directory", lambda: tmp_path)
+    with pytest.raises(InputError, match="wsj does not exist: the Penn Treebank"):
+        treebanks.wsj()
+    (tmp_path / "wsj").mkdir()
+    monkeypatch.setattr(treebanks, "treebank", lambda directory, leaves: (directory, leaves))
+    assert treebanks.wsj("tags") == (tmp_path / "wsj", "tags")
+
+
+def test_trees_are_drawn_above_the_middle_of_what_they_hold():
+    tree = Tree.fromstring("(S (NP (DT a) (JJ b) (NN c)) (VP (VB d)))")
+    for tags in (True, False):
+        axis = Figure().subplots()
+        draw_tree(axis, tree, tags)
+        places = {text.get_text(): text.get_position() for text in axis.texts}
+        tags_at = {"DT": (0, 0), "JJ": (1, 0), "NN": (2, 0), "VB": (3, 0)} if tags else {WORD: (3, 0)}
+        words_at = {"a": (0, -0.55), "b": (1, -0.55), "c": (2, -0.55), "d": (3, -0.55)}
+        assert places == {"S": (2, 2), "NP": (1, 1), "VP": (3, 1), **tags_at, **words_at}
+        lines = {tuple(zip(*line.get_data())) for line in axis.lines}
+        assert ((2, 2), (2, 1.5), (1, 1.5), (1, 1)) in lines and len(lines) == 6
+        (left, right), (low, high) = axis.get_xlim(), axis.get_ylim()
+        assert left < 0 and right > 3 and low < -0.55 and high > 2 and not axis.axison
 
 
 def printed(what):
@@ -306,3 +606,46 @@ def test_variations_have_the_noise_of_two_single_runs():
     found = noise({"base": {"seeds": seeds}}, seeds=2)
     assert math.isclose(found.bleu, 2 * statistics.stdev([20, 23]))  # 2 s √(1/2 + 1/2)
     assert math.isclose(found[0], 100 * 2 * statistics.stdev([10, 12]) / 11)
+
+
+def measured_row(perplexity, bleu):
+    return {"change": "x", "parameters": 1, "seeds": [{"perplexity": perplexity, "bleu": bleu}]}
+
+
+def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "A2": measured_row(9.9, 17.0), "C1": {
+        "change": "x", "parameters": 1, "seeds": []}}
+    figure = plot_variations(table)
+    left, right = figure.axes
+    assert left.get_ylim() == right.get_ylim() and left.get_ylim()[0] > max(left.get_yticks()) and left.get_ylim()[1] < 0
+    assert left.get_yticks().tolist() == [0, 1, 2.6] and [label.get_text() for label in left.get_yticklabels()] == [
+        "x   A1", "x   A2", "x   C1"]
+    assert [bar.get_width() for bar in left.patches] == pytest.approx([10, -1])
+    assert [text.get_text() for text in left.texts] == ["not run"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Table 3", "here"]
+    assert figure.axes[0].get_xlabel().startswith("perplexity, % more") and right.get_xlabel().startswith("BLEU, points more")
+    nothing = {name: {"seeds": []} for name in PRINTED}
+    for what, most in ((0, 100 * (6.11 / 4.92 - 1)), (1, 25.8 - 23.7)):  # row C1 is the farthest from the base
+        assert longest(nothing, what) == pytest.approx(1.1 * most)
+
+
+def test_variations_run_three_seeds_of_the_base_and_one_of_each_row(tmp_path, monkeypatch):
+    base = TrainingConfig(TransformerConfig(50, n_layers=2, d_model=12, d_ff=20, n_heads=3), seed=5)
+    monkeypatch.setattr(variations, "train", lambda config, run: run.mkdir(parents=True))
+    monkeypatch.setattr(variations, "measure", lambda run: {})
+    monkeypatch.setattr(variations, "collect", lambda *given: {})
+    run_variations(base, tmp_path, ["base", "A1"])
+    assert {run.name for run in tmp_path.iterdir()} == {"base-seed5", "base-seed6", "base-seed7", "A1-seed5"}
+
+
+def test_variations_say_how_long_a_run_took(monkeypatch):
+    reached = {"step": 6, "validation_perplexity": 5.0, "seconds": 100.0}
+    config = SimpleNamespace(corpus="x", seed=3)
+    corpus = SimpleNamespace(validation=[("a b c d", "w x y z")], target_language="de")
+    monkeypatch.setattr(variations, "Run", lambda run: SimpleNamespace(config=config, reached=lambda: reached))
+    monkeypatch.setattr(variations.corpora, "load", lambda name: corpus)
+    def loaded(run, average):
+        assert average == 1
+        return SimpleNamespace(translate=lambda sources: ["w x y z"] * len(sources))
+    monkeypatch.setattr(variations.Translator, "from_pretrained", loaded)
+    assert variations.measure("run") == {"seed": 3, "steps": 6, "perplexity": 5.0, "bleu": pytest.approx(100), "minutes": 1.7}
