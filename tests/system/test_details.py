@@ -3,11 +3,13 @@ import dataclasses
 import json
 import logging
 import math
+import os
 import shutil
 import signal
 import statistics
 import threading
 import time
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -36,7 +38,7 @@ from annotated_transformer.attention import causal_mask
 from annotated_transformer.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.batching import Batch, batches, by_length, pad, shift_right
 from annotated_transformer.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
-from annotated_transformer.checkpoints import from_hub, load_into, only_one, require_room
+from annotated_transformer.checkpoints import from_hub, load_into, load_weights, only_one, require_room
 from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.evalb import BracketScores, bracket_scores
 from annotated_transformer.fast_decoding import StepwiseDecoder
@@ -45,9 +47,9 @@ from annotated_transformer.pairs import read_pairs
 from annotated_transformer.parsing import Parser, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig, prepare
+from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, prepare
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import evaluate, own_parts
+from annotated_transformer.training import all_finite, begin, evaluate, learner_for, own_parts, stopped, train, train_step
 from annotated_transformer.training_cost import PAPER_RUNS, SUSTAINED_RATE, RunCost
 from annotated_transformer.translation import Translator, score
 from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
@@ -313,6 +315,113 @@ def test_processes_meet_however_many_they_are(monkeypatch):
     assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
 
 
+def test_processes_take_the_device_they_are_told(monkeypatch):
+    chosen, there = [], SimpleNamespace(cuda=False, mps=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there.cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there.mps)
+
+    def joined(device):
+        with processes.join(device) as group:
+            assert (group.rank, group.size) == (0, 1)
+            return str(group.device)
+
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert joined(None) == joined("cpu") == "cpu" and not chosen
+    with pytest.raises(InputError, match="finds no such GPU here"):
+        joined("mps")
+    there.cuda = there.mps = True
+    assert [joined(device) for device in (None, "cuda", "cuda:2", "cpu", "mps")] == ["cuda:0", "cuda:0", "cuda:2", "cpu", "mps"]
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert joined("cuda") == "cuda:2" and joined("cuda:1") == "cuda:1"
+    assert chosen == [torch.device(f"cuda:{index}") for index in (0, 0, 2, 2, 1)]
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    with pytest.raises(InputError, match="number 3, and PyTorch finds 3 of them"):
+        joined("cuda")
+
+
+def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
+    asked, ended = [], []
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(processes, "meet", lambda rank, size: (rank, size))
+    monkeypatch.setattr(dist, "init_process_group", lambda backend, **options: asked.append((backend, options)))
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
+    for device, backend in (("cpu", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")):
+        with processes.join(device) as group:
+            assert (group.device.type, group.rank, group.size) == (device, 1, 2)
+            taken, options = asked.pop()
+            assert taken == backend and options["store"] == (1, 2) and (options["rank"], options["world_size"]) == (1, 2)
+            assert options["timeout"] >= processes.timedelta(hours=12) and not ended
+        assert ended.pop()
+
+
+def test_processes_keep_freed_memory_where_the_c_library_can(monkeypatch):
+    told = []
+
+    class Library:
+        def mallopt(self, what, value):
+            told.append((what, value))
+
+        def malloc_trim(self, pad):
+            told.append("trim")
+
+    for platform, library, can in (("linux", Library(), True), ("linux", object(), False), ("darwin", Library(), False)):
+        monkeypatch.setattr(processes.sys, "platform", platform)
+        monkeypatch.setattr(processes.ctypes, "CDLL", lambda name, library=library: library)
+        told.clear()
+        with processes.memory_kept():
+            high = dict(told)
+        assert set(high) == ({-1, -3} if can else set())  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+        if can:
+            assert all(2**30 < value < 2**31 for value in high.values()) and told[-1] == "trim"  # an int of C
+            assert all(2**24 < value < 2**30 for _, value in told[2:4]) and [what for what, _ in told[2:4]] == [-1, -3]
+
+
+def test_processes_leave_signals_alone_outside_of_the_main_thread():
+    seen = []
+
+    def elsewhere():
+        with noted_signals(alone=True) as received:
+            seen.append(received)
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [[]] and signal.getsignal(signal.SIGTERM) == before
+    with noted_signals(alone=True):
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_processes_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplog):
+    cpu = torch.device("cpu")
+    for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
+        monkeypatch.setattr(processes, "time_in_16_bits", lambda device, ratio=ratio: ratio)
+        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        processes.say_if_slow.cache_clear()
+        caplog.clear()
+        for _ in range(2):
+            processes.say_if_slow(cpu)
+        assert len(caplog.records) == lines
+        assert processes.Execution(precision="auto").on(cpu).precision == ("bfloat16" if ratio < 1 else "float32")
+    processes.say_if_slow.cache_clear()
+
+
+def test_processes_refuse_what_cannot_be_executed():
+    for wrong in ({"device_tokens": 0}, {"device": "tpu"}, {"device": "tpu:0"}, {"precision": "int8"}):
+        with pytest.raises(InputError):
+            processes.Execution(**wrong)
+    for right in ({"device_tokens": 1}, {"device": "cuda:1"}, {"device": "mps"}, {"precision": "auto"}):
+        assert getattr(processes.Execution(**right), next(iter(right))) == next(iter(right.values()))
+    assert os.EX_TEMPFAIL == processes.STOPPED
+
+
 @pytest.mark.parametrize("name", ["broadcast_buffers", "forward_sync_buffers"])
 def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
     class Parallel:
@@ -378,6 +487,61 @@ def test_runs_keep_the_sums_of_their_data(tmp_path):
         prepare(config, run)
 
 
+def test_runs_take_settings_up_to_their_bounds():
+    config = TrainingConfig(TransformerConfig.base(100))
+    for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
+        assert getattr(dataclasses.replace(config, **{name: 1}), name) == 1
+        with pytest.raises(InputError, match=f"{name} must be at least 1"):
+            dataclasses.replace(config, **{name: 0})
+    for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
+        assert getattr(dataclasses.replace(config, **{name: 0.5}), name) == 0.5
+        for wrong in (0, -1.0, math.inf, math.nan):
+            with pytest.raises(InputError, match=f"{name} must be a number that is more than 0"):
+                dataclasses.replace(config, **{name: wrong})
+    assert dataclasses.replace(config, consistency=0.5, smoothing=0.0).consistency == 0.5
+    for wrong in ({"consistency": math.inf}, {"consistency": -0.5}, {"smoothing": 1.0}, {"smoothing": -0.1}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            dataclasses.replace(config, **wrong)
+
+
+def test_runs_read_settings_of_the_right_kind_alone():
+    written = TrainingConfig(TransformerConfig.base(100)).to_dict()
+    assert TrainingConfig.from_dict(written | {"init_gain": 2}).init_gain == 2        # a whole number is a number
+    for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
+            TrainingConfig.from_dict(written | wrong)
+
+
+def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
+    good = [{"step": step, "loss": 5.0 - step} for step in (1, 2, 3)]
+    for damaged, said in (([], None), (["{"], "1 damaged line is"), (["{", '{"loss": 3}'], "2 damaged lines are")):
+        lines = [json.dumps(good[0]), *damaged, *(json.dumps(line) for line in good[1:]), '{"step": 4, "lo']
+        (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+        caplog.clear()
+        with Metrics(tmp_path, 2) as metrics:
+            metrics.record({"step": 3, "epoch": 1, "seconds": 1.23456}, loss=2.5)
+            told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
+        assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
+        assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
+
+
+def test_runs_take_over_data_that_is_ready(tmp_path):
+    other, own = Run(tmp_path / "other"), Run(tmp_path / "own")
+    own.take_data(other)
+    assert not own.directory.exists()
+    (other.directory / "data").mkdir(parents=True)
+    for name in ("data/train.json", "data/validation.json", "tokenizer.model", "SHA256SUMS"):
+        assert not other.has_data() or "/" not in name
+        (other.directory / name).write_text(name)
+    (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
+    own.take_data(other)
+    assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "own"]
+    (other.directory / "tokenizer.model").write_text("another")
+    own.take_data(other)  # it has begun
+    assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"
+
+
 @pytest.mark.parametrize("preset, file, place", [
     ("demo", "numbers-en-de-demo.test", ["config"]),
     ("miniature", "variations", ["config"]),
@@ -421,6 +585,91 @@ def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
     assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
 
 
+def test_training_exchanges_gradients_once_for_all_parts():
+    class Learner(nn.Linear):
+        apart = 0
+
+        def forward(self, x, tokens):
+            return (super().forward(x) / tokens).sum()
+
+        @contextmanager
+        def no_sync(self):
+            self.apart += 1
+            yield
+
+    parts = [(seed, (torch.full((1, 3), float(seed)),)) for seed in (1, 2, 3)]
+    gradients = {}
+    for number in (1, 2):
+        learner = Learner(3, 1, bias=False)
+        optimizer = torch.optim.SGD(learner.parameters(), lr=0.0)
+        train_step(learner, optimizer, parts, tokens=2, rate=0.0, processes=number)
+        assert learner.apart == (2 if number > 1 else 0)
+        gradients[number] = learner.weight.grad
+    assert gradients[1].tolist() == [[3, 3, 3]] and gradients[2].tolist() == [[6, 6, 6]]  # the mean of two processes is the sum
+
+
+@pytest.fixture
+def small_corpus(tmp_path):
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for split, n in (("train", 12), ("validation", 4)):
+        for language in ("en", "de"):
+            (directory / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    model = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=30)
+    return TrainingConfig(model, corpus=str(directory), steps=9, checkpoint_every=100, validate_every=100, log_every=1)
+
+
+def test_training_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
+    def begun(name, batch_tokens):
+        run = Run(tmp_path / name)
+        with ExitStack() as stack:
+            begin(dataclasses.replace(small_corpus, batch_tokens=batch_tokens), run, processes.Group(torch.device("cpu")), stack)
+        return run
+
+    run = begun("free", 25_000)
+    longest = max(int(run.pairs(split).lengths.max()) for split in ("train", "validation"))
+    assert begun("just", longest).has_data()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").touch()
+    for name in ("new", "mine"):
+        with pytest.raises(InputError, match=f"a sentence of {longest} tokens does not fit into a batch of {longest - 1}"):
+            begun(name, longest - 1)
+    assert not (tmp_path / "new").exists() and (tmp_path / "mine" / "notes").exists()
+
+
+def test_training_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
+    for every in (1, 100):
+        config = dataclasses.replace(small_corpus, rate_factor=1e30, checkpoint_every=every)
+        with pytest.raises(InputError, match="Start another run with a lower --rate-factor"):
+            train(config, tmp_path / f"run{every}")
+        for directory in Run(tmp_path / f"run{every}").checkpoints():
+            weights = load_weights(directory / "model.safetensors")
+            assert all(weight.isfinite().all() for weight in weights.values())
+    model = nn.Linear(2, 3)
+    assert all_finite(model)
+    for wrong in (math.inf, -math.inf, math.nan):
+        model.bias.data[1] = wrong
+        assert not all_finite(model)
+
+
+def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
+    run, device = Run(tmp_path), torch.device("cpu")
+    for number, status, kind in ((signal.SIGTERM, processes.STOPPED, processes.Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):
+        other = stopped(run, 1_200, number, processes.Group(device, 1, 2))
+        assert isinstance(other, SystemExit) and other.code == status
+        leader = stopped(run, 1_200, number, processes.Group(device))
+        assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
+
+
+def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
+    compiled = []
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
+    model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
+    for wanted in (False, True):
+        learner_for(model, small_corpus, processes.Execution(precision="float32", compile=wanted), group)
+        assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
+
+
 def test_training_reads_each_pair_in_one_part():
     pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
     rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
@@ -428,6 +677,7 @@ def test_training_reads_each_pair_in_one_part():
     for rank in range(2):
         found.update(own_parts(pairs, rows, lengths, 4, processes.Group(torch.device("cpu"), rank, 2)))  # one part has no pair
     targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
+    assert sum(len(part.target) for part in found.values()) == 4  # the filler is one row
     assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
 
 
@@ -557,6 +807,40 @@ def test_tree_search_opens_as_many_brackets_as_it_says():
         so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening if may_open else word]]))
         depth, chain = (depth + 1, chain + 1) if may_open else (depth, 0)
     assert depth == DEEPEST == int(so_far.depth) and int(so_far.word) < int(so_far.n)
+
+
+def test_treebanks_are_split_by_the_numbers_of_their_files():
+    def split(*numbers):
+        found = treebanks.tree_splits(Path(f"wsj_{number:04d}.mrg") for number in numbers)
+        return {name: [int(path.name[4:8]) for path in paths] for name, paths in found.items()}
+
+    whole = split(1, 199, 200, 2199, 2200, 2299, 2300, 2399, 2400)  # sections 02-21, 22 and 23
+    assert whole == {"train": [200, 2199], "validation": [2200, 2299], "test": [2300, 2399]}
+    sample = split(0, 1, 159, 160, 179, 180, 199)
+    assert sample == {"train": [1, 159], "validation": [160, 179], "test": [180, 199]}
+    assert split(200) == {"train": [200], "validation": [], "test": []} == split(200, 0)
+    names = ["train-a.mrg", "b.mrg", "validation.mrg.gz", "test.txt", "wsj_0300.mrg.gz", "test.mrg"]
+    named = treebanks.tree_splits(map(Path, names))
+    assert {name: [path.name for path in paths] for name, paths in named.items()} == {
+        "train": ["train-a.mrg", "wsj_0300.mrg.gz"], "validation": ["validation.mrg.gz"], "test": ["test.mrg"]}
+
+
+def test_treebanks_find_the_articles_of_craft(tmp_path, monkeypatch):
+    monkeypatch.setattr(treebanks, "cache_directory", lambda: tmp_path)
+    with pytest.raises(InputError, match="craft-ids-train.txt does not exist: git clone"):
+        treebanks.craft()
+    for directory in ("articles/ids", "structural-annotation/treebank/penn"):
+        (tmp_path / "CRAFT" / directory).mkdir(parents=True)
+    for number, name in enumerate(("train", "dev", "test"), 11):
+        (tmp_path / f"CRAFT/articles/ids/craft-ids-{name}.txt").write_text(f"{number}\n")
+        text = f"( (S (NP (NN a{number})) (VP (VB b))) )"
+        (tmp_path / f"CRAFT/structural-annotation/treebank/penn/{number}.tree").write_text(text)
+    for leaves, row in (("XX", "(S (NP XX )NP (VP XX )VP )S"), ("tags", "(S (NP NN )NP (VP VB )VP )S")):
+        corpus = treebanks.craft(leaves)
+        assert corpus.name == ("craft" if leaves == "XX" else "craft-tags")
+        assert list(corpus.train) == [("a11 b", row)] and list(corpus.test) == [("a13 b", row)]
+        assert [source for source, _ in corpus.validation] == ["a12 b"]
+        assert ("XX" in corpus.whole_words) == (leaves == "XX") and {"(S", ")TITLE"} < set(corpus.whole_words)
 
 
 def test_treebanks_look_for_the_wall_street_journal_in_the_cache(tmp_path, monkeypatch):
