@@ -34,17 +34,27 @@ from annotated_transformer import (
     variations,
 )
 from annotated_transformer.additive_attention import AdditiveMultiHeadAttention
-from annotated_transformer.attention import causal_mask
+from annotated_transformer.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.batching import Batch, batches, by_length, pad, shift_right
 from annotated_transformer.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
-from annotated_transformer.checkpoints import from_hub, load_into, load_weights, only_one, require_room
+from annotated_transformer.checkpoints import (
+    from_hub,
+    load_into,
+    load_weights,
+    newest_checkpoint,
+    only_one,
+    require_room,
+    save_checkpoint,
+)
+from annotated_transformer.chunked_loss import fused_losses
 from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.evalb import BracketScores, bracket_scores
-from annotated_transformer.fast_decoding import StepwiseDecoder
+from annotated_transformer.fast_decoding import StepwiseDecoder, continuations
 from annotated_transformer.layer_types import Recurrent, RestrictedSelfAttention, layer_types, path_length
+from annotated_transformer.models import search_settings
 from annotated_transformer.pairs import read_pairs
-from annotated_transformer.parsing import Parser, right_branching
+from annotated_transformer.parsing import Parser, commonest_right_label, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, prepare
@@ -77,6 +87,15 @@ def test_additive_attention_sees_later_keys_unless_it_is_told_not_to():
     torch.testing.assert_close(first, attention.attend(query, key, value, causal_mask(4), causal=False))
     x = torch.randn(1, 4, 6)
     assert (attention.weights(x) > 0).all() and (attention.weights(x, causal=True)[..., 0, 1:] == 0).all()
+
+
+def test_attention_weights_of_a_decoder_look_back_whatever_the_length():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2, 3, 5)
+    for length in (1, 5, 11):
+        weights = attention.weights(torch.randn(2, length, 8), causal=True)
+        assert weights.shape == (2, 2, length, length) and not weights.triu(1).any()
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, length))
 
 
 def test_attention_maps_cut_each_side_as_its_own():
@@ -124,6 +143,23 @@ def test_bleu_of_tokens_is_not_warned_about(caplog):
         assert "tokenized period" in caplog.text
 
 
+def test_checkpoints_that_are_damaged_are_moved_aside_every_time(tmp_path, caplog):
+    model = nn.Linear(2, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    for step in (1, 2, 2, 2):  # damaged, made again, damaged again
+        save_checkpoint(tmp_path, model, optimizer, {"step": step}, keep=5)
+        newest = tmp_path / "checkpoints" / f"step-{step:08d}"
+        assert newest_checkpoint(tmp_path) == newest
+        if step == 2:
+            (newest / "state.json").write_text("{}")
+            caplog.clear()
+            assert newest_checkpoint(tmp_path).name == "step-00000001"
+            assert "going on from step-00000001" in caplog.text and "checksum is wrong" in caplog.text
+            assert not newest.exists() and (tmp_path / "checkpoints" / "damaged-step-00000002" / "state.json").read_text() == "{}"
+
+
 def test_checkpoints_of_another_model_are_refused_whatever_is_missing():
     model = nn.Linear(3, 2)
     whole = model.state_dict()
@@ -165,6 +201,22 @@ def test_checkpoints_of_the_hub_are_asked_for_by_owner_and_name_alone(tmp_path, 
         with pytest.raises(InputError, match="there is no such directory of a run or of a model"):
             from_hub(name)
     assert from_hub("owner/mo-del_1.5") == tmp_path and asked == ["owner/mo-del_1.5"]
+
+
+def test_chunked_loss_keeps_long_numbers_long():
+    torch.manual_seed(0)
+    target = torch.tensor([[5, 6, PAD], [7, EOS, 8]])
+    for chunk in (None, 2):
+        hidden, weight = (torch.randn(*size, requires_grad=True) for size in ((2, 3, 8), (11, 8)))
+        with torch.no_grad():
+            weight[PAD] = 0
+        gradients = []
+        for loss in (fused_losses(hidden, weight, target, 0.1, chunk=chunk)[0],
+                     label_smoothed_cross_entropy(hidden @ weight.T, target, 0.1)):
+            gradients.append(torch.autograd.grad(loss, (hidden, weight)))
+        (ours, our_weight), (theirs, their_weight) = gradients
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-7)
+        torch.testing.assert_close(our_weight[1:], their_weight[1:], rtol=1e-5, atol=1e-7)
 
 
 def test_decoding_begins_with_the_papers_search():
@@ -220,6 +272,52 @@ def test_evalb_counts_whole_sentences_and_takes_two_lists():
     }
 
 
+def test_fast_attention_has_the_papers_matrices_and_keeps_its_kind_of_numbers():
+    attention = MultiHeadAttention(8, 2, 3, 5)
+    assert {name: tuple(weight.shape) for name, weight in attention.named_parameters()} == {
+        "in_projection": (2 * (3 + 3 + 5), 8), "out_projection.weight": (8, 2 * 5)}
+    for kind in (torch.float64, torch.float32):
+        given = [torch.randn(2, 2, 4, width, dtype=kind) for width in (3, 3, 5)]
+        found = attention.attend(*given, causal=True)
+        assert found.dtype == kind
+        expected = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=True)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_fast_decoding_keeps_two_beams_apart():
+    torch.manual_seed(0)
+    model = Transformer(SMALL).eval()
+    source = torch.tensor([[4, 5, 6, EOS], [7, 8, 9, EOS]])
+    with torch.no_grad():
+        memory, decoder = model.encode(source), StepwiseDecoder(model, source, n_beams=2, max_steps=4)
+        assert decoder.visible is None  # nothing to hide
+        assert StepwiseDecoder(model, pad([[4, EOS], [5, 6, EOS]]), 2, 4).visible is not None
+        decoder.step(torch.full((2, 1), PAD))
+        decoder.select(torch.arange(2), torch.zeros(2, 2, dtype=torch.long))
+        written = torch.tensor([[[PAD, 4, 6, 9], [PAD, 5, 7, 8]], [[PAD, 6, 8, 10], [PAD, 7, 9, 4]]])
+        for step in range(1, 4):
+            found = decoder.step(written[:, :, step])
+            for beam in range(2):
+                expected = model.decode(written[:, beam, : step + 1], memory, source)[:, -1]
+                torch.testing.assert_close(found[:, beam], expected, atol=1e-5, rtol=1e-5)
+            decoder.select(torch.arange(2), torch.tensor([[0, 1], [0, 1]]))
+
+
+def test_fast_decoding_goes_on_only_by_what_is_allowed():
+    torch.manual_seed(0)
+    logits, log_p = torch.randn(4, 7), torch.tensor([[-1.0, -2.0], [-0.5, -0.7]])
+    logits[:, PAD] = float("-inf")
+    allowed = torch.tensor([[2, 5, PAD], [3, PAD, PAD], [6, 4, 2], [5, PAD, PAD]])
+    every = log_p[..., None] + logits.view(2, 2, 7).log_softmax(-1)
+    top, beams, tokens = continuations(logits.clone(), log_p, 8, allowed)
+    for row, count in ((0, 3), (1, 4)):
+        assert (top[row, count:] == float("-inf")).all()
+        found = {(int(b), int(t)): float(p) for p, b, t in zip(top[row][:count], beams[row], tokens[row])}
+        wanted = {(b, t) for b in range(2) for t in allowed[2 * row + b].tolist() if t != PAD}
+        assert set(found) == wanted and top[row][:count].tolist() == sorted(found.values(), reverse=True)
+        assert all(math.isclose(p, every[row, b, t], rel_tol=1e-5) for (b, t), p in found.items())
+
+
 def test_fast_decoding_of_one_layer_reads_a_source_longer_than_its_heads_are_wide():
     torch.manual_seed(0)
     model = Transformer(SMALL).eval()
@@ -249,6 +347,16 @@ def test_layer_types_have_the_paths_of_table_1():
     assert steps["convolution, dilated"] == 2                              # 2, then 6
 
 
+def test_models_are_searched_with_any_alpha_that_makes_sense(tmp_path):
+    for alpha in (0, 0.6, 100):
+        (tmp_path / "search.json").write_text(json.dumps({"alpha": alpha}))
+        assert search_settings(tmp_path) == Search(alpha=alpha)
+    for wrong in (-0.1, 100.5, math.nan, "much", None):
+        (tmp_path / "search.json").write_text(json.dumps({"alpha": wrong}))
+        with pytest.raises(InputError, match="the file is damaged"):
+            search_settings(tmp_path)
+
+
 def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     target.write_text("eins\nzwei\ndrei\nvier\nfünf\n", encoding="utf-8")
@@ -272,6 +380,8 @@ def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
 def test_parsing_by_branching_to_the_right_takes_only_a_last_mark_apart():
     for words, tree in (("a b c", "(S (XX a) (VP (XX b) (XX c)))"), ("a b ?", "(S (XX a) (XX b) (XX ?))"), ("!", "(S (XX !))")):
         assert print_tree(right_branching(words.split())) == f"(TOP {tree})"
+    mark, clause = (Tree.fromstring(text) for text in ("(TOP (FRAG (. !)))", "(TOP (S (NP (PRP it)) (VP (VBZ rains)) (. !)))"))
+    assert commonest_right_label([mark, clause]) == "VP"
 
 
 @pytest.fixture
