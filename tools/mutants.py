@@ -121,21 +121,21 @@ def mutants(module: str) -> list[Mutant]:
 
 def tests_pass(mutant: Mutant, seconds: float) -> bool:
     "Whether the module's tests stay green with this change; a process of its own runs them, for at most so long."
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
             os._exit(run_tests(mutant, Path(place)))
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status) == 0
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return False
 
 
 def time_limit(module: str) -> float:

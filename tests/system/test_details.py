@@ -1,5 +1,6 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
+import inspect
 import json
 import logging
 import math
@@ -57,9 +58,20 @@ from annotated_transformer.pairs import read_pairs
 from annotated_transformer.parsing import Parser, commonest_right_label, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, prepare
+from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
+from annotated_transformer.saving import planned
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import all_finite, begin, evaluate, learner_for, own_parts, stopped, train, train_step
+from annotated_transformer.training import (
+    all_finite,
+    begin,
+    evaluate,
+    learner_for,
+    own_parts,
+    readable_train,
+    stopped,
+    train,
+    train_step,
+)
 from annotated_transformer.training_cost import PAPER_RUNS, SUSTAINED_RATE, RunCost
 from annotated_transformer.translation import Translator, score
 from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
@@ -67,6 +79,7 @@ from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
 from annotated_transformer.variations import PRINTED, longest, noise, plot_variations, run_variations, table_3
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
+LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
 
 
 def never_ends(model):
@@ -635,6 +648,20 @@ def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
         assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
 
 
+def test_runs_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", lambda directory, purge_step: (directory, purge_step))
+    assert curves(tmp_path, 7) == (tmp_path, 8)
+
+
+def test_runs_make_the_directories_above_them(tmp_path):
+    config, run = TrainingConfig(TransformerConfig.tiny(20)), Run(tmp_path / "all" / "mine")
+    run.open(config)
+    assert run.exists() and run.config == config and run.starts == []
+    other = Run(tmp_path / "others" / "one")
+    other.keep_tokenizer(LETTERS)
+    assert other.has_tokenizer() and other.tokenizer.model == LETTERS.model
+
+
 def test_runs_take_over_data_that_is_ready(tmp_path):
     other, own = Run(tmp_path / "other"), Run(tmp_path / "own")
     own.take_data(other)
@@ -681,6 +708,19 @@ def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
     assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
 
 
+def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
+    model = Transformer(SMALL)
+    needed = sum(value.nbytes for value in (*model.parameters(), *model.buffers()))
+    machine = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
+    monkeypatch.setattr(os, "sysconf", machine.get)
+    assert all(weight.is_meta for weight in planned(Transformer, SMALL).parameters())
+    machine["SC_PHYS_PAGES"] -= 1
+    with pytest.raises(InputError, match="this model takes 0 GiB and the machine has 0"):
+        planned(Transformer, SMALL)
+    machine["SC_PAGE_SIZE"] = 2
+    planned(Transformer, SMALL)
+
+
 @pytest.mark.parametrize("lines", [[], [""], ["  ", ""]])
 def test_tokenizer_of_no_words_says_so(lines):
     with pytest.raises(InputError, match="it holds no words"):
@@ -695,25 +735,30 @@ def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
     assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
 
 
+def test_training_is_the_papers_unless_told_otherwise():
+    defaults = {name: setting.default for name, setting in inspect.signature(readable_train).parameters.items()}
+    assert (defaults["warmup_steps"], defaults["smoothing"]) == (4_000, 0.1)  # §5.3, §5.4
+
+
 def test_training_exchanges_gradients_once_for_all_parts():
     class Learner(nn.Linear):
-        apart = 0
-
         def forward(self, x, tokens):
+            seen.append(int(x[0, 0]))
             return (super().forward(x) / tokens).sum()
 
         @contextmanager
         def no_sync(self):
-            self.apart += 1
+            seen.append("apart")
             yield
 
     parts = [(seed, (torch.full((1, 3), float(seed)),)) for seed in (1, 2, 3)]
-    gradients = {}
-    for number in (1, 2):
+    gradients, seen = {}, []
+    for number, order in ((1, [1, 2, 3]), (2, ["apart", 1, "apart", 2, 3])):
         learner = Learner(3, 1, bias=False)
+        seen.clear()
         optimizer = torch.optim.SGD(learner.parameters(), lr=0.0)
         train_step(learner, optimizer, parts, tokens=2, rate=0.0, processes=number)
-        assert learner.apart == (2 if number > 1 else 0)
+        assert seen == order
         gradients[number] = learner.weight.grad
     assert gradients[1].tolist() == [[3, 3, 3]] and gradients[2].tolist() == [[6, 6, 6]]  # the mean of two processes is the sum
 
@@ -834,9 +879,6 @@ def test_transformer_sizes_may_be_as_large_as_is_said():
         for wrong in (most + 1, 0):
             with pytest.raises(InputError, match=f"{name} must be at least 1 and can be at most"):
                 dataclasses.replace(SMALL, **{name: wrong})
-
-
-LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
 
 
 def translator(**options):
