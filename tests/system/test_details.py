@@ -1,6 +1,7 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
 import inspect
+import itertools
 import json
 import logging
 import math
@@ -30,6 +31,7 @@ from annotated_transformer import (
     TransformerConfig,
     attention_maps,
     processes,
+    training,
     translation,
     treebanks,
     variations,
@@ -50,6 +52,7 @@ from annotated_transformer.checkpoints import (
 )
 from annotated_transformer.chunked_loss import fused_losses
 from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
+from annotated_transformer.epochs import epoch_batches
 from annotated_transformer.evalb import BracketScores, bracket_scores
 from annotated_transformer.fast_decoding import StepwiseDecoder, continuations
 from annotated_transformer.layer_types import Recurrent, RestrictedSelfAttention, layer_types, path_length
@@ -63,6 +66,7 @@ from annotated_transformer.saving import planned
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import (
     all_finite,
+    batches_from,
     begin,
     evaluate,
     learner_for,
@@ -72,7 +76,7 @@ from annotated_transformer.training import (
     train,
     train_step,
 )
-from annotated_transformer.training_cost import PAPER_RUNS, SUSTAINED_RATE, RunCost
+from annotated_transformer.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
 from annotated_transformer.translation import Translator, score
 from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
 from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
@@ -735,6 +739,17 @@ def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
     assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
 
 
+def test_training_goes_through_each_epoch_from_its_first_batch(tmp_path, small_corpus):
+    _, pairs, _ = prepare(small_corpus, tmp_path / "run")
+    config = dataclasses.replace(small_corpus, batch_tokens=9, seed=3)
+    epochs = [[rows.tolist() for rows in epoch_batches(pairs, 9, 3, epoch)] for epoch in (4, 5, 6)]
+    expected = [(4 + i, number, rows) for i, epoch in enumerate(epochs) for number, rows in enumerate(epoch, 1)]
+    assert all(len(epoch) > 3 and sorted(sum(epoch, [])) == list(range(12)) for epoch in epochs)
+    for done in (0, 2):
+        found = itertools.islice(batches_from(pairs, config, 4, done), len(expected) - done)
+        assert [(epoch, number, rows.tolist()) for epoch, number, rows in found] == expected[done:]
+
+
 def test_training_is_the_papers_unless_told_otherwise():
     defaults = {name: setting.default for name, setting in inspect.signature(readable_train).parameters.items()}
     assert (defaults["warmup_steps"], defaults["smoothing"]) == (4_000, 0.1)  # §5.3, §5.4
@@ -816,6 +831,14 @@ def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
         assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
 
 
+def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
+    monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
+    execution, device = processes.Execution(precision="float32", compile=False), torch.device("cpu")
+    assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
+    learner, size = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
+    assert isinstance(learner, training.WithLoss) and size == 2
+
+
 def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
     compiled = []
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
@@ -858,6 +881,7 @@ def test_training_cost_says_millions_for_each_token():
 
 def test_training_cost_takes_the_papers_devices_and_updates():
     assert SUSTAINED_RATE == {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}  # footnote 5
+    assert SENTENCE_LENGTHS[0, 0] == SENTENCE_LENGTHS[0, 1]  # a batch has as many source tokens as target tokens (§5.1)
     for name, (model, updates) in PAPER_RUNS.items():
         preset = PRESETS[name.replace(" en-de", "").replace(" ", "-")]
         assert (dataclasses.replace(model, dropout=preset.model.dropout), updates) == (preset.model, preset.steps)
