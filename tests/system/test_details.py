@@ -80,7 +80,15 @@ from annotated_transformer.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SU
 from annotated_transformer.translation import Translator, score
 from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
 from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
-from annotated_transformer.variations import PRINTED, longest, noise, plot_variations, run_variations, table_3
+from annotated_transformer.variations import (
+    PRINTED,
+    longest,
+    noise,
+    plot_variations,
+    run_variations,
+    table_3,
+    variations_table,
+)
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
@@ -923,6 +931,23 @@ def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes(
     assert given == [2, 0]  # all but the blank one, the longest first
 
 
+def test_translation_names_the_sentence_that_nothing_fits():
+    class Rule:
+        def __init__(self, part):
+            self.part, self.beams = part, 1
+
+        def ids(self, left):
+            return torch.tensor([[PAD if number == 2 else EOS] for number in self.part for _ in range(self.beams)])
+
+        def follow(self, sentences, beams, tokens):
+            self.part, self.beams = [self.part[i] for i in sentences], beams.size(1)
+
+    for beam_size in (1, 2):
+        with pytest.raises(InputError, match="^sentence 3: nothing that is allowed fits"):
+            translator().translate_ids(["abc", "ab", "a", "abcd"], beam_size, allowed=Rule)
+        assert translator().translate_ids(["abc", "ab"], beam_size, allowed=Rule) == [[], []]
+
+
 def test_translation_says_what_it_is(tmp_path, monkeypatch):
     translator().save_pretrained(tmp_path)
     told = repr(Translator.from_pretrained(tmp_path, device="meta"))
@@ -957,6 +982,13 @@ def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():
     paths.add([[4], [5, 6, 7]])
     *_, ends, rest = paths.tables("cpu")
     assert rest.tolist() == [0, 1, 0, 2, 1, 0] and ends.tolist() == [True, False, True, False, False, True]
+
+
+def test_tree_search_writes_a_word_by_its_own_pieces():
+    search = TreeSearch(LETTERS, "words")
+    for word in ("cafe", "fade", "a"):
+        assert search.pieces(word) == LETTERS.encode(word)[:-1]
+    assert search.pieces("") == [UNK]  # what the tokenizer drops, such as a blank of its own, is still a word
 
 
 def test_tree_search_leaves_tokens_for_what_must_come():
@@ -1030,9 +1062,9 @@ def test_treebanks_look_for_the_wall_street_journal_in_the_cache(tmp_path, monke
 
 def test_trees_are_drawn_above_the_middle_of_what_they_hold():
     tree = Tree.fromstring("(S (NP (DT a) (JJ b) (NN c)) (VP (VB d)))")
-    for tags in (True, False):
+    for options, tags in (({}, True), ({"tags": True}, True), ({"tags": False}, False)):
         axis = Figure().subplots()
-        draw_tree(axis, tree, tags)
+        draw_tree(axis, tree, **options)
         places = {text.get_text(): text.get_position() for text in axis.texts}
         tags_at = {"DT": (0, 0), "JJ": (1, 0), "NN": (2, 0), "VB": (3, 0)} if tags else {WORD: (3, 0)}
         words_at = {"a": (0, -0.55), "b": (1, -0.55), "c": (2, -0.55), "d": (3, -0.55)}
@@ -1040,7 +1072,7 @@ def test_trees_are_drawn_above_the_middle_of_what_they_hold():
         lines = {tuple(zip(*line.get_data())) for line in axis.lines}
         assert ((2, 2), (2, 1.5), (1, 1.5), (1, 1)) in lines and len(lines) == 6
         (left, right), (low, high) = axis.get_xlim(), axis.get_ylim()
-        assert left < 0 and right > 3 and low < -0.55 and high > 2 and not axis.axison
+        assert -1 < left < 0 and 3 < right < 4 and -1.55 < low < -0.55 and 2 < high < 3 and not axis.axison
 
 
 def printed(what):
@@ -1061,6 +1093,33 @@ def test_variations_of_a_small_base_have_a_big_of_twice_its_width():
     assert (big.d_model, big.d_ff, big.n_heads, big.n_layers) == (24, 40, 6, 2)
 
 
+def test_variations_of_any_base_keep_the_proportions_of_table_3():
+    size = {"n_layers": 12, "d_model": 96, "d_ff": 100, "n_heads": 8, "d_k": 40, "d_v": 24, "dropout": 0.15}
+    rows = table_3(TrainingConfig(TransformerConfig(50, **size), smoothing=0.2))
+    base = rows["base"].model
+    for name, changes in {
+        "A1": {"n_heads": 1, "d_k": 320, "d_v": 320}, "A2": {"n_heads": 4, "d_k": 80, "d_v": 80},
+        "A3": {"n_heads": 16, "d_k": 20, "d_v": 20}, "A4": {"n_heads": 32, "d_k": 10, "d_v": 10},
+        "B1": {"d_k": 10}, "B2": {"d_k": 20}, "C1": {"n_layers": 4}, "C2": {"n_layers": 8}, "C3": {"n_layers": 16},
+        "C4": {"d_model": 48, "d_k": 20, "d_v": 12}, "C5": {"d_model": 192, "d_k": 80, "d_v": 48},
+        "C6": {"d_ff": 50}, "C7": {"d_ff": 200}, "D1": {"dropout": 0.0}, "D2": {"dropout": 0.3}, "E": {"positions": "learned"},
+        "additive": {"compatibility": "additive"}, "pre-norm": {"norm": "pre"},
+    }.items():
+        assert rows[name] == dataclasses.replace(rows["base"], model=dataclasses.replace(base, **changes)), name
+    assert [rows[name].smoothing for name in ("base", "D3", "D4")] == [0.2, 0.0, 0.4]
+
+
+def test_variations_stand_in_a_table_with_both_differences():
+    nothing = {"change": "y", "parameters": 2_000, "seeds": []}
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "C1": nothing, "pre-norm": measured_row(9.0, 21.0)}
+    assert variations_table(table).splitlines()[2:] == [
+        "| base | x | 1 | 1 | 10.00 |  | 4.92 | 20.0 |  | 25.8 |",
+        "| A1 | x | 1 | 1 | 11.00 | +10.0% | +7.5% | 19.9 | -0.1 | -0.9 |",
+        "| C1 | y | 2,000 | 0 | not run |  | +24.2% |  |  | -2.1 |",
+        "| pre-norm | x | 1 | 1 | 9.00 | -10.0% |  | 21.0 | +1.0 |  |",
+    ]
+
+
 def test_variations_have_the_noise_of_two_single_runs():
     seeds = [{"perplexity": 10.0, "bleu": 20.0}, {"perplexity": 12.0, "bleu": 23.0}]
     found = noise({"base": {"seeds": seeds}}, seeds=2)
@@ -1077,16 +1136,27 @@ def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
         "change": "x", "parameters": 1, "seeds": []}}
     figure = plot_variations(table)
     left, right = figure.axes
-    assert left.get_ylim() == right.get_ylim() and left.get_ylim()[0] > max(left.get_yticks()) and left.get_ylim()[1] < 0
+    low, high = left.get_ylim()
+    assert (low, high) == right.get_ylim() and 2.6 < low < 3.6 and -1 < high < 0  # downwards, less than a row to either side
     assert left.get_yticks().tolist() == [0, 1, 2.6] and [label.get_text() for label in left.get_yticklabels()] == [
         "x   A1", "x   A2", "x   C1"]
     assert [bar.get_width() for bar in left.patches] == pytest.approx([10, -1])
-    assert [text.get_text() for text in left.texts] == ["not run"]
+    assert [text.get_text() for text in left.texts] == ["not run"] and 0 <= left.texts[0].get_position()[0] < 0.1
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Table 3", "here"]
     assert figure.axes[0].get_xlabel().startswith("perplexity, % more") and right.get_xlabel().startswith("BLEU, points more")
     nothing = {name: {"seeds": []} for name in PRINTED}
     for what, most in ((0, 100 * (6.11 / 4.92 - 1)), (1, 25.8 - 23.7)):  # row C1 is the farthest from the base
         assert longest(nothing, what) == pytest.approx(1.1 * most)
+
+
+def test_variations_that_are_far_better_are_cut_on_their_side():
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(10.1, 20.0), "A2": measured_row(9.9, 20.0),
+             "D1": measured_row(1.0, 20.0)}
+    left, right = plot_variations(table).axes
+    limit, (text,) = longest(table, 0), left.texts
+    assert [bar.get_width() for bar in left.patches] == pytest.approx([1, -1, -limit]) and limit < 90
+    assert text.get_text() == " -90% " and text.get_position() == (-limit, 2.6) and text.get_ha() == "right"
+    assert not right.texts
 
 
 def test_variations_run_three_seeds_of_the_base_and_one_of_each_row(tmp_path, monkeypatch):
