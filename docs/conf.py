@@ -61,7 +61,7 @@ def plain(text: str) -> str:
     "A docstring's text, in which only backticks mean something, as reStructuredText."
     parts = re.split(r"(`[^`]*`)", text)
     escaped = "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
-    return re.sub(r"^(?=\(?\w+[.)] )", r"\\", escaped)  # `(S) tokens` begins no list
+    return re.sub(r"^(?=\(?\w+[.)]( |$))", r"\\", escaped)  # `(S) tokens` and `(S)` begin no list
 
 
 def with_fields(lines: list[str]) -> list[str]:
