@@ -33,7 +33,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 
 # MathJax from this site; without its menu, which would load more.
 mathjax_path = "mathjax.js"
-mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}, "tex": {"tagIndent": "0em"}}
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}, "tex": {"tagIndent": "0.4em"}}
 
 html_theme = "furo"
 html_favicon = "icon.svg"
