@@ -114,12 +114,9 @@ def clear_leftovers(
 def sha256(
     path: Path,
 ) -> str:
-    "The SHA-256 sum of a file, read a mebibyte at a time."
-    digest = hashlib.sha256()
+    "The SHA-256 sum of a file."
     with open(path, "rb") as file:
-        while part := file.read(2**20):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_sums(

@@ -63,8 +63,7 @@ def restricted_attention(
     query = F.pad(query, (0, 0, 0, missing)).unflatten(2, (blocks, block)).flatten(0, 1)
     at = torch.arange(blocks * block, device=query.device).view(blocks, block, 1)  # where each query stands
     of = at[:, :1] - side + torch.arange(seen, device=query.device)                # (blocks, 1, seen): where each key stands
-    near, real = (at - of).abs() <= side, (of >= 0) & (of < n)
-    allowed = near & (real | (at >= n))  # queries that fill up see anything: softmax needs a key, and they are cut off below
+    allowed = ((at - of).abs() <= side) & (of >= 0) & (of < n)  # near, and real; queries that fill up see the last key at least
     output = F.scaled_dot_product_attention(query, pieces(key), pieces(value), allowed)  # (B·h, blocks, block, d_v)
     return output.flatten(1, 2)[:, :n].unflatten(0, heads)
 

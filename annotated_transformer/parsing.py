@@ -100,7 +100,7 @@ def right_branching(
 ) -> Tree:
     "Every constituent reaches to the end and leaves out one word more; a last full stop, ? or ! stands beside it."
     leaves = [Tree(WORD, [word]) for word in words]
-    mark = [leaves.pop()] if len(words) > 1 and words[-1] in ".?!" else []
+    mark = [leaves.pop()] if words[-1] in ".?!" else []
     inner = leaves[-2:]
     for leaf in reversed(leaves[:-2]):
         inner = [leaf, Tree(label, inner)]

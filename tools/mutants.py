@@ -8,11 +8,12 @@ python tools/mutants.py --again FILE             those that the results file FIL
 A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/test_MODULE.py, the
 tests made from its notebook, or those of tests/system/test_details.py whose names begin with the module's fail, or take ten
 times as long. Each runs in a process of its own over a copy of the package, so
-nothing here is touched. torch and pytest are imported once, before the fork. With --out the figures go to a results file.
+nothing here is touched. Foreign packages are imported once, before the fork. With --out the figures go to a results file.
 """
 import argparse
 import ast
 import contextlib
+import importlib
 import json
 import os
 import random
@@ -33,6 +34,7 @@ CORE = """additive_attention agreement attention attention_maps averaging batchi
 decoding embedding epochs evalb fast_attention fast_decoding feed_forward layer_types layers learned_positions
 models optimizer pairs parsing position pre_norm processes regularization runs saving shares tokenizer training
 training_cost transformer translation tree_search treebanks trees variations""".split()
+FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 
 COMPARISONS = {
@@ -119,21 +121,21 @@ def mutants(module: str) -> list[Mutant]:
 
 def tests_pass(mutant: Mutant, seconds: float) -> bool:
     "Whether the module's tests stay green with this change; a process of its own runs them, for at most so long."
-    child = os.fork()
-    if child == 0:
-        os.setsid()
-        with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        child = os.fork()
+        if child == 0:
+            os.setsid()
             os._exit(run_tests(mutant, Path(place)))
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.02)
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status) == 0
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return False
 
 
 def time_limit(module: str) -> float:
@@ -143,6 +145,16 @@ def time_limit(module: str) -> float:
     if not tests_pass(Mutant(module, 0, "", source), 600):
         raise SystemExit(f"the tests of {module} are red without any change")
     return 10 + 10 * (time.monotonic() - begin)
+
+
+def import_foreign() -> None:
+    "Import what the package and its tests take from elsewhere, so that no child pays for it; each reads the package anew."
+    sys.path.insert(0, str(ROOT))
+    for name in [*(f"{PACKAGE}.{module}" for module in CORE), *FOREIGN]:
+        importlib.import_module(name)
+    sys.path.remove(str(ROOT))
+    for name in [name for name in sys.modules if name.partition(".")[0] == PACKAGE]:
+        del sys.modules[name]
 
 
 def run_tests(mutant: Mutant, place: Path) -> int:
@@ -162,7 +174,7 @@ def run_tests(mutant: Mutant, place: Path) -> int:
     with open(os.devnull, "w") as nothing:
         os.dup2(nothing.fileno(), 1)
         os.dup2(nothing.fileno(), 2)
-    os.environ["PYTHONPATH"] = str(place)
+    os.environ |= {"PYTHONPATH": str(place), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.chdir(place)
     sys.path.insert(0, str(place))
     tests = [str(ROOT / "tests" / f"test_{mutant.module}.py"), *DETAILS.get(mutant.module, ())]
@@ -199,7 +211,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
-    import pytest  # noqa: F401  imported before the fork, so that no child pays for it
+    import_foreign()
     import torch
 
     torch.set_num_threads(1)

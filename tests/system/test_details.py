@@ -1,38 +1,97 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
+import inspect
+import itertools
+import json
+import logging
 import math
+import os
 import shutil
 import signal
 import statistics
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
+from matplotlib.figure import Figure
 from torch import nn
 
-from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer import (
+    EOS,
+    PAD,
+    UNK,
+    InputError,
+    Transformer,
+    TransformerConfig,
+    attention_maps,
+    processes,
+    training,
+    translation,
+    treebanks,
+    variations,
+)
 from annotated_transformer.additive_attention import AdditiveMultiHeadAttention
-from annotated_transformer.attention import causal_mask
+from annotated_transformer.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.batching import Batch, batches, by_length, pad, shift_right
-from annotated_transformer.bleu import ngram_bleu
-from annotated_transformer.checkpoints import load_into, require_room
-from annotated_transformer.decoding import Search, beam_search, greedy_search, length_penalty
+from annotated_transformer.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
+from annotated_transformer.checkpoints import (
+    from_hub,
+    load_into,
+    load_weights,
+    newest_checkpoint,
+    only_one,
+    require_room,
+    save_checkpoint,
+)
+from annotated_transformer.chunked_loss import fused_losses
+from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
+from annotated_transformer.epochs import epoch_batches
 from annotated_transformer.evalb import BracketScores, bracket_scores
-from annotated_transformer.layer_types import layer_types, path_length
+from annotated_transformer.fast_decoding import StepwiseDecoder, continuations
+from annotated_transformer.layer_types import Recurrent, RestrictedSelfAttention, layer_types, path_length
+from annotated_transformer.models import search_settings
 from annotated_transformer.pairs import read_pairs
+from annotated_transformer.parsing import Parser, commonest_right_label, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import Run, TrainingConfig, prepare
+from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
+from annotated_transformer.saving import planned
 from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import evaluate
-from annotated_transformer.training_cost import RunCost
-from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch
-from annotated_transformer.trees import Tree
-from annotated_transformer.variations import PRINTED, noise, table_3
+from annotated_transformer.training import (
+    all_finite,
+    batches_from,
+    begin,
+    evaluate,
+    learner_for,
+    own_parts,
+    readable_train,
+    stopped,
+    train,
+    train_step,
+)
+from annotated_transformer.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
+from annotated_transformer.translation import Translator, score
+from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
+from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
+from annotated_transformer.variations import (
+    PRINTED,
+    longest,
+    noise,
+    plot_variations,
+    run_variations,
+    table_3,
+    variations_table,
+)
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
+LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
 
 
 def never_ends(model):
@@ -55,6 +114,15 @@ def test_additive_attention_sees_later_keys_unless_it_is_told_not_to():
     assert (attention.weights(x) > 0).all() and (attention.weights(x, causal=True)[..., 0, 1:] == 0).all()
 
 
+def test_attention_weights_of_a_decoder_look_back_whatever_the_length():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(8, 2, 3, 5)
+    for length in (1, 5, 11):
+        weights = attention.weights(torch.randn(2, length, 8), causal=True)
+        assert weights.shape == (2, 2, length, length) and not weights.triu(1).any()
+        torch.testing.assert_close(weights.sum(-1), torch.ones(2, 2, length))
+
+
 def test_attention_maps_cut_each_side_as_its_own():
     tokenizer = SimpleNamespace(encode=lambda text: [5, 6, EOS], encode_target=lambda text: [7, 8, 9, EOS])
     model = SimpleNamespace(config=SimpleNamespace(max_length=9))
@@ -68,6 +136,14 @@ def test_attention_maps_say_what_they_are():
     assert repr(maps) == "<AttentionMaps: 3 layers of 2 heads, from a b c d to w x y z .>"
 
 
+def test_attention_maps_show_their_chart_and_their_words(monkeypatch):
+    chart = SimpleNamespace(_repr_mimebundle_=lambda include, exclude: {"text/html": "<p>", "text/plain": "a widget"})
+    monkeypatch.setattr(attention_maps, "explore", lambda maps: chart)
+    one = torch.ones(1, 1, 1, 1)
+    maps = AttentionMaps(["a"], ["b"], ["c"], one, one, one)
+    assert maps._repr_mimebundle_() == {"text/html": "<p>", "text/plain": repr(maps)}
+
+
 def test_batching_without_an_epoch_keeps_the_order_and_else_begins_with_epoch_0():
     lengths = np.array([[n % 7 + 2, n % 5 + 2] for n in range(40)])
     plain = batches(lengths, 30, epoch=None)
@@ -79,6 +155,34 @@ def test_batching_without_an_epoch_keeps_the_order_and_else_begins_with_epoch_0(
 def test_bleu_of_the_shortest_sentences():
     assert ngram_bleu(["a b c d"], ["a b c d"]) == 100      # one run of four
     assert ngram_bleu([""], ["a"]) == 0 == ngram_bleu(["a b c"], ["a b c"])  # none
+
+
+def test_bleu_of_tokens_is_not_warned_about(caplog):
+    "SacreBLEU warns of a hundred lines that end in a token of their own; here the tokens are meant."
+    lines = ["today it rains ."] * 100
+    with caplog.at_level(logging.WARNING):
+        for bleu in (paper_bleu, multi30k_bleu):
+            assert bleu(lines, lines).score == pytest.approx(100)
+        assert not caplog.records
+        sacre_bleu(lines, lines)
+        assert "tokenized period" in caplog.text
+
+
+def test_checkpoints_that_are_damaged_are_moved_aside_every_time(tmp_path, caplog):
+    model = nn.Linear(2, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    for step in (1, 2, 2, 2):  # damaged, made again, damaged again
+        save_checkpoint(tmp_path, model, optimizer, {"step": step}, keep=5)
+        newest = tmp_path / "checkpoints" / f"step-{step:08d}"
+        assert newest_checkpoint(tmp_path) == newest
+        if step == 2:
+            (newest / "state.json").write_text("{}")
+            caplog.clear()
+            assert newest_checkpoint(tmp_path).name == "step-00000001"
+            assert "going on from step-00000001" in caplog.text and "checksum is wrong" in caplog.text
+            assert not newest.exists() and (tmp_path / "checkpoints" / "damaged-step-00000002" / "state.json").read_text() == "{}"
 
 
 def test_checkpoints_of_another_model_are_refused_whatever_is_missing():
@@ -105,12 +209,53 @@ def test_checkpoints_that_are_there_need_no_more_room(tmp_path, monkeypatch):
                 require_room(tmp_path, model, keep=2)
 
 
+def test_checkpoints_of_a_run_that_trains_are_refused_at_once(tmp_path, monkeypatch):
+    with only_one(tmp_path):
+        monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
+        with pytest.raises(InputError, match="another process trains this run"):
+            with only_one(tmp_path):
+                pass
+
+
+def test_checkpoints_of_the_hub_are_asked_for_by_owner_and_name_alone(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda name, **options: asked.append(name) or str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    Path("runs").mkdir()
+    for name in ("model", "owner/", "a/b/c", "runs/gone", "an owner/model", "owner/mod?l"):
+        with pytest.raises(InputError, match="there is no such directory of a run or of a model"):
+            from_hub(name)
+    assert from_hub("owner/mo-del_1.5") == tmp_path and asked == ["owner/mo-del_1.5"]
+
+
+def test_chunked_loss_keeps_long_numbers_long():
+    torch.manual_seed(0)
+    target = torch.tensor([[5, 6, PAD], [7, EOS, 8]])
+    for chunk in (None, 2):
+        hidden, weight = (torch.randn(*size, requires_grad=True) for size in ((2, 3, 8), (11, 8)))
+        with torch.no_grad():
+            weight[PAD] = 0
+        gradients = []
+        for loss in (fused_losses(hidden, weight, target, 0.1, chunk=chunk)[0],
+                     label_smoothed_cross_entropy(hidden @ weight.T, target, 0.1)):
+            gradients.append(torch.autograd.grad(loss, (hidden, weight)))
+        (ours, our_weight), (theirs, their_weight) = gradients
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-7)
+        torch.testing.assert_close(our_weight[1:], their_weight[1:], rtol=1e-5, atol=1e-7)
+
+
 def test_decoding_begins_with_the_papers_search():
     assert Search() == Search(beam_size=4, alpha=0.6, extra_length=50)
     source = torch.tensor([[4, 5, EOS]])
     torch.manual_seed(0)
     model = never_ends(Transformer(SMALL))
     assert len(greedy_search(model, source)[0]) == 53 == len(beam_search(model, source)[0][0].tokens)
+
+
+def test_decoding_grows_nothing_by_what_cannot_be():
+    never = float("-inf")
+    ended, going = beam_step(lambda tokens: torch.tensor([never, -1.0, never, -2.0]), [(0.0, [])], 4)
+    assert ended == [(-1.0, [EOS])] and going == [(-2.0, [3])]
 
 
 def test_decoding_that_never_ends_is_scored_by_its_whole_length():
@@ -152,6 +297,72 @@ def test_evalb_counts_whole_sentences_and_takes_two_lists():
     }
 
 
+def test_fast_attention_has_the_papers_matrices_and_keeps_its_kind_of_numbers():
+    attention = MultiHeadAttention(8, 2, 3, 5)
+    assert {name: tuple(weight.shape) for name, weight in attention.named_parameters()} == {
+        "in_projection": (2 * (3 + 3 + 5), 8), "out_projection.weight": (8, 2 * 5)}
+    for kind in (torch.float64, torch.float32):
+        given = [torch.randn(2, 2, 4, width, dtype=kind) for width in (3, 3, 5)]
+        found = attention.attend(*given, causal=True)
+        assert found.dtype == kind
+        expected = torch.nn.functional.scaled_dot_product_attention(*given, is_causal=True)
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_fast_decoding_keeps_two_beams_apart():
+    torch.manual_seed(0)
+    model = Transformer(SMALL).eval()
+    source = torch.tensor([[4, 5, 6, EOS], [7, 8, 9, EOS]])
+    with torch.no_grad():
+        memory, decoder = model.encode(source), StepwiseDecoder(model, source, n_beams=2, max_steps=4)
+        assert decoder.visible is None  # nothing to hide
+        assert StepwiseDecoder(model, pad([[4, EOS], [5, 6, EOS]]), 2, 4).visible is not None
+        decoder.step(torch.full((2, 1), PAD))
+        decoder.select(torch.arange(2), torch.zeros(2, 2, dtype=torch.long))
+        written = torch.tensor([[[PAD, 4, 6, 9], [PAD, 5, 7, 8]], [[PAD, 6, 8, 10], [PAD, 7, 9, 4]]])
+        for step in range(1, 4):
+            found = decoder.step(written[:, :, step])
+            for beam in range(2):
+                expected = model.decode(written[:, beam, : step + 1], memory, source)[:, -1]
+                torch.testing.assert_close(found[:, beam], expected, atol=1e-5, rtol=1e-5)
+            decoder.select(torch.arange(2), torch.tensor([[0, 1], [0, 1]]))
+
+
+def test_fast_decoding_goes_on_only_by_what_is_allowed():
+    torch.manual_seed(0)
+    logits, log_p = torch.randn(4, 7), torch.tensor([[-1.0, -2.0], [-0.5, -0.7]])
+    logits[:, PAD] = float("-inf")
+    allowed = torch.tensor([[2, 5, PAD], [3, PAD, PAD], [6, 4, 2], [5, PAD, PAD]])
+    every = log_p[..., None] + logits.view(2, 2, 7).log_softmax(-1)
+    top, beams, tokens = continuations(logits.clone(), log_p, 8, allowed)
+    for row, count in ((0, 3), (1, 4)):
+        assert (top[row, count:] == float("-inf")).all()
+        found = {(int(b), int(t)): float(p) for p, b, t in zip(top[row][:count], beams[row], tokens[row])}
+        wanted = {(b, t) for b in range(2) for t in allowed[2 * row + b].tolist() if t != PAD}
+        assert set(found) == wanted and top[row][:count].tolist() == sorted(found.values(), reverse=True)
+        assert all(math.isclose(p, every[row, b, t], rel_tol=1e-5) for (b, t), p in found.items())
+
+
+def test_fast_decoding_of_one_layer_reads_a_source_longer_than_its_heads_are_wide():
+    torch.manual_seed(0)
+    model = Transformer(SMALL).eval()
+    source, target = torch.randint(4, 11, (2, 30)), torch.randint(4, 11, (2, 5))  # keys and values: 16 numbers each
+    source[1, 25:] = PAD
+    read = shift_right(target)
+    with torch.no_grad():
+        decoder = StepwiseDecoder(model, source, n_beams=1, max_steps=5)
+        found = torch.cat([decoder.step(read[:, i : i + 1]) for i in range(5)], 1)
+        torch.testing.assert_close(found, model.decode(read, model.encode(source), source), atol=1e-5, rtol=1e-5)
+
+
+def test_layer_types_take_the_smallest_sizes():
+    torch.manual_seed(0)
+    alone, x = RestrictedSelfAttention(6, 2, neighbourhood=1), torch.randn(2, 3, 6)
+    torch.testing.assert_close(alone(x), torch.cat([alone(x[:, i : i + 1]) for i in range(3)], 1))  # each looks at itself
+    layer = Recurrent(6)
+    torch.testing.assert_close(layer.readable(x[:, :1]), layer(x[:, :1]))
+
+
 def test_layer_types_have_the_paths_of_table_1():
     torch.manual_seed(0)
     steps = {name: path_length(name, 8, n_heads=2, kernel=3, neighbourhood=3) for name in layer_types(4, 2, 3, 3)}
@@ -159,6 +370,16 @@ def test_layer_types_have_the_paths_of_table_1():
     assert steps["self-attention, restricted"] == 7                        # a layer sees one place to each side
     assert steps["convolution"] == 4 == steps["convolution, separable"]    # a layer sees two places back
     assert steps["convolution, dilated"] == 2                              # 2, then 6
+
+
+def test_models_are_searched_with_any_alpha_that_makes_sense(tmp_path):
+    for alpha in (0, 0.6, 100):
+        (tmp_path / "search.json").write_text(json.dumps({"alpha": alpha}))
+        assert search_settings(tmp_path) == Search(alpha=alpha)
+    for wrong in (-0.1, 100.5, math.nan, "much", None):
+        (tmp_path / "search.json").write_text(json.dumps({"alpha": wrong}))
+        with pytest.raises(InputError, match="the file is damaged"):
+            search_settings(tmp_path)
 
 
 def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
@@ -169,6 +390,186 @@ def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
         source.write_bytes(text)
         with pytest.raises(InputError, match=complaint):
             read_pairs(source, target)
+
+
+def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
+    tokenizer = Tokenizer.train(["the dog chased it in the garden"] * 9, 40, ["(S", ")S", "(NP", ")NP", "XX"])
+    torch.manual_seed(0)
+    config = TransformerConfig(40, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
+    parser = Parser(Translator(Transformer(config), tokenizer))
+    (bound,), (free,) = (parser.parse([["the", "dog"]], 2, extra_length=9, **options) for options in ({}, {"free": True}))
+    assert not bound.repairs and free.repairs
+    assert parser.parse([["the", "dog"]], 2, extra_length=9, free=False) == [bound]
+
+
+def test_parsing_by_branching_to_the_right_takes_only_a_last_mark_apart():
+    for words, tree in (("a b c", "(S (XX a) (VP (XX b) (XX c)))"), ("a b ?", "(S (XX a) (XX b) (XX ?))"), ("!", "(S (XX !))")):
+        assert print_tree(right_branching(words.split())) == f"(TOP {tree})"
+    mark, clause = (Tree.fromstring(text) for text in ("(TOP (FRAG (. !)))", "(TOP (S (NP (PRP it)) (VP (VBZ rains)) (. !)))"))
+    assert commonest_right_label([mark, clause]) == "VP"
+
+
+@pytest.fixture
+def products(monkeypatch):
+    "A processor of one's choice: what it can, and how long its products take; the function that asks, without its memory."
+
+    def products(amx=False, avx=True, machine="x86_64", seconds=()):
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx, raising=False)
+        monkeypatch.setattr(processes.platform, "machine", lambda: machine)
+        clock = iter(np.cumsum([x for taken in seconds for x in (7, taken)]).tolist())
+        monkeypatch.setattr(processes.time, "perf_counter", lambda: next(clock))
+        monkeypatch.setattr(torch, "ones", lambda *shape, dtype: torch.empty(shape, dtype=dtype, device="meta"))
+        return processes.time_in_16_bits.__wrapped__
+
+    return products
+
+
+def test_processes_know_where_16_bits_pay(products, monkeypatch):
+    cpu = torch.device("cpu")
+    assert products(amx=True)(cpu) < 1 < products(amx=True)(torch.device("mps"))
+    assert products(avx=False)(cpu) > 1 and products(avx=False, machine="AMD64")(cpu) > 1
+    plain, short = [5, 4, 6, 8, 9], [3, 3, 2, 3, 3]  # the shortest of each counts
+    assert products(seconds=plain + short)(cpu) == 0.5 and products(seconds=short + plain)(cpu) == 2
+    assert products(avx=False, machine="arm64", seconds=plain + short)(cpu) == 0.5
+    for capability, pays in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
+        assert (products()(torch.device("cuda")) < 1) == pays
+
+
+def test_processes_meet_however_many_they_are(monkeypatch):
+    store, found = dist.HashStore(), {}
+    store.set_timeout(processes.timedelta(seconds=5))
+    monkeypatch.setattr(dist, "rendezvous", lambda address: iter([(store, 0, 0)]))
+    threads = [threading.Thread(target=lambda rank=rank: found.update({rank: processes.meet(rank, 3)})) for rank in (2, 0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found[0].set("word", "heard")
+    assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
+
+
+def test_processes_take_the_device_they_are_told(monkeypatch):
+    chosen, there = [], SimpleNamespace(cuda=False, mps=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there.cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there.mps)
+
+    def joined(device):
+        with processes.join(device) as group:
+            assert (group.rank, group.size) == (0, 1)
+            return str(group.device)
+
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert joined(None) == joined("cpu") == "cpu" and not chosen
+    with pytest.raises(InputError, match="finds no such GPU here"):
+        joined("mps")
+    there.cuda = there.mps = True
+    assert [joined(device) for device in (None, "cuda", "cuda:2", "cpu", "mps")] == ["cuda:0", "cuda:0", "cuda:2", "cpu", "mps"]
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert joined("cuda") == "cuda:2" and joined("cuda:1") == "cuda:1"
+    assert chosen == [torch.device(f"cuda:{index}") for index in (0, 0, 2, 2, 1)]
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    with pytest.raises(InputError, match="number 3, and PyTorch finds 3 of them"):
+        joined("cuda")
+
+
+def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
+    asked, ended = [], []
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(processes, "meet", lambda rank, size: (rank, size))
+    monkeypatch.setattr(dist, "init_process_group", lambda backend, **options: asked.append((backend, options)))
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
+    for device, backend in (("cpu", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")):
+        with processes.join(device) as group:
+            assert (group.device.type, group.rank, group.size) == (device, 1, 2)
+            taken, options = asked.pop()
+            assert taken == backend and options["store"] == (1, 2) and (options["rank"], options["world_size"]) == (1, 2)
+            assert options["timeout"] >= processes.timedelta(hours=12) and not ended
+        assert ended.pop()
+
+
+def test_processes_keep_freed_memory_where_the_c_library_can(monkeypatch):
+    told = []
+
+    class Library:
+        def mallopt(self, what, value):
+            told.append((what, value))
+
+        def malloc_trim(self, pad):
+            told.append("trim")
+
+    for platform, library, can in (("linux", Library(), True), ("linux", object(), False), ("darwin", Library(), False)):
+        monkeypatch.setattr(processes.sys, "platform", platform)
+        monkeypatch.setattr(processes.ctypes, "CDLL", lambda name, library=library: library)
+        told.clear()
+        with processes.memory_kept():
+            high = dict(told)
+        assert set(high) == ({-1, -3} if can else set())  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+        if can:
+            assert all(2**30 < value < 2**31 for value in high.values()) and told[-1] == "trim"  # an int of C
+            assert all(2**24 < value < 2**30 for _, value in told[2:4]) and [what for what, _ in told[2:4]] == [-1, -3]
+
+
+def test_processes_leave_signals_alone_outside_of_the_main_thread():
+    seen = []
+
+    def elsewhere():
+        with noted_signals(alone=True) as received:
+            seen.append(received)
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [[]] and signal.getsignal(signal.SIGTERM) == before
+    with noted_signals(alone=True):
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_processes_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplog):
+    cpu = torch.device("cpu")
+    for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
+        monkeypatch.setattr(processes, "time_in_16_bits", lambda device, ratio=ratio: ratio)
+        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        processes.say_if_slow.cache_clear()
+        caplog.clear()
+        for _ in range(2):
+            processes.say_if_slow(cpu)
+        assert len(caplog.records) == lines
+        assert processes.Execution(precision="auto").on(cpu).precision == ("bfloat16" if ratio < 1 else "float32")
+    processes.say_if_slow.cache_clear()
+
+
+def test_processes_refuse_what_cannot_be_executed():
+    for wrong in ({"device_tokens": 0}, {"device": "tpu"}, {"device": "tpu:0"}, {"precision": "int8"}):
+        with pytest.raises(InputError):
+            processes.Execution(**wrong)
+    for right in ({"device_tokens": 1}, {"device": "cuda:1"}, {"device": "mps"}, {"precision": "auto"}):
+        assert getattr(processes.Execution(**right), next(iter(right))) == next(iter(right.values()))
+    assert os.EX_TEMPFAIL == processes.STOPPED
+
+
+@pytest.mark.parametrize("name", ["broadcast_buffers", "forward_sync_buffers"])
+def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
+    class Parallel:
+        def __init__(self, module, devices=None, *, gradient_as_bucket_view=False, **sending):
+            self.devices, self.sending = devices, sending
+
+    signature = processes.inspect.signature(Parallel)
+    more = processes.inspect.Parameter(name, processes.inspect.Parameter.KEYWORD_ONLY)
+    Parallel.__signature__ = signature.replace(parameters=[*list(signature.parameters.values())[:-1], more])
+    monkeypatch.setattr(processes, "DistributedDataParallel", Parallel)
+    for device, devices in (("cpu", None), ("cuda:1", [torch.device("cuda:1")])):
+        found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2))
+        assert found.sending == {name: False} and found.devices == devices
 
 
 @pytest.mark.parametrize("alone, first, second, dies", [
@@ -194,6 +595,7 @@ def test_runs_are_the_papers_unless_told_otherwise():
     assert settings == (25_000, 4_000, 1.0, 0.1, 1.0, 5)
     assert config.consistency == 0 and config.clip_norm is None and config.start_from is None
     assert dataclasses.replace(config, seed=0).seed == 0
+    assert dataclasses.replace(config, seed=2**64 - 1).seed == 2**64 - 1
     for seed in (-1, 2**64):
         with pytest.raises(InputError, match="seed must be"):
             dataclasses.replace(config, seed=seed)
@@ -220,10 +622,249 @@ def test_runs_keep_the_sums_of_their_data(tmp_path):
         prepare(config, run)
 
 
+def test_runs_take_settings_up_to_their_bounds():
+    config = TrainingConfig(TransformerConfig.base(100))
+    for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
+        assert getattr(dataclasses.replace(config, **{name: 1}), name) == 1
+        with pytest.raises(InputError, match=f"{name} must be at least 1"):
+            dataclasses.replace(config, **{name: 0})
+    for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
+        assert getattr(dataclasses.replace(config, **{name: 0.5}), name) == 0.5
+        for wrong in (0, -1.0, math.inf, math.nan):
+            with pytest.raises(InputError, match=f"{name} must be a number that is more than 0"):
+                dataclasses.replace(config, **{name: wrong})
+    assert dataclasses.replace(config, consistency=0.5, smoothing=0.0).consistency == 0.5
+    for wrong in ({"consistency": math.inf}, {"consistency": -0.5}, {"smoothing": 1.0}, {"smoothing": -0.1}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            dataclasses.replace(config, **wrong)
+
+
+def test_runs_read_settings_of_the_right_kind_alone():
+    written = TrainingConfig(TransformerConfig.base(100)).to_dict()
+    assert TrainingConfig.from_dict(written | {"init_gain": 2}).init_gain == 2        # a whole number is a number
+    for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
+            TrainingConfig.from_dict(written | wrong)
+
+
+def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
+    good = [{"step": step, "loss": 5.0 - step} for step in (1, 2, 3)]
+    for damaged, said in (([], None), (["{"], "1 damaged line is"), (["{", '{"loss": 3}'], "2 damaged lines are")):
+        lines = [json.dumps(good[0]), *damaged, *(json.dumps(line) for line in good[1:]), '{"step": 4, "lo']
+        (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+        caplog.clear()
+        with Metrics(tmp_path, 2) as metrics:
+            metrics.record({"step": 3, "epoch": 1, "seconds": 1.23456}, loss=2.5)
+            told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
+        assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
+        assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
+
+
+def test_runs_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", lambda directory, purge_step: (directory, purge_step))
+    assert curves(tmp_path, 7) == (tmp_path, 8)
+
+
+def test_runs_make_the_directories_above_them(tmp_path):
+    config, run = TrainingConfig(TransformerConfig.tiny(20)), Run(tmp_path / "all" / "mine")
+    run.open(config)
+    assert run.exists() and run.config == config and run.starts == []
+    other = Run(tmp_path / "others" / "one")
+    other.keep_tokenizer(LETTERS)
+    assert other.has_tokenizer() and other.tokenizer.model == LETTERS.model
+
+
+def test_runs_take_over_data_that_is_ready(tmp_path):
+    other, own = Run(tmp_path / "other"), Run(tmp_path / "own")
+    own.take_data(other)
+    assert not own.directory.exists()
+    (other.directory / "data").mkdir(parents=True)
+    for name in ("data/train.json", "data/validation.json", "tokenizer.model", "SHA256SUMS"):
+        assert not other.has_data() or "/" not in name
+        (other.directory / name).write_text(name)
+    (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
+    own.take_data(other)
+    assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "own"]
+    (other.directory / "tokenizer.model").write_text("another")
+    own.take_data(other)  # it has begun
+    assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"
+
+
+@pytest.mark.parametrize("preset, file, place", [
+    ("demo", "numbers-en-de-demo.test", ["config"]),
+    ("miniature", "variations", ["config"]),
+    ("parsing-small", "parser", ["config", "recipe"]),
+])
+def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
+    ours = PRESETS[preset].to_dict()
+    record = json.loads((Path(__file__).parents[2] / "results" / f"{file}.json").read_text(encoding="utf-8"))
+    for name in place:
+        record = record[name]
+    record = record.get("training", record)
+    for setting in ours.keys() - {"execution"}:
+        assert record.get(setting, ours[setting]) == ours[setting], setting
+    assert len(record.keys() & ours.keys()) > 12
+
+
+def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
+    for step in (10, 20):
+        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+        state = {"step": step, "seconds": step / 4, "since_line": 1}
+        (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
+    lines = [{"step": 10, "validation_perplexity": 9.0}, {"step": 20, "validation_perplexity": 8.0}, {"step": 20, "loss": 2.0},
+             {"step": 30, "validation_perplexity": 7.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = Run(tmp_path)
+    assert run.last()["step"] == 20
+    assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
+
+
+def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
+    model = Transformer(SMALL)
+    needed = sum(value.nbytes for value in (*model.parameters(), *model.buffers()))
+    machine = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
+    monkeypatch.setattr(os, "sysconf", machine.get)
+    assert all(weight.is_meta for weight in planned(Transformer, SMALL).parameters())
+    machine["SC_PHYS_PAGES"] -= 1
+    with pytest.raises(InputError, match="this model takes 0 GiB and the machine has 0"):
+        planned(Transformer, SMALL)
+    machine["SC_PAGE_SIZE"] = 2
+    planned(Transformer, SMALL)
+
+
 @pytest.mark.parametrize("lines", [[], [""], ["  ", ""]])
 def test_tokenizer_of_no_words_says_so(lines):
     with pytest.raises(InputError, match="it holds no words"):
         Tokenizer.train(lines, 100)
+
+
+def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
+    tokenizer, asked = Tokenizer.train(["a b c d"] * 9, 10), []
+    tokenizer._processor = SimpleNamespace(encode=lambda texts, add_eos, num_threads: asked.append((add_eos, num_threads)))
+    for threads in (None, 1, 3):
+        tokenizer.encode_all(["a"], threads)
+    assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
+
+
+def test_training_goes_through_each_epoch_from_its_first_batch(tmp_path, small_corpus):
+    _, pairs, _ = prepare(small_corpus, tmp_path / "run")
+    config = dataclasses.replace(small_corpus, batch_tokens=9, seed=3)
+    epochs = [[rows.tolist() for rows in epoch_batches(pairs, 9, 3, epoch)] for epoch in (4, 5, 6)]
+    expected = [(4 + i, number, rows) for i, epoch in enumerate(epochs) for number, rows in enumerate(epoch, 1)]
+    assert all(len(epoch) > 3 and sorted(sum(epoch, [])) == list(range(12)) for epoch in epochs)
+    for done in (0, 2):
+        found = itertools.islice(batches_from(pairs, config, 4, done), len(expected) - done)
+        assert [(epoch, number, rows.tolist()) for epoch, number, rows in found] == expected[done:]
+
+
+def test_training_is_the_papers_unless_told_otherwise():
+    defaults = {name: setting.default for name, setting in inspect.signature(readable_train).parameters.items()}
+    assert (defaults["warmup_steps"], defaults["smoothing"]) == (4_000, 0.1)  # §5.3, §5.4
+
+
+def test_training_exchanges_gradients_once_for_all_parts():
+    class Learner(nn.Linear):
+        def forward(self, x, tokens):
+            seen.append(int(x[0, 0]))
+            return (super().forward(x) / tokens).sum()
+
+        @contextmanager
+        def no_sync(self):
+            seen.append("apart")
+            yield
+
+    parts = [(seed, (torch.full((1, 3), float(seed)),)) for seed in (1, 2, 3)]
+    gradients, seen = {}, []
+    for number, order in ((1, [1, 2, 3]), (2, ["apart", 1, "apart", 2, 3])):
+        learner = Learner(3, 1, bias=False)
+        seen.clear()
+        optimizer = torch.optim.SGD(learner.parameters(), lr=0.0)
+        train_step(learner, optimizer, parts, tokens=2, rate=0.0, processes=number)
+        assert seen == order
+        gradients[number] = learner.weight.grad
+    assert gradients[1].tolist() == [[3, 3, 3]] and gradients[2].tolist() == [[6, 6, 6]]  # the mean of two processes is the sum
+
+
+@pytest.fixture
+def small_corpus(tmp_path):
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for split, n in (("train", 12), ("validation", 4)):
+        for language in ("en", "de"):
+            (directory / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    model = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=30)
+    return TrainingConfig(model, corpus=str(directory), steps=9, checkpoint_every=100, validate_every=100, log_every=1)
+
+
+def test_training_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
+    def begun(name, batch_tokens):
+        run = Run(tmp_path / name)
+        with ExitStack() as stack:
+            begin(dataclasses.replace(small_corpus, batch_tokens=batch_tokens), run, processes.Group(torch.device("cpu")), stack)
+        return run
+
+    run = begun("free", 25_000)
+    longest = max(int(run.pairs(split).lengths.max()) for split in ("train", "validation"))
+    assert begun("just", longest).has_data()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").touch()
+    for name in ("new", "mine"):
+        with pytest.raises(InputError, match=f"a sentence of {longest} tokens does not fit into a batch of {longest - 1}"):
+            begun(name, longest - 1)
+    assert not (tmp_path / "new").exists() and (tmp_path / "mine" / "notes").exists()
+
+
+def test_training_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
+    for every in (1, 100):
+        config = dataclasses.replace(small_corpus, rate_factor=1e30, checkpoint_every=every)
+        with pytest.raises(InputError, match="Start another run with a lower --rate-factor"):
+            train(config, tmp_path / f"run{every}")
+        for directory in Run(tmp_path / f"run{every}").checkpoints():
+            weights = load_weights(directory / "model.safetensors")
+            assert all(weight.isfinite().all() for weight in weights.values())
+    model = nn.Linear(2, 3)
+    assert all_finite(model)
+    for wrong in (math.inf, -math.inf, math.nan):
+        model.bias.data[1] = wrong
+        assert not all_finite(model)
+
+
+def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
+    run, device = Run(tmp_path), torch.device("cpu")
+    for number, status, kind in ((signal.SIGTERM, processes.STOPPED, processes.Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):
+        other = stopped(run, 1_200, number, processes.Group(device, 1, 2))
+        assert isinstance(other, SystemExit) and other.code == status
+        leader = stopped(run, 1_200, number, processes.Group(device))
+        assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
+
+
+def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
+    monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
+    execution, device = processes.Execution(precision="float32", compile=False), torch.device("cpu")
+    assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
+    learner, size = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
+    assert isinstance(learner, training.WithLoss) and size == 2
+
+
+def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
+    compiled = []
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
+    model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
+    for wanted in (False, True):
+        learner_for(model, small_corpus, processes.Execution(precision="float32", compile=wanted), group)
+        assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
+
+
+def test_training_reads_each_pair_in_one_part():
+    pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
+    rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
+    found = {}
+    for rank in range(2):
+        found.update(own_parts(pairs, rows, lengths, 4, processes.Group(torch.device("cpu"), rank, 2)))  # one part has no pair
+    targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
+    assert sum(len(part.target) for part in found.values()) == 4  # the filler is one row
+    assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
 
 
 def test_training_measures_with_and_without_smoothing():
@@ -246,12 +887,94 @@ def test_training_cost_says_millions_for_each_token():
     assert "2.50e+09 in all, 2.50 million per target token" in told and "time          1.00 hours of updates on 1 device," in told
 
 
+def test_training_cost_takes_the_papers_devices_and_updates():
+    assert SUSTAINED_RATE == {"K80": 2.8e12, "K40": 3.7e12, "M40": 6.0e12, "P100": 9.5e12}  # footnote 5
+    assert SENTENCE_LENGTHS[0, 0] == SENTENCE_LENGTHS[0, 1]  # a batch has as many source tokens as target tokens (§5.1)
+    for name, (model, updates) in PAPER_RUNS.items():
+        preset = PRESETS[name.replace(" en-de", "").replace(" ", "-")]
+        assert (dataclasses.replace(model, dropout=preset.model.dropout), updates) == (preset.model, preset.steps)
+
+
 def test_transformer_sizes_are_the_papers():
     base, big = TransformerConfig.base(37_000), TransformerConfig.big(37_000)
     assert [getattr(base, name) for name in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout")] == [
         6, 512, 2048, 8, 64, 64, 0.1]
     assert [getattr(big, name) for name in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout")] == [
         6, 1024, 4096, 16, 64, 64, 0.3]
+    tiny = TransformerConfig.tiny(10_000)  # Wu et al. 2021
+    assert (tiny.n_layers, tiny.d_model, tiny.d_ff, tiny.n_heads, tiny.dropout) == (4, 128, 256, 4, 0.3)
+
+
+def test_transformer_sizes_may_be_as_large_as_is_said():
+    for name, most in (("n_layers", 1_000), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**24)):
+        assert getattr(dataclasses.replace(SMALL, **{name: most}), name) == most
+        for wrong in (most + 1, 0):
+            with pytest.raises(InputError, match=f"{name} must be at least 1 and can be at most"):
+                dataclasses.replace(SMALL, **{name: wrong})
+
+
+def translator(**options):
+    torch.manual_seed(0)
+    config = TransformerConfig(LETTERS.vocab_size, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=11)
+    return Translator(Transformer(config), LETTERS, **options)
+
+
+def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes():
+    full, found = "abcdef", translator()
+    while len(LETTERS.encode(full)) < 11:
+        full += "a"
+    assert len(LETTERS.encode(full)) == 11 and len(found.translate([full], extra_length=0)) == 1
+    with pytest.raises(InputError, match="sentence 1 has 12 tokens and the model takes 11"):
+        found.translate(full + "a")
+    given = []
+    translation.in_batches([[5, EOS], [EOS], [6, 7, EOS]], 8, lambda source, part: given.extend(part) or [[]] * len(part))
+    assert given == [2, 0]  # all but the blank one, the longest first
+
+
+def test_translation_names_the_sentence_that_nothing_fits():
+    class Rule:
+        def __init__(self, part):
+            self.part, self.beams = part, 1
+
+        def ids(self, left):
+            return torch.tensor([[PAD if number == 2 else EOS] for number in self.part for _ in range(self.beams)])
+
+        def follow(self, sentences, beams, tokens):
+            self.part, self.beams = [self.part[i] for i in sentences], beams.size(1)
+
+    for beam_size in (1, 2):
+        with pytest.raises(InputError, match="^sentence 3: nothing that is allowed fits"):
+            translator().translate_ids(["abc", "ab", "a", "abcd"], beam_size, allowed=Rule)
+        assert translator().translate_ids(["abc", "ab"], beam_size, allowed=Rule) == [[], []]
+
+
+def test_translation_says_what_it_is(tmp_path, monkeypatch):
+    translator().save_pretrained(tmp_path)
+    told = repr(Translator.from_pretrained(tmp_path, device="meta"))
+    assert told.startswith(f"<Translator {tmp_path}: ") and "1 + 1 layers, d_model 8, 2 heads, 14 tokens, on meta>" in told
+    assert repr(translator(precision="int8")).endswith(", on cpu, int8>") and repr(translator()).startswith("<Translator (new): ")
+    monkeypatch.setattr(translation, "usual_device", lambda precision: "meta")
+    assert Translator.from_pretrained(tmp_path).model.embedding.weight.is_meta
+
+
+def test_translation_takes_rough_logits_where_they_pay(monkeypatch):
+    class Rough:
+        MOST_ROWS = 3
+        pays = classmethod(lambda cls, weight: True)
+
+        def __init__(self, weight):
+            pass
+
+    monkeypatch.setattr(translation, "RoughVocabulary", Rough)
+    found = translator()
+    assert found._rough_vocabulary(4) is None
+    made = found._rough_vocabulary(3)
+    assert isinstance(made, Rough) and found._rough_vocabulary(1) is made
+    assert translator(precision="int8")._rough_vocabulary(1) is None
+
+
+def test_translation_counts_what_is_exactly_right():
+    assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"]).exact == pytest.approx(1 / 3)
 
 
 def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():
@@ -261,26 +984,95 @@ def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():
     assert rest.tolist() == [0, 1, 0, 2, 1, 0] and ends.tolist() == [True, False, True, False, False, True]
 
 
+def test_tree_search_writes_a_word_by_its_own_pieces():
+    search = TreeSearch(LETTERS, "words")
+    for word in ("cafe", "fade", "a"):
+        assert search.pieces(word) == LETTERS.encode(word)[:-1]
+    assert search.pieces("") == [UNK]  # what the tokenizer drops, such as a blank of its own, is still a word
+
+
+def test_tree_search_leaves_tokens_for_what_must_come():
+    tokens = {"(": 4, ")": 5, "short": 6, "begins": 7, "ends": 8, "goes on": 9}
+    paths = Paths()
+    root = paths.add([[7, 8], [7, 9, 8]])
+    so_far = TreesSoFar([(4, 5)], 10, [[root, root]], paths.tables("cpu"))
+    so_far.follow(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[tokens["begins"]]]))
+    for left, allowed in ((4, {8}), (5, {8, 9})):  # "ends", two tokens of the second word, and EOS
+        assert set(so_far.ids(torch.tensor([left]))[0].tolist()) - {PAD} == allowed
+
+
 def test_tree_search_opens_as_many_brackets_as_it_says():
     tokenizer = Tokenizer.train(["the dog chased it in the garden"] * 9, 40, ["(S", ")S", "(NP", ")NP", "XX"])
     search = TreeSearch(tokenizer, "XX")
-    opening = search.brackets["S"][0]
-    so_far, stay = search.begin([["dog", "it"]]), torch.tensor([0])
-    word, = tokenizer.encode("XX")[:-1]
+    opening, (word,) = search.brackets["S"][0], tokenizer.encode("XX")[:-1]
+    so_far, stay = search.begin([["dog"] * (DEEPEST // LONGEST_CHAIN + 2)]), torch.tensor([0])
     depth = chain = 0
-    while depth < DEEPEST:  # as deep as may be, a word after each chain that is as long as may be
+    while True:  # as deep as may be, a word after each chain that is as long as may be
         may_open = opening in so_far.ids(torch.tensor([10**6]))[0].tolist()
-        assert may_open == (chain < LONGEST_CHAIN)
-        if not may_open:
+        assert may_open == (chain < LONGEST_CHAIN and depth < DEEPEST)
+        if depth == DEEPEST and chain == 0:
             break
-        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening]]))
-        depth, chain = depth + 1, chain + 1
-    assert chain == min(LONGEST_CHAIN, DEEPEST)
-    so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[word]]))
-    while depth < DEEPEST and opening in so_far.ids(torch.tensor([10**6]))[0].tolist():
-        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening]]))
-        depth += 1
-    assert depth == min(DEEPEST, 2 * LONGEST_CHAIN) == int(so_far.depth)
+        so_far.follow(stay, torch.tensor([[0]]), torch.tensor([[opening if may_open else word]]))
+        depth, chain = (depth + 1, chain + 1) if may_open else (depth, 0)
+    assert depth == DEEPEST == int(so_far.depth) and int(so_far.word) < int(so_far.n)
+
+
+def test_treebanks_are_split_by_the_numbers_of_their_files():
+    def split(*numbers):
+        found = treebanks.tree_splits(Path(f"wsj_{number:04d}.mrg") for number in numbers)
+        return {name: [int(path.name[4:8]) for path in paths] for name, paths in found.items()}
+
+    whole = split(1, 199, 200, 2199, 2200, 2299, 2300, 2399, 2400)  # sections 02-21, 22 and 23
+    assert whole == {"train": [200, 2199], "validation": [2200, 2299], "test": [2300, 2399]}
+    sample = split(0, 1, 159, 160, 179, 180, 199)
+    assert sample == {"train": [1, 159], "validation": [160, 179], "test": [180, 199]}
+    assert split(200) == {"train": [200], "validation": [], "test": []} == split(200, 0)
+    names = ["train-a.mrg", "b.mrg", "validation.mrg.gz", "test.txt", "wsj_0300.mrg.gz", "test.mrg"]
+    named = treebanks.tree_splits(map(Path, names))
+    assert {name: [path.name for path in paths] for name, paths in named.items()} == {
+        "train": ["train-a.mrg", "wsj_0300.mrg.gz"], "validation": ["validation.mrg.gz"], "test": ["test.mrg"]}
+
+
+def test_treebanks_find_the_articles_of_craft(tmp_path, monkeypatch):
+    monkeypatch.setattr(treebanks, "cache_directory", lambda: tmp_path)
+    with pytest.raises(InputError, match="craft-ids-train.txt does not exist: git clone"):
+        treebanks.craft()
+    for directory in ("articles/ids", "structural-annotation/treebank/penn"):
+        (tmp_path / "CRAFT" / directory).mkdir(parents=True)
+    for number, name in enumerate(("train", "dev", "test"), 11):
+        (tmp_path / f"CRAFT/articles/ids/craft-ids-{name}.txt").write_text(f"{number}\n")
+        text = f"( (S (NP (NN a{number})) (VP (VB b))) )"
+        (tmp_path / f"CRAFT/structural-annotation/treebank/penn/{number}.tree").write_text(text)
+    for leaves, row in (("XX", "(S (NP XX )NP (VP XX )VP )S"), ("tags", "(S (NP NN )NP (VP VB )VP )S")):
+        corpus = treebanks.craft(leaves)
+        assert corpus.name == ("craft" if leaves == "XX" else "craft-tags")
+        assert list(corpus.train) == [("a11 b", row)] and list(corpus.test) == [("a13 b", row)]
+        assert [source for source, _ in corpus.validation] == ["a12 b"]
+        assert ("XX" in corpus.whole_words) == (leaves == "XX") and {"(S", ")TITLE"} < set(corpus.whole_words)
+
+
+def test_treebanks_look_for_the_wall_street_journal_in_the_cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(treebanks, "cache_directory", lambda: tmp_path)
+    with pytest.raises(InputError, match="wsj does not exist: the Penn Treebank"):
+        treebanks.wsj()
+    (tmp_path / "wsj").mkdir()
+    monkeypatch.setattr(treebanks, "treebank", lambda directory, leaves: (directory, leaves))
+    assert treebanks.wsj("tags") == (tmp_path / "wsj", "tags")
+
+
+def test_trees_are_drawn_above_the_middle_of_what_they_hold():
+    tree = Tree.fromstring("(S (NP (DT a) (JJ b) (NN c)) (VP (VB d)))")
+    for options, tags in (({}, True), ({"tags": True}, True), ({"tags": False}, False)):
+        axis = Figure().subplots()
+        draw_tree(axis, tree, **options)
+        places = {text.get_text(): text.get_position() for text in axis.texts}
+        tags_at = {"DT": (0, 0), "JJ": (1, 0), "NN": (2, 0), "VB": (3, 0)} if tags else {WORD: (3, 0)}
+        words_at = {"a": (0, -0.55), "b": (1, -0.55), "c": (2, -0.55), "d": (3, -0.55)}
+        assert places == {"S": (2, 2), "NP": (1, 1), "VP": (3, 1), **tags_at, **words_at}
+        lines = {tuple(zip(*line.get_data())) for line in axis.lines}
+        assert ((2, 2), (2, 1.5), (1, 1.5), (1, 1)) in lines and len(lines) == 6
+        (left, right), (low, high) = axis.get_xlim(), axis.get_ylim()
+        assert -1 < left < 0 and 3 < right < 4 and -1.55 < low < -0.55 and 2 < high < 3 and not axis.axison
 
 
 def printed(what):
@@ -301,8 +1093,89 @@ def test_variations_of_a_small_base_have_a_big_of_twice_its_width():
     assert (big.d_model, big.d_ff, big.n_heads, big.n_layers) == (24, 40, 6, 2)
 
 
+def test_variations_of_any_base_keep_the_proportions_of_table_3():
+    size = {"n_layers": 12, "d_model": 96, "d_ff": 100, "n_heads": 8, "d_k": 40, "d_v": 24, "dropout": 0.15}
+    rows = table_3(TrainingConfig(TransformerConfig(50, **size), smoothing=0.2))
+    base = rows["base"].model
+    for name, changes in {
+        "A1": {"n_heads": 1, "d_k": 320, "d_v": 320}, "A2": {"n_heads": 4, "d_k": 80, "d_v": 80},
+        "A3": {"n_heads": 16, "d_k": 20, "d_v": 20}, "A4": {"n_heads": 32, "d_k": 10, "d_v": 10},
+        "B1": {"d_k": 10}, "B2": {"d_k": 20}, "C1": {"n_layers": 4}, "C2": {"n_layers": 8}, "C3": {"n_layers": 16},
+        "C4": {"d_model": 48, "d_k": 20, "d_v": 12}, "C5": {"d_model": 192, "d_k": 80, "d_v": 48},
+        "C6": {"d_ff": 50}, "C7": {"d_ff": 200}, "D1": {"dropout": 0.0}, "D2": {"dropout": 0.3}, "E": {"positions": "learned"},
+        "additive": {"compatibility": "additive"}, "pre-norm": {"norm": "pre"},
+    }.items():
+        assert rows[name] == dataclasses.replace(rows["base"], model=dataclasses.replace(base, **changes)), name
+    assert [rows[name].smoothing for name in ("base", "D3", "D4")] == [0.2, 0.0, 0.4]
+
+
+def test_variations_stand_in_a_table_with_both_differences():
+    nothing = {"change": "y", "parameters": 2_000, "seeds": []}
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "C1": nothing, "pre-norm": measured_row(9.0, 21.0)}
+    assert variations_table(table).splitlines()[2:] == [
+        "| base | x | 1 | 1 | 10.00 |  | 4.92 | 20.0 |  | 25.8 |",
+        "| A1 | x | 1 | 1 | 11.00 | +10.0% | +7.5% | 19.9 | -0.1 | -0.9 |",
+        "| C1 | y | 2,000 | 0 | not run |  | +24.2% |  |  | -2.1 |",
+        "| pre-norm | x | 1 | 1 | 9.00 | -10.0% |  | 21.0 | +1.0 |  |",
+    ]
+
+
 def test_variations_have_the_noise_of_two_single_runs():
     seeds = [{"perplexity": 10.0, "bleu": 20.0}, {"perplexity": 12.0, "bleu": 23.0}]
     found = noise({"base": {"seeds": seeds}}, seeds=2)
     assert math.isclose(found.bleu, 2 * statistics.stdev([20, 23]))  # 2 s √(1/2 + 1/2)
     assert math.isclose(found[0], 100 * 2 * statistics.stdev([10, 12]) / 11)
+
+
+def measured_row(perplexity, bleu):
+    return {"change": "x", "parameters": 1, "seeds": [{"perplexity": perplexity, "bleu": bleu}]}
+
+
+def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "A2": measured_row(9.9, 17.0), "C1": {
+        "change": "x", "parameters": 1, "seeds": []}}
+    figure = plot_variations(table)
+    left, right = figure.axes
+    low, high = left.get_ylim()
+    assert (low, high) == right.get_ylim() and 2.6 < low < 3.6 and -1 < high < 0  # downwards, less than a row to either side
+    assert left.get_yticks().tolist() == [0, 1, 2.6] and [label.get_text() for label in left.get_yticklabels()] == [
+        "x   A1", "x   A2", "x   C1"]
+    assert [bar.get_width() for bar in left.patches] == pytest.approx([10, -1])
+    assert [text.get_text() for text in left.texts] == ["not run"] and 0 <= left.texts[0].get_position()[0] < 0.1
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["Table 3", "here"]
+    assert figure.axes[0].get_xlabel().startswith("perplexity, % more") and right.get_xlabel().startswith("BLEU, points more")
+    nothing = {name: {"seeds": []} for name in PRINTED}
+    for what, most in ((0, 100 * (6.11 / 4.92 - 1)), (1, 25.8 - 23.7)):  # row C1 is the farthest from the base
+        assert longest(nothing, what) == pytest.approx(1.1 * most)
+
+
+def test_variations_that_are_far_better_are_cut_on_their_side():
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(10.1, 20.0), "A2": measured_row(9.9, 20.0),
+             "D1": measured_row(1.0, 20.0)}
+    left, right = plot_variations(table).axes
+    limit, (text,) = longest(table, 0), left.texts
+    assert [bar.get_width() for bar in left.patches] == pytest.approx([1, -1, -limit]) and limit < 90
+    assert text.get_text() == " -90% " and text.get_position() == (-limit, 2.6) and text.get_ha() == "right"
+    assert not right.texts
+
+
+def test_variations_run_three_seeds_of_the_base_and_one_of_each_row(tmp_path, monkeypatch):
+    base = TrainingConfig(TransformerConfig(50, n_layers=2, d_model=12, d_ff=20, n_heads=3), seed=5)
+    monkeypatch.setattr(variations, "train", lambda config, run: run.mkdir(parents=True))
+    monkeypatch.setattr(variations, "measure", lambda run: {})
+    monkeypatch.setattr(variations, "collect", lambda *given: {})
+    run_variations(base, tmp_path, ["base", "A1"])
+    assert {run.name for run in tmp_path.iterdir()} == {"base-seed5", "base-seed6", "base-seed7", "A1-seed5"}
+
+
+def test_variations_say_how_long_a_run_took(monkeypatch):
+    reached = {"step": 6, "validation_perplexity": 5.0, "seconds": 100.0}
+    config = SimpleNamespace(corpus="x", seed=3)
+    corpus = SimpleNamespace(validation=[("a b c d", "w x y z")], target_language="de")
+    monkeypatch.setattr(variations, "Run", lambda run: SimpleNamespace(config=config, reached=lambda: reached))
+    monkeypatch.setattr(variations.corpora, "load", lambda name: corpus)
+    def loaded(run, average):
+        assert average == 1
+        return SimpleNamespace(translate=lambda sources: ["w x y z"] * len(sources))
+    monkeypatch.setattr(variations.Translator, "from_pretrained", loaded)
+    assert variations.measure("run") == {"seed": 3, "steps": 6, "perplexity": 5.0, "bleu": pytest.approx(100), "minutes": 1.7}

@@ -1,5 +1,6 @@
 """tools/pages.py measures the pages; here stands what a page may hold, and which pages hold more."""
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -78,3 +79,14 @@ def test_too_much_is_noticed(extra, said):
 
 def test_prose_is_what_is_read():
     assert words_in(prose_of("a `b_c` 1,024 - [two words](x.md) **d** | $e\n+ f$ |\n|---|")) == 7
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(NOTEBOOKS.glob("*.ipynb"))])
+def test_what_is_only_checked_stands_last_and_folded(name):
+    cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    prose = {i: "".join(one["source"]) for i, one in enumerate(cells) if one["cell_type"] == "markdown"}
+    sections = [i for i, text in prose.items() if re.search("^## ", text, re.MULTILINE)]
+    checked = [i for i in sections if re.search("^## Checked$", prose[i], re.MULTILINE)]
+    assert checked in ([], sections[-1:])
+    below = [one for i in checked for one in cells[i:] if one["cell_type"] == "code"]
+    assert [one["id"] for one in below if not one["metadata"].get("jupyter", {}).get("source_hidden")] == []
