@@ -1,5 +1,6 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
+import gzip
 import inspect
 import itertools
 import json
@@ -45,19 +46,22 @@ from annotated_transformer.checkpoints import (
     from_hub,
     load_into,
     load_weights,
+    model_directory,
     newest_checkpoint,
     only_one,
     require_room,
     save_checkpoint,
+    shipped_models,
 )
 from annotated_transformer.chunked_loss import fused_losses
+from annotated_transformer.corpora import from_directory
 from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.epochs import epoch_batches
 from annotated_transformer.evalb import BracketScores, bracket_scores
 from annotated_transformer.fast_decoding import StepwiseDecoder, continuations
-from annotated_transformer.layer_types import Recurrent, RestrictedSelfAttention, layer_types, path_length
+from annotated_transformer.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
 from annotated_transformer.models import search_settings
-from annotated_transformer.pairs import read_pairs
+from annotated_transformer.pairs import both_sides, line_batches, read_pairs
 from annotated_transformer.parsing import Parser, commonest_right_label, right_branching
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
@@ -191,6 +195,15 @@ def test_checkpoints_of_another_model_are_refused_whatever_is_missing():
     for other in ({"weight": whole["weight"]}, whole | {"more": torch.zeros(1)}, whole | {"bias": torch.zeros(3)}):
         with pytest.raises(InputError, match="do not fit one another"):
             load_into(model, other, "here")
+    for wrong in (torch.zeros(2, dtype=torch.int64), torch.tensor([0.0, math.nan]), torch.tensor([-math.inf, 0.0])):
+        with pytest.raises(InputError, match="'bias' holds what is no finite real number"):
+            load_into(model, whole | {"bias": wrong}, "here")
+
+
+def test_checkpoints_that_ship_are_found_by_name_and_own_ones_by_their_directory(tmp_path):
+    for name in shipped_models():
+        assert (model_directory(name) / "model.safetensors").exists()
+    assert shipped_models() and model_directory(tmp_path) == tmp_path == model_directory(str(tmp_path))
 
 
 def test_checkpoints_that_are_there_need_no_more_room(tmp_path, monkeypatch):
@@ -244,6 +257,17 @@ def test_chunked_loss_keeps_long_numbers_long():
         torch.testing.assert_close(our_weight[1:], their_weight[1:], rtol=1e-5, atol=1e-7)
 
 
+def test_corpora_take_the_plain_file_where_there_is_a_gzipped_one_too(tmp_path):
+    for name in ("train", "validation"):
+        for language in ("en", "de"):
+            (tmp_path / f"{name}.{language}").write_text(f"plain {language}\n")
+            with gzip.open(tmp_path / f"{name}.{language}.gz", "wt") as file:
+                file.write(f"gzipped {language}\n")
+    assert list(from_directory(tmp_path).train) == [("plain en", "plain de")] == from_directory(tmp_path).validation
+    (tmp_path / "train.en").unlink()
+    assert list(from_directory(tmp_path).train) == [("gzipped en", "plain de")]
+
+
 def test_decoding_begins_with_the_papers_search():
     assert Search() == Search(beam_size=4, alpha=0.6, extra_length=50)
     source = torch.tensor([[4, 5, EOS]])
@@ -256,6 +280,11 @@ def test_decoding_grows_nothing_by_what_cannot_be():
     never = float("-inf")
     ended, going = beam_step(lambda tokens: torch.tensor([never, -1.0, never, -2.0]), [(0.0, [])], 4)
     assert ended == [(-1.0, [EOS])] and going == [(-2.0, [3])]
+    for first, second in ((EOS, 3), (3, EOS)):  # a beam of one looks at the likeliest alone
+        scores = torch.full((4,), -9.0)
+        scores[first], scores[second] = -1.0, -2.0
+        ended, going = beam_step(lambda tokens, scores=scores: scores, [(0.0, [])], 1)
+        assert (ended, going) == (([(-1.0, [EOS])], []) if first == EOS else ([], [(-1.0, [3])]))
 
 
 def test_decoding_that_never_ends_is_scored_by_its_whole_length():
@@ -359,6 +388,8 @@ def test_layer_types_take_the_smallest_sizes():
     torch.manual_seed(0)
     alone, x = RestrictedSelfAttention(6, 2, neighbourhood=1), torch.randn(2, 3, 6)
     torch.testing.assert_close(alone(x), torch.cat([alone(x[:, i : i + 1]) for i in range(3)], 1))  # each looks at itself
+    narrow = Convolution(6, 1)
+    torch.testing.assert_close(narrow(x), torch.cat([narrow(x[:, i : i + 1]) for i in range(3)], 1))
     layer = Recurrent(6)
     torch.testing.assert_close(layer.readable(x[:, :1]), layer(x[:, :1]))
 
@@ -390,6 +421,14 @@ def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
         source.write_bytes(text)
         with pytest.raises(InputError, match=complaint):
             read_pairs(source, target)
+    source.write_bytes(b"a\n" * 40 + b"\xff\n" + b"b\n" * 9)
+    for size in (4, 7, 1_000):  # bytes at a time
+        with pytest.raises(InputError, match="line 41, is not UTF-8"):
+            list(line_batches(source, size))
+
+
+def test_pairs_for_training_have_two_sides():
+    assert both_sides("a", "b") and not both_sides("a", " ") and not both_sides("", "b") and not both_sides("", "\t")
 
 
 def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
@@ -682,10 +721,12 @@ def test_runs_take_over_data_that_is_ready(tmp_path):
     for name in ("data/train.json", "data/validation.json", "tokenizer.model", "SHA256SUMS"):
         assert not other.has_data() or "/" not in name
         (other.directory / name).write_text(name)
+    Run(tmp_path / "another").take_data(other)
+    assert Run(tmp_path / "another").has_data()
     (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
     own.take_data(other)
     assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "own"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own"]
     (other.directory / "tokenizer.model").write_text("another")
     own.take_data(other)  # it has begun
     assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"
