@@ -504,6 +504,12 @@ def test_translation_says_what_it_is(tmp_path, monkeypatch):
     assert Translator.from_pretrained(tmp_path).model.embedding.weight.is_meta
 
 
+def test_translation_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkeypatch):
+    monkeypatch.setattr(translation, "push", lambda found, repo_id, private, message: (repo_id, private, message))
+    assert translator().push_to_hub("me/it") == ("me/it", False, "Push model and tokenizer")
+    assert translator().push_to_hub("me/it", private=True, commit_message="Better") == ("me/it", True, "Better")
+
+
 def test_translation_takes_rough_logits_where_they_pay(monkeypatch):
     class Rough:
         MOST_ROWS = 3
