@@ -37,7 +37,7 @@ class Argument(NamedTuple):
         "`--warmup-steps` for `warmup_steps`."
         return "--" + self.name.replace("_", "-")
 
-
+# %% ../nbs/90c_arguments.ipynb #761142f0
 class Described(NamedTuple):
     "What a docstring says of a command."
 

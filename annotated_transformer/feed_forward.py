@@ -22,6 +22,6 @@ class FeedForward(nn.Module):
         self,
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
-        rows = x.reshape(-1, x.size(-1))   # all positions of all sentences
-        hidden = self.inner(rows).relu_()  # (rows, d_ff), in place
-        return self.outer(hidden).view(x.shape)
+        rows = x.reshape(-1, x.size(-1))  # all positions of all sentences
+        inner = self.inner(rows).relu_()  # (rows, d_ff), in place
+        return self.outer(inner).view(x.shape)

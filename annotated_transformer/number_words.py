@@ -98,7 +98,7 @@ def full_date(rng: random.Random) -> tuple[str, str]:
     english = f"on {day_names('en')[day.weekday()]}, {english} {spell(day.year, lang='en', to='year')}"
     return english, f"am {day_names('de')[day.weekday()]}, dem {german} {spell(day.year, lang='de', to='year')}"
 
-
+# %% ../nbs/51f_number_words.ipynb #eb36bbdc
 def clock(hour: int, minute: int) -> tuple[str, str]:
     "half past six → halb sieben; one minute to seven → eine Minute vor sieben"
     following = hour % 12 + 1

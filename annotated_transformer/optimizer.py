@@ -3,13 +3,13 @@
 # %% auto #0
 __all__ = ['learning_rate', 'adam_step', 'adam']
 
-# %% ../nbs/53_optimizer.ipynb #780dd205
+# %% ../nbs/53_optimizer.ipynb #e226d469
 from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
 
-
+# %% ../nbs/53_optimizer.ipynb #780dd205
 def learning_rate(
     step: int,                  # counted from 1
     d_model: int,

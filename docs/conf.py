@@ -33,7 +33,7 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 
 # MathJax from this site; without its menu, which would load more.
 mathjax_path = "mathjax.js"
-mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}, "tex": {"tagIndent": "0em"}}
+mathjax3_config = {"options": {"enableMenu": False}, "svg": {"fontCache": "global"}, "tex": {"tagIndent": "0.4em"}}
 
 html_theme = "furo"
 html_favicon = "icon.svg"
@@ -61,7 +61,7 @@ def plain(text: str) -> str:
     "A docstring's text, in which only backticks mean something, as reStructuredText."
     parts = re.split(r"(`[^`]*`)", text)
     escaped = "".join(part if i % 2 else re.sub(r"([*_|\\])", r"\\\1", part) for i, part in enumerate(parts))
-    return re.sub(r"^(?=\(?\w+[.)] )", r"\\", escaped)  # `(S) tokens` begins no list
+    return re.sub(r"^(?=\(?\w+[.)]( |$))", r"\\", escaped)  # `(S) tokens` and `(S)` begin no list
 
 
 def with_fields(lines: list[str]) -> list[str]:

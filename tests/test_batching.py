@@ -6,16 +6,6 @@ from annotated_transformer import EOS, InputError
 from annotated_transformer.batching import batches, collate, pad, padding_share, shift_right
 
 
-def test_a_batch_by_hand():
-    batch = collate([([7, 8, 9, EOS], [3, 4, EOS]), ([9, 9, EOS], [9, EOS]), ([5, EOS], [6, 6, 6, EOS])], rows=[0, 2])
-    assert batch.source.tolist() == [[7, 8, 9, 1], [5, 1, 0, 0]]
-    assert batch.target_input.tolist() == [[0, 3, 4, 1], [0, 6, 6, 6]]
-    assert batch.target.tolist() == [[3, 4, 1, 0], [6, 6, 6, 1]]
-    assert {tensor.dtype for tensor in batch} == {torch.int64}
-    assert pad([np.array([65_535, EOS], dtype=np.uint16)]).tolist() == [[65_535, 1]]
-    assert shift_right(torch.tensor([[4, 1]])).tolist() == [[0, 4]]
-
-
 def test_batches_by_hand():
     lengths = np.array([(3, 2), (9, 8), (3, 3), (2, 2)])
     cut = batches(lengths, max_tokens=10, epoch=None)
@@ -25,6 +15,16 @@ def test_batches_by_hand():
     lengths = lengths[[0, 2, 3]]
     assert [rows.tolist() for rows in batches(lengths, max_tokens=8, epoch=None)] == [[2, 0], [1]]      # 2 · 3 fits, 3 · 3 does not
     assert batches(lengths[:0], max_tokens=8) == []
+
+
+def test_a_batch_by_hand():
+    batch = collate([([7, 8, 9, EOS], [3, 4, EOS]), ([9, 9, EOS], [9, EOS]), ([5, EOS], [6, 6, 6, EOS])], rows=[0, 2])
+    assert batch.source.tolist() == [[7, 8, 9, 1], [5, 1, 0, 0]]
+    assert batch.target_input.tolist() == [[0, 3, 4, 1], [0, 6, 6, 6]]
+    assert batch.target.tolist() == [[3, 4, 1, 0], [6, 6, 6, 1]]
+    assert {tensor.dtype for tensor in batch} == {torch.int64}
+    assert pad([np.array([65_535, EOS], dtype=np.uint16)]).tolist() == [[65_535, 1]]
+    assert shift_right(torch.tensor([[4, 1]])).tolist() == [[0, 4]]
 
 
 def test_every_pair_comes_once_and_every_batch_fits_and_is_full():

@@ -9,6 +9,13 @@ from annotated_transformer.everyday import leaks
 from annotated_transformer.treebanks import Treebank
 
 
+def test_the_built_in_corpus_keeps_its_sets_apart_on_both_sides():
+    corpus = load("numbers-en-de")
+    for one, other in (("test", "train"), ("validation", "train"), ("test", "validation")):
+        assert leaks(corpus.split(one), corpus.split(other)) == []
+    assert leaks(corpus.train[:1], corpus.train) == corpus.train[:1]  # a pair that stands in both would be found
+
+
 def test_a_directory_of_plain_files_equals_one_of_gzipped_files():
     texts = {"train.en": "one\n \ntwo\nthree", "train.de": "eins\nnichts\nzwei\n\n"}
     texts |= {"validation.en": "four", "validation.de": "vier\n"}
@@ -23,13 +30,6 @@ def test_a_directory_of_plain_files_equals_one_of_gzipped_files():
     assert corpus.tests == {"test": [("five", "fünf"), ("", "sechs")], "test_hard": [("seven", "sieben")]}  # and here they stay
     assert corpus.test == corpus.split("test") == corpus.tests["test"]
     assert (corpus.validation, corpus.tests) == (other.validation, other.tests)
-
-
-def test_the_built_in_corpus_keeps_its_sets_apart_on_both_sides():
-    corpus = load("numbers-en-de")
-    for one, other in (("test", "train"), ("validation", "train"), ("test", "validation")):
-        assert leaks(corpus.split(one), corpus.split(other)) == []
-    assert leaks(corpus.train[:1], corpus.train) == corpus.train[:1]  # a pair that stands in both would be found
 
 
 def test_english_is_the_source_unless_told_otherwise():

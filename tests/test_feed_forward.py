@@ -9,8 +9,8 @@ from annotated_transformer.feed_forward import FeedForward
 @pytest.fixture(scope="module")
 def feed_forward():
     def feed_forward(x, W_1, b_1, W_2, b_2):
-        hidden = (x @ W_1 + b_1).clamp(min=0)  # (..., d_ff)
-        return hidden @ W_2 + b_2              # (..., d_model)
+        inner = (x @ W_1 + b_1).clamp(min=0)  # (..., d_ff)
+        return inner @ W_2 + b_2              # (..., d_model)
     yield feed_forward
 
 

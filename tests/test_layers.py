@@ -10,13 +10,6 @@ from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
 
 
-def test_layer_norm_divides_by_n_and_has_epsilon_inside_the_root():
-    layer_norm = Residual(torch.zeros_like, d_model=3, dropout=0.0)
-    x = torch.tensor([1.0, 1.0, 4.0])
-    torch.testing.assert_close(layer_norm(x), torch.tensor([-1.0, -1.0, 2.0]) / 2**0.5, rtol=0, atol=1e-5)
-    torch.testing.assert_close(layer_norm(x / 1000), torch.tensor([-1.0, -1.0, 2.0]) / 12**0.5, rtol=0, atol=1e-5)
-
-
 @pytest.fixture(scope="module")
 def new_layers():
     def new_layers(d_model=12, n_heads=2, d_k=6, d_v=6):
@@ -64,6 +57,13 @@ def test_encoder_layer_equals_torch(new_layers, padded_ids, with_parameters_of):
     direction = torch.randn_like(one)
     for a, b in zip(*(torch.autograd.grad(y, [x, *ours.parameters()], direction) for y in (one, other))):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
+
+
+def test_layer_norm_divides_by_n_and_has_epsilon_inside_the_root():
+    layer_norm = Residual(torch.zeros_like, d_model=3, dropout=0.0)
+    x = torch.tensor([1.0, 1.0, 4.0])
+    torch.testing.assert_close(layer_norm(x), torch.tensor([-1.0, -1.0, 2.0]) / 2**0.5, rtol=0, atol=1e-5)
+    torch.testing.assert_close(layer_norm(x / 1000), torch.tensor([-1.0, -1.0, 2.0]) / 12**0.5, rtol=0, atol=1e-5)
 
 
 def test_decoder_layer_equals_torch(new_layers, padded_ids, with_parameters_of):

@@ -7,15 +7,6 @@ from torch import nn
 from annotated_transformer.optimizer import adam, adam_step, learning_rate
 
 
-def test_the_rate_peaks_at_warmup_steps():
-    for d_model, warmup_steps in ((512, 4000), (128, 1500)):
-        rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
-        assert max(rates, key=rates.get) == warmup_steps
-        assert math.isclose(rates[warmup_steps], (d_model * warmup_steps) ** -0.5)
-    assert round(learning_rate(4000, 512), 6) == 0.000699
-    assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
-
-
 def test_readable_adam_is_torchs_adam_fused_and_not():
     torch.manual_seed(0)
     start = [torch.randn(3, 5), torch.randn(7), torch.randn(2, 1, 4)]
@@ -36,6 +27,15 @@ def test_readable_adam_is_torchs_adam_fused_and_not():
         for mine, theirs, before in zip(ours, parameters, start):
             torch.testing.assert_close(mine, theirs.detach())
             assert ((mine - before).abs() > 0.01).any()
+
+
+def test_the_rate_peaks_at_warmup_steps():
+    for d_model, warmup_steps in ((512, 4000), (128, 1500)):
+        rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
+        assert max(rates, key=rates.get) == warmup_steps
+        assert math.isclose(rates[warmup_steps], (d_model * warmup_steps) ** -0.5)
+    assert round(learning_rate(4000, 512), 6) == 0.000699
+    assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
 
 
 def test_nothing_decays_and_nothing_is_clipped():

@@ -43,23 +43,6 @@ def test_train_step_makes_the_updates_of_the_readable_loop():
         torch.testing.assert_close(one, other)
 
 
-def test_parts_make_the_update_of_the_whole_batch():
-    torch.manual_seed(0)
-    pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
-    config = TransformerConfig(23, n_layers=2, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.0)
-    start = Transformer(config).double().state_dict()
-    gradients, shares_of_loss = [], []
-    for cut in ([[0, 1, 2]], [[0], [1, 2]], [[2], [0], [1]]):
-        model = Transformer(config).double()
-        model.load_state_dict(start)
-        parts = [(0, collate(pairs, rows)) for rows in cut]
-        shares_of_loss.append(float(train_step(WithLoss(model, 0.1), adam(model.parameters()), parts, tokens=10, rate=0.003)))
-        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
-    for gradient, loss in zip(gradients[1:], shares_of_loss[1:]):
-        torch.testing.assert_close(gradient, gradients[0])
-        assert abs(loss - shares_of_loss[0]) < 1e-12
-
-
 @pytest.fixture(scope="module")
 def tiny_run():
     @contextmanager
@@ -88,6 +71,23 @@ def test_resumed_run_equals_the_uninterrupted_one_bit_for_bit(tiny_run):
         steps = [json.loads(line)["step"] for line in lines if "learning_rate" in line]
         assert steps == list(range(1, 15)), "each update logged once, work done twice included"
         assert [path.name for path in checkpoint_directories(parts)] == ["step-00000012", "step-00000014"]
+
+
+def test_parts_make_the_update_of_the_whole_batch():
+    torch.manual_seed(0)
+    pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
+    config = TransformerConfig(23, n_layers=2, d_model=12, d_ff=20, n_heads=3, d_k=5, d_v=7, dropout=0.0)
+    start = Transformer(config).double().state_dict()
+    gradients, shares_of_loss = [], []
+    for cut in ([[0, 1, 2]], [[0], [1, 2]], [[2], [0], [1]]):
+        model = Transformer(config).double()
+        model.load_state_dict(start)
+        parts = [(0, collate(pairs, rows)) for rows in cut]
+        shares_of_loss.append(float(train_step(WithLoss(model, 0.1), adam(model.parameters()), parts, tokens=10, rate=0.003)))
+        gradients.append(torch.cat([p.grad.flatten() for p in model.parameters()]))
+    for gradient, loss in zip(gradients[1:], shares_of_loss[1:]):
+        torch.testing.assert_close(gradient, gradients[0])
+        assert abs(loss - shares_of_loss[0]) < 1e-12
 
 
 def test_clipping_bounds_the_gradient_and_is_off_by_default():

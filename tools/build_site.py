@@ -7,6 +7,7 @@ nbs/contents.yml, and one page for each module. MathJax comes from npm once and 
 Beside them stands the page that translates (82), whose runtime is downloaded once, too.
 """
 import ast
+import base64
 import functools
 import hashlib
 import json
@@ -34,6 +35,7 @@ PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 CHART = "application/vnd.vegalite.v5+json"
+WIDEST = 560  # pixels of a figure that can still be read when it is as wide as a phone
 
 
 @functools.cache
@@ -97,6 +99,20 @@ def folded_or_plain(cell: dict, source: str) -> dict:
     return cell | {"metadata": cell["metadata"] | {"tags": ["hide-input"], "mystnb": prompt}, "source": plain}
 
 
+def shown_width(output: dict) -> int:
+    "How many pixels wide a figure is on a wide screen; 0 for what is no figure."
+    header = base64.b64decode("".join(output.get("data", {}).get("image/png", ""))[:32])  # the width stands in bytes 16 to 19
+    return output.get("metadata", {}).get("image/png", {}).get("width") or int.from_bytes(header[16:20], "big")
+
+
+def with_wide_figures(cell: dict) -> dict:
+    "The cell, in which a figure too wide for a phone has the class `wide`: it scrolls there, and its words stay readable."
+    if max(map(shown_width, cell.get("outputs", [])), default=0) <= WIDEST:
+        return cell
+    options = cell["metadata"].get("mystnb", {}) | {"image": {"classes": "wide"}}
+    return cell | {"metadata": cell["metadata"] | {"mystnb": options}}
+
+
 def prepare_notebook(notebook: dict, name: str) -> dict:
     "Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way."
     cells = []
@@ -110,7 +126,7 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
-            cell = folded_or_plain(cell, source)
+            cell = with_wide_figures(folded_or_plain(cell, source))
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
             if CHART in data:

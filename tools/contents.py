@@ -1,7 +1,8 @@
 """Read nbs/contents.yml, the one list of notebooks, and write what the book makes of it.
 
-The table of all notebooks stands in a cell of nbs/index.ipynb, and the last cell of each notebook leads to its neighbours.
-Both are written by the build and renewed by it: nobody edits them in a notebook.
+The contents stand in a cell of nbs/index.ipynb: what each page of the paper's part is about, and links to the workshop's. What
+those are about, and which module each page explains, stands in a cell of nbs/99_reference.ipynb. The last cell of each notebook
+leads to its neighbours. All are written by the build and renewed by it: nobody edits them in a notebook.
 """
 import json
 import re
@@ -13,7 +14,7 @@ import yaml
 
 NOTEBOOKS = Path("nbs")
 INDEX = "index"
-TABLE, NEIGHBOURS = "contents", "neighbours"  # the ids of the cells that are written here
+TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
 PARTS = {"paper": "The paper", "workshop": "The workshop"}
 ROW = ("notebook", "title", "shows")  # and `floor`, a number, where the notebook exports a module
 
@@ -92,16 +93,26 @@ def chapters(pages: list[Page]) -> dict[tuple[str, str], list[Page]]:
 
 
 def table(pages: list[Page]) -> str:
-    "A table for each part, as Markdown."
-    lines = []
+    "For the index: the paper's pages with what they are about, and the names of the workshop's."
+    lines = [f"### {PARTS['paper']}", "", "| | notebook | what it is about |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
-        heading = f"### {PARTS[part]}"
-        if heading not in lines:
-            lines += ["", heading, "", "| | notebook | module | what it is about |", "|---|---|---|---|"]
-        for page in members:
+        if part == "paper":
+            lines += [f"| {chapter if page is members[0] else ''} | {page.link} | {page.shows} |" for page in members]
+    lines += ["", f"### {PARTS['workshop']}", "", "| | |", "|---|---|"]
+    for (part, chapter), members in chapters(pages).items():
+        if part == "workshop":
+            lines.append(f"| {chapter} | {' · '.join(page.link for page in members)} |")
+    return "\n".join(lines)
+
+
+def list_of_pages(pages: list[Page]) -> str:
+    "For the reference: every page with its module; the workshop's with what they are about, which the index does not say."
+    lines = ["| notebook | module | what it is about |", "|---|---|---|"]
+    for page in pages:
+        if page.part == "workshop" or page.module:
             module = f"`{page.module}`" if page.module else ""
-            lines.append(f"| {chapter if page is members[0] else ''} | {page.link} | {module} | {page.shows} |")
-    return "\n".join(lines[1:])
+            lines.append(f"| {page.link} | {module} | {page.shows if page.part == 'workshop' else ''} |")
+    return "\n".join(lines)
 
 
 def neighbours(name: str, pages: list[Page]) -> str:
@@ -117,13 +128,13 @@ def neighbours(name: str, pages: list[Page]) -> str:
 
 
 def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:
-    "The notebook with its last cell, and the index with its table, each once and as the list has them."
+    "The notebook with its last cell, and with the tables for which it has a cell, as the list has them."
     def written(cell_id: str, text: str) -> dict:
         return {"cell_type": "markdown", "id": cell_id, "metadata": {}, "source": text.splitlines(keepends=True)}
 
+    tables = {TABLE: table, PAGES: list_of_pages}
     cells = [cell for cell in notebook["cells"] if cell.get("id") != NEIGHBOURS]
-    if name == INDEX:
-        if not any(cell.get("id") == TABLE for cell in cells):
-            refuse(f"{INDEX}.ipynb lacks the cell with the id `{TABLE}`, into which the build writes the table of all notebooks.")
-        cells = [written(TABLE, table(pages)) if cell.get("id") == TABLE else cell for cell in cells]
+    if name == INDEX and not any(cell.get("id") == TABLE for cell in cells):
+        refuse(f"{INDEX}.ipynb lacks the cell with the id `{TABLE}`, into which the build writes the table of all notebooks.")
+    cells = [written(cell["id"], tables[cell["id"]](pages)) if cell.get("id") in tables else cell for cell in cells]
     return notebook | {"cells": [*cells, written(NEIGHBOURS, neighbours(name, pages))]}

@@ -155,6 +155,7 @@ def test_a_page_is_whole_on_wide_and_narrow_screens(page, address, name):
     if page.locator(".math").count():
         page.wait_for_function("[...document.querySelectorAll('.math')].every(one => one.querySelector('mjx-container svg'))")
         assert page.locator("[data-mml-node=merror]").all_text_contents() == []
+        assert page.locator(".math [data-c='5C']").count() == 0, "a backslash in a formula"
     for chart in page.locator(".live-chart").all():
         chart.locator("canvas").wait_for()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,7 @@
 "tools/build_site.py prepares the notebooks for the site; tests/browser looks at the site itself."
+import base64
 import json
+import struct
 import sys
 from pathlib import Path
 
@@ -88,3 +90,14 @@ def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
     [html] = cell["outputs"][0]["data"].values()
     assert html.count("</script>") == 1 and html.endswith("</script>")
     assert json.loads(html.partition("data-chart=\"chart-chart-0\">")[2].removesuffix("</script>")) == chart
+
+
+@pytest.mark.parametrize("pixels, metadata, wide", [(560, {}, False), (561, {}, True), (1650, {"width": 330}, False)],
+                         ids=["fits", "wide", "drawn small"])
+def test_a_figure_that_a_phone_would_make_unreadable_may_scroll(pixels, metadata, wide):
+    png = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", pixels, 70) + 40 * b"\0").decode()
+    cell = code_cell("draw()", hidden=True)
+    cell["outputs"] = [{"output_type": "display_data", "data": {"image/png": png}, "metadata": {"image/png": metadata}}]
+    [cell] = build_site.prepare_notebook({"cells": [cell]}, "00_toy")["cells"]
+    assert cell["metadata"]["mystnb"].get("image") == ({"classes": "wide"} if wide else None)
+    assert cell["metadata"]["mystnb"]["code_prompt_show"] == "Code"

@@ -1,4 +1,4 @@
-"tools/contents.py reads the one list of notebooks, and writes the index's table and the cells that lead on."
+"tools/contents.py reads the one list of notebooks, and writes the tables made of it and the cells that lead on."
 import json
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from contents import neighbours, read_contents, table, with_contents  # noqa: E402
+from contents import list_of_pages, neighbours, read_contents, table, with_contents  # noqa: E402
 
 
 def notebook(path: Path, *sources: str, ids: tuple[str, ...] = ()) -> None:
@@ -29,37 +29,45 @@ def write_list(directory: Path, paper: list[dict], workshop: list[dict] = ()) ->
 
 @pytest.fixture
 def book(tmp_path):
-    "Four notebooks, of which one exports nothing, an index and the list."
+    "Five notebooks, of which two export nothing, an index and the list."
     for name in ("00_toy", "01_more", "10_shop"):
         notebook(tmp_path / f"{name}.ipynb", "1 + 1", f"#| default_exp {name[3:]}")
     notebook(tmp_path / "02_end.ipynb", "1 + 1")
+    notebook(tmp_path / "11_shelf.ipynb", ids=("title", "pages"))
     notebook(tmp_path / "index.ipynb", ids=("title", "contents", "more"))
-    write_list(tmp_path, [row("01_more", floor=1), row("00_toy", floor=0), row("02_end")], [row("10_shop", floor=2)])
+    paper = [row("01_more", floor=1), row("00_toy", floor=0), row("02_end")]
+    write_list(tmp_path, paper, [row("10_shop", floor=2), row("11_shelf")])
     return tmp_path
 
 
 def test_the_pages_stand_in_the_order_of_the_list(book):
     found = [(page.notebook, page.module, page.floor, page.part) for page in read_contents(book)]
     assert found == [("01_more", "more", 1, "paper"), ("00_toy", "toy", 0, "paper"), ("02_end", None, None, "paper"),
-                     ("10_shop", "shop", 2, "workshop")]
+                     ("10_shop", "shop", 2, "workshop"), ("11_shelf", None, None, "workshop")]
 
 
-def test_the_table_has_a_row_for_each_page(book):
+def test_the_tables_have_each_page(book):
     rows = [line for line in table(read_contents(book)).split("\n") if "ipynb" in line]
-    assert rows == ["| §1 Halves | [01 More](01_more.ipynb) | `more` | halves |",
-                    "|  | [00 Toy](00_toy.ipynb) | `toy` | halves |",
-                    "|  | [02 End](02_end.ipynb) |  | halves |",
-                    "| In use | [10 Shop](10_shop.ipynb) | `shop` | halves |"]
+    assert rows == ["| §1 Halves | [01 More](01_more.ipynb) | halves |",
+                    "|  | [00 Toy](00_toy.ipynb) | halves |",
+                    "|  | [02 End](02_end.ipynb) | halves |",
+                    "| In use | [10 Shop](10_shop.ipynb) · [11 Shelf](11_shelf.ipynb) |"]
+    rows = list_of_pages(read_contents(book)).split("\n")[2:]
+    assert rows == ["| [01 More](01_more.ipynb) | `more` |  |",
+                    "| [00 Toy](00_toy.ipynb) | `toy` |  |",
+                    "| [10 Shop](10_shop.ipynb) | `shop` | halves |",
+                    "| [11 Shelf](11_shelf.ipynb) |  | halves |"]
 
 
 def test_neighbours_are_those_of_the_same_part(book):
     pages, contents = read_contents(book), "[Contents](index.ipynb)"
-    assert {name: neighbours(name, pages) for name in ("index", "01_more", "00_toy", "02_end", "10_shop")} == {
+    assert {name: neighbours(name, pages) for name in ("index", "01_more", "00_toy", "02_end", "10_shop", "11_shelf")} == {
         "index": "Next: [01 More](01_more.ipynb)",
         "01_more": f"Next: [00 Toy](00_toy.ipynb) · {contents}",
         "00_toy": f"Before: [01 More](01_more.ipynb) · Next: [02 End](02_end.ipynb) · {contents}",
         "02_end": f"Before: [00 Toy](00_toy.ipynb) · {contents}",
-        "10_shop": contents,
+        "10_shop": f"Next: [11 Shelf](11_shelf.ipynb) · {contents}",
+        "11_shelf": f"Before: [10 Shop](10_shop.ipynb) · {contents}",
     }
 
 
@@ -71,13 +79,15 @@ def test_what_is_written_is_written_once_and_again_when_the_list_changes(book):
     assert list(cells(first)) == ["title", "contents", "more", "neighbours"] and len(first["cells"]) == 4
     assert first == with_contents(first, "index", read_contents(book)) and "01_more" in cells(first)["contents"]
     (book / "01_more.ipynb").unlink()
-    write_list(book, [row("00_toy", floor=0), row("02_end")], [row("10_shop", floor=2)])
+    write_list(book, [row("00_toy", floor=0), row("02_end")], [row("10_shop", floor=2), row("11_shelf")])
     moved = cells(with_contents(first, "index", read_contents(book)))
     assert moved["neighbours"] == "Next: [00 Toy](00_toy.ipynb)" and "01_more" not in moved["contents"]
     assert (moved["title"], moved["more"]) == ("# title", "# more")
+    shelf = cells(with_contents(json.loads((book / "11_shelf.ipynb").read_text()), "11_shelf", read_contents(book)))
+    assert list(shelf) == ["title", "pages", "neighbours"] and "`shop`" in shelf["pages"]
 
 
-LIST = [row("00_toy", floor=0), row("01_more", floor=1), row("02_end"), row("10_shop", floor=2)]
+LIST = [row("00_toy", floor=0), row("01_more", floor=1), row("02_end"), row("10_shop", floor=2), row("11_shelf")]
 
 
 @pytest.mark.parametrize("rows, complaint", [
@@ -111,6 +121,6 @@ def test_a_list_that_cannot_be_read_is_refused(book, capsys, text, complaint):
 
 @pytest.mark.parametrize("page", read_contents(ROOT / "nbs"), ids=lambda page: page.notebook)
 def test_each_page_is_told_in_one_sentence(page):
-    "What a reader could say of it afterwards: the index shows it."
+    "What a reader could say of it afterwards: the index or the reference shows it."
     assert page.shows.endswith(".") and page.shows.count(". ") == 0 and 6 <= len(page.shows.split()) <= 25
     assert page.shows[0].isupper() or page.shows[0] == "`"
