@@ -58,7 +58,7 @@ from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
 from annotated_transformer.translation import Translator, score
 from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
-from annotated_transformer.trees import WORD, Tree, draw_tree, print_tree
+from annotated_transformer.trees import WORD, Tree, clean, draw_tree, print_tree
 from annotated_transformer.variations import (
     PRINTED,
     longest,
@@ -611,6 +611,12 @@ def test_treebanks_look_for_the_wall_street_journal_in_the_cache(tmp_path, monke
     (tmp_path / "wsj").mkdir()
     monkeypatch.setattr(treebanks, "treebank", lambda directory, leaves: (directory, leaves))
     assert treebanks.wsj("tags") == (tmp_path / "wsj", "tags")
+
+
+def test_trees_have_one_outermost_bracket_whatever_the_treebank_calls_it():
+    for written, cleaned in (("(S (NP (NN a)))", "(TOP (S (NP (NN a))))"), ("( (S (NN a)))", "(TOP (S (NN a)))"),
+                             ("(ROOT (NN a))", "(TOP (NN a))"), ("(NN a)", "(TOP (NN a))"), ("(S1 a)", "(TOP (S1 a))")):
+        assert print_tree(clean(Tree.fromstring(written))) == cleaned
 
 
 def test_trees_are_drawn_above_the_middle_of_what_they_hold():
