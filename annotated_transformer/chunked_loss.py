@@ -71,11 +71,9 @@ def losses_in_chunks(
         hidden, weight = hidden.detach(), weight.detach()
     hidden, target = hidden.flatten(1, -2), target.flatten()
     on_cpu, real = hidden.device.type == "cpu", target != PAD
-    if on_cpu:
-        hidden, target = hidden[:, real], target[real]
-        share = hidden.new_full(target.shape, 1 / (tokens or len(target) or 1))
-    else:  # to leave rows out, the program would have to wait until the GPU has counted them
-        share = real / (tokens or real.sum())
+    if on_cpu:  # elsewhere, to leave rows out, the program would have to wait until the GPU has counted them
+        hidden, target, real = hidden[:, real], target[real], real[real]
+    share = real.to(hidden.dtype) / (tokens or real.sum())
     chunk = chunk or (256 if on_cpu else 4_096) // len(hidden)
     return _ProjectAndLose.apply(hidden, weight, target, share, rule, chunk)
 

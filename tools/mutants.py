@@ -6,7 +6,7 @@ python tools/mutants.py --sample 50 --seed 2     fewer, others
 python tools/mutants.py --again FILE             those that the results file FILE says no test noticed: after mending
 
 A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/test_MODULE.py, the
-tests made from its notebook, or those of tests/system/test_details.py whose names begin with the module's fail, or take ten
+tests made from its notebook, or those of tests/system/test_details*.py whose names begin with the module's fail, or take ten
 times as long. Each runs in a process of its own over a copy of the package, so
 nothing here is touched. Foreign packages are imported once, before the fork. With --out the figures go to a results file.
 """
@@ -184,11 +184,12 @@ def run_tests(mutant: Mutant, place: Path) -> int:
 
 def details() -> dict[str, list[str]]:
     "The tests by hand of each module, by the module that their names begin with."
-    path, found = ROOT / "tests" / "system" / "test_details.py", {}
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-            module = max((name for name in CORE if node.name.startswith(f"test_{name}_")), key=len)
-            found.setdefault(module, []).append(f"{path}::{node.name}")
+    found = {}
+    for path in sorted((ROOT / "tests" / "system").glob("test_details*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+                module = max((name for name in CORE if node.name.startswith(f"test_{name}_")), key=len)
+                found.setdefault(module, []).append(f"{path}::{node.name}")
     return found
 
 

@@ -1,0 +1,544 @@
+"Details that no page tells, as in test_details.py: of processes, runs and training."
+import dataclasses
+import inspect
+import itertools
+import json
+import math
+import os
+import signal
+import threading
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from annotated_transformer import (
+    EOS,
+    PAD,
+    UNK,
+    InputError,
+    Transformer,
+    TransformerConfig,
+    processes,
+    runs,
+    training,
+)
+from annotated_transformer.batching import Batch, pad, shift_right
+from annotated_transformer.checkpoints import (
+    load_weights,
+)
+from annotated_transformer.epochs import epoch_batches
+from annotated_transformer.processes import noted_signals
+from annotated_transformer.regularization import label_smoothed_cross_entropy
+from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
+from annotated_transformer.saving import planned
+from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.training import (
+    all_finite,
+    batches_from,
+    begin,
+    evaluate,
+    learner_for,
+    own_parts,
+    readable_train,
+    stopped,
+    train,
+    train_step,
+)
+
+SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
+LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
+
+
+@pytest.fixture
+def products(monkeypatch):
+    "A processor of one's choice: what it can, and how long its products take; the function that asks, without its memory."
+
+    def products(amx=False, avx=True, machine="x86_64", seconds=()):
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx, raising=False)
+        monkeypatch.setattr(processes.platform, "machine", lambda: machine)
+        clock = iter(np.cumsum([x for taken in seconds for x in (7, taken)]).tolist())
+        monkeypatch.setattr(processes.time, "perf_counter", lambda: next(clock))
+        monkeypatch.setattr(torch, "ones", lambda *shape, dtype: torch.empty(shape, dtype=dtype, device="meta"))
+        return processes.time_in_16_bits.__wrapped__
+
+    return products
+
+
+def test_processes_know_where_16_bits_pay(products, monkeypatch):
+    cpu = torch.device("cpu")
+    assert products(amx=True)(cpu) < 1 < products(amx=True)(torch.device("mps"))
+    assert products(avx=False)(cpu) > 1 and products(avx=False, machine="AMD64")(cpu) > 1
+    plain, short = [5, 4, 6, 8, 9], [3, 3, 2, 3, 3]  # the shortest of each counts
+    assert products(seconds=plain + short)(cpu) == 0.5 and products(seconds=short + plain)(cpu) == 2
+    assert products(avx=False, machine="arm64", seconds=plain + short)(cpu) == 0.5
+    for capability, pays in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
+        assert (products()(torch.device("cuda")) < 1) == pays
+
+
+def test_processes_meet_however_many_they_are(monkeypatch):
+    store, found = dist.HashStore(), {}
+    store.set_timeout(processes.timedelta(seconds=5))
+    monkeypatch.setattr(dist, "rendezvous", lambda address: iter([(store, 0, 0)]))
+    threads = [threading.Thread(target=lambda rank=rank: found.update({rank: processes.meet(rank, 3)})) for rank in (2, 0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found[0].set("word", "heard")
+    assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
+
+
+def test_processes_take_the_device_they_are_told(monkeypatch):
+    chosen, there = [], SimpleNamespace(cuda=False, mps=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there.cuda)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: there.mps)
+
+    def joined(device):
+        with processes.join(device) as group:
+            assert (group.rank, group.size) == (0, 1)
+            return str(group.device)
+
+    for name in ("RANK", "WORLD_SIZE", "LOCAL_RANK"):
+        monkeypatch.delenv(name, raising=False)
+    assert joined(None) == joined("cpu") == "cpu" and not chosen
+    with pytest.raises(InputError, match="finds no such GPU here"):
+        joined("mps")
+    there.cuda = there.mps = True
+    assert [joined(device) for device in (None, "cuda", "cuda:2", "cpu", "mps")] == ["cuda:0", "cuda:0", "cuda:2", "cpu", "mps"]
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    assert joined("cuda") == "cuda:2" and joined("cuda:1") == "cuda:1"
+    assert chosen == [torch.device(f"cuda:{index}") for index in (0, 0, 2, 2, 1)]
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    with pytest.raises(InputError, match="number 3, and PyTorch finds 3 of them"):
+        joined("cuda")
+
+
+def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
+    asked, ended = [], []
+    monkeypatch.setenv("RANK", "1")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    monkeypatch.setattr(processes, "meet", lambda rank, size: (rank, size))
+    monkeypatch.setattr(dist, "init_process_group", lambda backend, **options: asked.append((backend, options)))
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
+    for device, backend in (("cpu", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")):
+        with processes.join(device) as group:
+            assert (group.device.type, group.rank, group.size) == (device, 1, 2)
+            taken, options = asked.pop()
+            assert taken == backend and options["store"] == (1, 2) and (options["rank"], options["world_size"]) == (1, 2)
+            assert options["timeout"] >= processes.timedelta(hours=12) and not ended
+        assert ended.pop()
+
+
+def test_processes_keep_freed_memory_where_the_c_library_can(monkeypatch):
+    told = []
+
+    class Library:
+        def mallopt(self, what, value):
+            told.append((what, value))
+
+        def malloc_trim(self, pad):
+            told.append("trim")
+
+    for platform, library, can in (("linux", Library(), True), ("linux", object(), False), ("darwin", Library(), False)):
+        monkeypatch.setattr(processes.sys, "platform", platform)
+        monkeypatch.setattr(processes.ctypes, "CDLL", lambda name, library=library: library)
+        told.clear()
+        with processes.memory_kept():
+            high = dict(told)
+        assert set(high) == ({-1, -3} if can else set())  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+        if can:
+            assert all(2**30 < value < 2**31 for value in high.values()) and told[-1] == "trim"  # an int of C
+            assert all(2**24 < value < 2**30 for _, value in told[2:4]) and [what for what, _ in told[2:4]] == [-1, -3]
+
+
+def test_processes_leave_signals_alone_outside_of_the_main_thread():
+    seen = []
+
+    def elsewhere():
+        with noted_signals(alone=True) as received:
+            seen.append(received)
+
+    before = signal.getsignal(signal.SIGTERM)
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    thread.join()
+    assert seen == [[]] and signal.getsignal(signal.SIGTERM) == before
+    with noted_signals(alone=True):
+        assert signal.getsignal(signal.SIGTERM) != before
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_processes_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplog):
+    cpu = torch.device("cpu")
+    for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
+        monkeypatch.setattr(processes, "time_in_16_bits", lambda device, ratio=ratio: ratio)
+        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        processes.say_if_slow.cache_clear()
+        caplog.clear()
+        for _ in range(2):
+            processes.say_if_slow(cpu)
+        assert len(caplog.records) == lines
+        assert processes.Execution(precision="auto").on(cpu).precision == ("bfloat16" if ratio < 1 else "float32")
+    processes.say_if_slow.cache_clear()
+
+
+def test_processes_refuse_what_cannot_be_executed():
+    for wrong in ({"device_tokens": 0}, {"device": "tpu"}, {"device": "tpu:0"}, {"precision": "int8"}):
+        with pytest.raises(InputError):
+            processes.Execution(**wrong)
+    for right in ({"device_tokens": 1}, {"device": "cuda:1"}, {"device": "mps"}, {"precision": "auto"}):
+        assert getattr(processes.Execution(**right), next(iter(right))) == next(iter(right.values()))
+    assert os.EX_TEMPFAIL == processes.STOPPED
+
+
+@pytest.mark.parametrize("name", ["broadcast_buffers", "forward_sync_buffers"])
+def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
+    class Parallel:
+        def __init__(self, module, devices=None, *, gradient_as_bucket_view=False, **sending):
+            self.devices, self.sending = devices, sending
+
+    signature = processes.inspect.signature(Parallel)
+    more = processes.inspect.Parameter(name, processes.inspect.Parameter.KEYWORD_ONLY)
+    Parallel.__signature__ = signature.replace(parameters=[*list(signature.parameters.values())[:-1], more])
+    monkeypatch.setattr(processes, "DistributedDataParallel", Parallel)
+    for device, devices in (("cpu", None), ("cuda:1", [torch.device("cuda:1")])):
+        found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2))
+        assert found.sending == {name: False} and found.devices == devices
+
+
+@pytest.mark.parametrize("alone, first, second, dies", [
+    (True, signal.SIGINT, signal.SIGINT, True),     # the second Ctrl-C is meant
+    (True, signal.SIGTERM, signal.SIGINT, False),
+    (True, signal.SIGINT, signal.SIGTERM, False),
+    (False, signal.SIGINT, signal.SIGINT, False),   # several processes get each Ctrl-C several times
+])
+def test_processes_die_of_the_second_ctrl_c_alone(alone, first, second, dies):
+    with noted_signals(alone) as received:
+        signal.raise_signal(first)
+        if dies:
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(second)
+        else:
+            signal.raise_signal(second)
+    assert received == [first, *([] if dies else [second])]
+
+
+def test_runs_are_the_papers_unless_told_otherwise():
+    config = TrainingConfig(TransformerConfig.base(100))
+    settings = (config.batch_tokens, config.warmup_steps, config.rate_factor, config.smoothing, config.init_gain, config.keep)
+    assert settings == (25_000, 4_000, 1.0, 0.1, 1.0, 5)
+    assert config.consistency == 0 and config.clip_norm is None and config.start_from is None
+    assert dataclasses.replace(config, seed=0).seed == 0
+    assert dataclasses.replace(config, seed=2**64 - 1).seed == 2**64 - 1
+    for seed in (-1, 2**64):
+        with pytest.raises(InputError, match="seed must be"):
+            dataclasses.replace(config, seed=seed)
+
+
+def test_runs_tell_what_is_in_their_log(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "loss": 2.5}\n{"step": 2')
+    assert Run(tmp_path).metrics() == [{"step": 1, "loss": 2.5}]
+
+
+def test_runs_keep_the_sums_of_their_data(tmp_path):
+    for part in ("train", "validation"):
+        for side, lines in (("en", "one\ntwo\nthree\n"), ("de", "eins\nzwei\ndrei\n")):
+            (tmp_path / f"{part}.{side}").write_text(lines)
+    config = TrainingConfig(TransformerConfig.tiny(20), corpus=str(tmp_path))
+    run = tmp_path / "run"
+    run.mkdir()
+    prepare(config, run)
+    tokens = run / "data" / "train.tokens"
+    content = bytearray(tokens.read_bytes())
+    content[0] ^= 1
+    tokens.write_bytes(content)
+    with pytest.raises(InputError, match="train.tokens"):
+        prepare(config, run)
+
+
+def test_runs_take_settings_up_to_their_bounds():
+    config = TrainingConfig(TransformerConfig.base(100))
+    for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
+        assert getattr(dataclasses.replace(config, **{name: 1}), name) == 1
+        with pytest.raises(InputError, match=f"{name} must be at least 1"):
+            dataclasses.replace(config, **{name: 0})
+    for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
+        assert getattr(dataclasses.replace(config, **{name: 0.5}), name) == 0.5
+        for wrong in (0, -1.0, math.inf, math.nan):
+            with pytest.raises(InputError, match=f"{name} must be a number that is more than 0"):
+                dataclasses.replace(config, **{name: wrong})
+    assert dataclasses.replace(config, consistency=0.5, smoothing=0.0).consistency == 0.5
+    for wrong in ({"consistency": math.inf}, {"consistency": -0.5}, {"smoothing": 1.0}, {"smoothing": -0.1}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            dataclasses.replace(config, **wrong)
+
+
+def test_runs_read_settings_of_the_right_kind_alone():
+    written = TrainingConfig(TransformerConfig.base(100)).to_dict()
+    assert TrainingConfig.from_dict(written | {"init_gain": 2}).init_gain == 2        # a whole number is a number
+    for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
+            TrainingConfig.from_dict(written | wrong)
+
+
+def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
+    good = [{"step": step, "loss": 5.0 - step} for step in (1, 2, 3)]
+    for damaged, said in (([], None), (["{"], "1 damaged line is"), (["{", '{"loss": 3}'], "2 damaged lines are")):
+        lines = [json.dumps(good[0]), *damaged, *(json.dumps(line) for line in good[1:]), '{"step": 4, "lo']
+        (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+        caplog.clear()
+        with Metrics(tmp_path, 2) as metrics:
+            metrics.record({"step": 3, "epoch": 1, "seconds": 1.23456}, loss=2.5)
+            told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
+        assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
+        assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
+
+
+def test_runs_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", lambda directory, purge_step: (directory, purge_step))
+    assert curves(tmp_path, 7) == (tmp_path, 8)
+
+
+def test_runs_make_the_directories_above_them(tmp_path):
+    config, run = TrainingConfig(TransformerConfig.tiny(20)), Run(tmp_path / "all" / "mine")
+    run.open(config)
+    assert run.exists() and run.config == config and run.starts == []
+    other = Run(tmp_path / "others" / "one")
+    other.keep_tokenizer(LETTERS)
+    assert other.has_tokenizer() and other.tokenizer.model == LETTERS.model
+
+
+def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "average_checkpoints", lambda paths: [path.parent.name for path in paths])
+    run = Run(tmp_path)
+    run.open(dataclasses.replace(TrainingConfig(TransformerConfig.tiny(20)), keep=3))
+    with pytest.raises(InputError, match="the run has no checkpoint yet"):
+        run.weights()
+    names = [f"step-{step:08d}" for step in (10, 20, 30, 40)]
+    for name in names:
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    assert run.weights() == names[1:] and run.weights(1) == names[3:] and run.weights(9) == names
+
+
+def test_runs_take_over_data_that_is_ready(tmp_path):
+    other, own = Run(tmp_path / "other"), Run(tmp_path / "own")
+    own.take_data(other)
+    assert not own.directory.exists()
+    (other.directory / "data").mkdir(parents=True)
+    for name in ("data/train.json", "data/validation.json", "tokenizer.model", "SHA256SUMS"):
+        assert not other.has_data() or "/" not in name
+        (other.directory / name).write_text(name)
+    Run(tmp_path / "another").take_data(other)
+    assert Run(tmp_path / "another").has_data()
+    (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
+    own.take_data(other)
+    assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own"]
+    (other.directory / "tokenizer.model").write_text("another")
+    own.take_data(other)  # it has begun
+    assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"
+
+
+@pytest.mark.parametrize("preset, file, place", [
+    ("demo", "numbers-en-de-demo.test", ["config"]),
+    ("miniature", "variations", ["config"]),
+    ("parsing-small", "parser", ["config", "recipe"]),
+])
+def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
+    ours = PRESETS[preset].to_dict()
+    record = json.loads((Path(__file__).parents[2] / "results" / f"{file}.json").read_text(encoding="utf-8"))
+    for name in place:
+        record = record[name]
+    record = record.get("training", record)
+    for setting in ours.keys() - {"execution"}:
+        assert record.get(setting, ours[setting]) == ours[setting], setting
+    assert len(record.keys() & ours.keys()) > 12
+
+
+def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
+    for step in (10, 20):
+        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+        state = {"step": step, "seconds": step / 4, "since_line": 1}
+        (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
+    lines = [{"step": 10, "validation_perplexity": 9.0}, {"step": 20, "validation_perplexity": 8.0}, {"step": 20, "loss": 2.0},
+             {"step": 30, "validation_perplexity": 7.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run = Run(tmp_path)
+    assert run.last()["step"] == 20
+    assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
+
+
+def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
+    model = Transformer(SMALL)
+    needed = sum(value.nbytes for value in (*model.parameters(), *model.buffers()))
+    machine = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
+    monkeypatch.setattr(os, "sysconf", machine.get)
+    assert all(weight.is_meta for weight in planned(Transformer, SMALL).parameters())
+    machine["SC_PHYS_PAGES"] -= 1
+    with pytest.raises(InputError, match="this model takes 0 GiB and the machine has 0"):
+        planned(Transformer, SMALL)
+    machine["SC_PAGE_SIZE"] = 2
+    planned(Transformer, SMALL)
+
+
+@pytest.mark.parametrize("lines", [[], [""], ["  ", ""]])
+def test_tokenizer_of_no_words_says_so(lines):
+    with pytest.raises(InputError, match="it holds no words"):
+        Tokenizer.train(lines, 100)
+
+
+def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
+    tokenizer, asked = Tokenizer.train(["a b c d"] * 9, 10), []
+    tokenizer._processor = SimpleNamespace(encode=lambda texts, add_eos, num_threads: asked.append((add_eos, num_threads)))
+    for threads in (None, 1, 3):
+        tokenizer.encode_all(["a"], threads)
+    assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
+
+
+def test_training_goes_through_each_epoch_from_its_first_batch(tmp_path, small_corpus):
+    _, pairs, _ = prepare(small_corpus, tmp_path / "run")
+    config = dataclasses.replace(small_corpus, batch_tokens=9, seed=3)
+    epochs = [[rows.tolist() for rows in epoch_batches(pairs, 9, 3, epoch)] for epoch in (4, 5, 6)]
+    expected = [(4 + i, number, rows) for i, epoch in enumerate(epochs) for number, rows in enumerate(epoch, 1)]
+    assert all(len(epoch) > 3 and sorted(sum(epoch, [])) == list(range(12)) for epoch in epochs)
+    for done in (0, 2):
+        found = itertools.islice(batches_from(pairs, config, 4, done), len(expected) - done)
+        assert [(epoch, number, rows.tolist()) for epoch, number, rows in found] == expected[done:]
+
+
+def test_training_is_the_papers_unless_told_otherwise():
+    defaults = {name: setting.default for name, setting in inspect.signature(readable_train).parameters.items()}
+    assert (defaults["warmup_steps"], defaults["smoothing"]) == (4_000, 0.1)  # §5.3, §5.4
+    learner = training.WithLoss(Transformer(SMALL), 0.1)
+    assert learner.consistency == 0 and learner.precision == "float32"
+
+
+def test_training_exchanges_gradients_once_for_all_parts():
+    class Learner(nn.Linear):
+        def forward(self, x, tokens):
+            seen.append(int(x[0, 0]))
+            return (super().forward(x) / tokens).sum()
+
+        @contextmanager
+        def no_sync(self):
+            seen.append("apart")
+            yield
+
+    parts = [(seed, (torch.full((1, 3), float(seed)),)) for seed in (1, 2, 3)]
+    gradients, seen = {}, []
+    for number, order in ((1, [1, 2, 3]), (2, ["apart", 1, "apart", 2, 3])):
+        learner = Learner(3, 1, bias=False)
+        seen.clear()
+        optimizer = torch.optim.SGD(learner.parameters(), lr=0.0)
+        train_step(learner, optimizer, parts, tokens=2, rate=0.0, processes=number)
+        assert seen == order
+        gradients[number] = learner.weight.grad
+    assert gradients[1].tolist() == [[3, 3, 3]] and gradients[2].tolist() == [[6, 6, 6]]  # the mean of two processes is the sum
+
+
+@pytest.fixture
+def small_corpus(tmp_path):
+    directory = tmp_path / "corpus"
+    directory.mkdir()
+    for split, n in (("train", 12), ("validation", 4)):
+        for language in ("en", "de"):
+            (directory / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    model = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=30)
+    return TrainingConfig(model, corpus=str(directory), steps=9, checkpoint_every=100, validate_every=100, log_every=1)
+
+
+def test_training_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
+    def begun(name, batch_tokens):
+        run = Run(tmp_path / name)
+        with ExitStack() as stack:
+            begin(dataclasses.replace(small_corpus, batch_tokens=batch_tokens), run, processes.Group(torch.device("cpu")), stack)
+        return run
+
+    run = begun("free", 25_000)
+    longest = max(int(run.pairs(split).lengths.max()) for split in ("train", "validation"))
+    assert begun("just", longest).has_data()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes").touch()
+    for name in ("new", "mine"):
+        with pytest.raises(InputError, match=f"a sentence of {longest} tokens does not fit into a batch of {longest - 1}"):
+            begun(name, longest - 1)
+    assert not (tmp_path / "new").exists() and (tmp_path / "mine" / "notes").exists()
+
+
+def test_training_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
+    for every in (1, 100):
+        config = dataclasses.replace(small_corpus, rate_factor=1e30, checkpoint_every=every)
+        with pytest.raises(InputError, match="Start another run with a lower --rate-factor"):
+            train(config, tmp_path / f"run{every}")
+        for directory in Run(tmp_path / f"run{every}").checkpoints():
+            weights = load_weights(directory / "model.safetensors")
+            assert all(weight.isfinite().all() for weight in weights.values())
+    model = nn.Linear(2, 3)
+    assert all_finite(model)
+    for wrong in (math.inf, -math.inf, math.nan):
+        model.bias.data[1] = wrong
+        assert not all_finite(model)
+
+
+def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
+    run, device = Run(tmp_path), torch.device("cpu")
+    for number, status, kind in ((signal.SIGTERM, processes.STOPPED, processes.Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):
+        other = stopped(run, 1_200, number, processes.Group(device, 1, 2))
+        assert isinstance(other, SystemExit) and other.code == status
+        leader = stopped(run, 1_200, number, processes.Group(device))
+        assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
+
+
+def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
+    monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
+    execution, device = processes.Execution(precision="float32", compile=False), torch.device("cpu")
+    assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
+    learner, size = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
+    assert isinstance(learner, training.WithLoss) and size == 2
+
+
+def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
+    compiled = []
+    monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
+    model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
+    for wanted in (False, True):
+        learner_for(model, small_corpus, processes.Execution(precision="float32", compile=wanted), group)
+        assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
+
+
+def test_training_reads_each_pair_in_one_part():
+    pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
+    rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
+    found = {}
+    for rank in range(2):
+        found.update(own_parts(pairs, rows, lengths, 4, processes.Group(torch.device("cpu"), rank, 2)))  # one part has no pair
+    targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
+    assert sum(len(part.target) for part in found.values()) == 4  # the filler is one row
+    assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
+
+
+def test_training_measures_with_and_without_smoothing():
+    torch.manual_seed(0)
+    model = Transformer(SMALL).eval()
+    pairs = [(pad([[4, 5, EOS], [6, EOS]]), pad([[7, 8, 9, EOS], [UNK, EOS]])), (pad([[4, EOS]]), pad([[9, 9, EOS]]))]
+    data = [Batch(source, shift_right(target), target) for source, target in pairs]
+    found = evaluate(model, data, 0.3)
+    with torch.no_grad():
+        logits = [model(batch.source, batch.target_input) for batch in data]
+    losses = {e: [float(label_smoothed_cross_entropy(x, b.target, e)) for x, b in zip(logits, data)] for e in (0.3, 0)}
+    tokens = [int((b.target != PAD).sum()) for b in data]
+    mean = {e: sum(n * loss for n, loss in zip(tokens, values)) / sum(tokens) for e, values in losses.items()}
+    assert math.isclose(found.loss, mean[0.3], rel_tol=1e-5)
+    assert math.isclose(found.perplexity, math.exp(mean[0]), rel_tol=1e-5)
