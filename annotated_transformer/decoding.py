@@ -173,6 +173,9 @@ class Allowed(Protocol):
     def ids(self, left: Tensor) -> Tensor:  # (B,) most tokens still to come, EOS included -> (B·K, m) ids, PAD if fewer
         "Which tokens may follow each of the hypotheses."
 
+    def weigh(self, logits: Tensor) -> None:  # (B·K, V), changed in place
+        "Where several tokens amount to the same, move their probability to the one that may follow."
+
     def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
         "The search goes on with these hypotheses: each continues a beam of its sentence with a token."
 
@@ -183,7 +186,7 @@ def beam_search(
     beam_size: int = Search.beam_size,
     alpha: float = Search.alpha,
     extra_length: int = Search.extra_length,
-    allowed: Allowed | None = None,   # nothing else may be written; probabilities stay those of the model
+    allowed: Allowed | None = None,   # nothing else may be written; no other probability is changed
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
     Search(beam_size, alpha, extra_length)  # refuses what cannot be
@@ -201,6 +204,8 @@ def beam_search(
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
             logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
             ids = allowed and allowed.ids(limits[alive] - length + 1)
+            if allowed:
+                allowed.weigh(logits)
             top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
             ends = token == EOS
             penalty = length_penalty(length, alpha)

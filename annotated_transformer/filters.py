@@ -163,12 +163,12 @@ def parse_command(
     if not 0 <= least_confidence <= 1:
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
     require_standard_input()
-    from annotated_transformer.parsing import Parser
+    from annotated_transformer.parsing import PARSING, Parser
     from annotated_transformer.self_training import parse_lines
 
     require_checkpoints(model, search.average)
     parser = Parser.from_pretrained(model, search.average, search.precision)
-    settings = dataclasses.asdict(search.over(parser.search, parser.translator.model.config.vocab_size))
+    settings = dataclasses.asdict(search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size))
     if at_terminal():
         print(greeting(model), file=sys.stderr)
     repaired: list[bool] = []

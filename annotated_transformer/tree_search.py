@@ -75,7 +75,8 @@ class TreeSearch:
             signs = [self.tokenizer.encode(sign)[:-1] for sign in (TAGS if self.leaves == "tags" else [WORD])]
             root = paths.add([sign for sign in signs if UNK not in sign])
             roots = [[root] * len(words) for words in sentences]
-        return TreesSoFar(list(self.brackets.values()), self.tokenizer.vocab_size, roots, paths.tables(device))
+        copied = self.leaves == "words"
+        return TreesSoFar(list(self.brackets.values()), self.tokenizer.vocab_size, roots, paths.tables(device), copied)
 
     def row(self, ids: Sequence[int], words: Sequence[str]) -> list[str]:
         "The row in tokens of `trees`, with a tag for each word if tags were written, or else XX."
@@ -102,14 +103,16 @@ class TreesSoFar:
     All tensors: the state of a hypothesis is a number or a row of (B, K, ...), and follows its beam.
     """
 
-    def __init__(self, brackets: list[tuple[int, int]], vocab_size: int, roots: list[list[int]], tables):
+    def __init__(self, brackets: list[tuple[int, int]], vocab_size: int, roots: list[list[int]], tables, copied=False):
         self.ids_of, self.to, self.ends, self.rest = tables
+        self.copied = copied    # the words themselves are written, so which pieces come next is known
         device = self.to.device
         if not brackets:
             raise InputError("this vocabulary has no brackets: the model is no parser; take one that was trained on a treebank")
         self.opening, self.closing = torch.tensor(brackets, device=device).view(-1, 2).unbind(1)
         self.opens, self.closes = (torch.full((vocab_size,), -1, device=device) for _ in range(2))
         self.opens[self.opening] = self.closes[self.closing] = torch.arange(len(brackets), device=device)
+        self.signs = torch.cat([self.opening, self.closing, self.opening.new_tensor([EOS, PAD])])   # what is no piece of a word
         B, n = len(roots), max(map(len, roots))
         self.n = torch.tensor([len(row) for row in roots], device=device)[:, None]                            # (B, 1)
         self.roots = torch.tensor([[*row, *[0] * (n + 1 - len(row))] for row in roots], device=device)        # (B, n + 1)
@@ -136,6 +139,17 @@ class TreesSoFar:
             more = self.rest[self.to[node]] + 1 - self.rest[node][..., None]    # than the shortest way would take
             parts.append(self.ids_of[node].masked_fill(~may[..., None] | (more > spare[..., None]), PAD))
         return torch.cat(parts, dim=-1).flatten(0, 1)
+
+    def weigh(self, logits: Tensor) -> None:  # (B·K, V)
+        "Where words are copied, the piece that comes next gets the probability of all pieces; within a word, all there is."
+        if not self.copied:
+            return
+        between, nothing = self.ends[self.node], float("-inf")
+        piece = self.ids_of[torch.where(between, self.roots.gather(1, self.word), self.node), 0].view(-1, 1)  # (B·K, 1)
+        piece = piece.masked_fill(piece == PAD, UNK)   # no word is left: what may not be written keeps its weight
+        kept = logits[:, self.signs].masked_fill(~between.view(-1, 1), nothing)
+        weight = logits.index_fill_(1, self.signs, nothing).logsumexp(1, True)
+        logits.fill_(nothing).index_copy_(1, self.signs, kept).scatter_(1, piece, weight)
 
     def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
         "Take the beams that the search goes on with, and the step that each of them makes."

@@ -24,7 +24,7 @@ from nltk.tree import Tree
 from annotated_transformer import corpora
 from annotated_transformer.checkpoints import PRETRAINED, sha256
 from annotated_transformer.evalb import PUNCTUATION, constituents
-from annotated_transformer.parsing import PARSING, Parse, Parser, print_tree, score_parses
+from annotated_transformer.parsing import PARSING, TREES, Parse, Parser, print_tree, score_parses
 from annotated_transformer.runs import Run, TrainingConfig
 from annotated_transformer.self_training import exchange_constituents
 from annotated_transformer.training import train
@@ -99,7 +99,7 @@ def parses_of(parser: Parser, gold: Sequence[Tree], beam_size: int = BEAM, free:
 
 
 def choose_on_development(run: Path, gold: Sequence[Tree]) -> dict:
-    "The number of checkpoints with the best F1 at beam 4 and the paper's alpha."
+    "The number of checkpoints with the best F1 at beam 4."
     def f1(average: int) -> float:
         return score_parses(gold, parses_of(open_parser(run, average), gold)).brackets.f1
 
@@ -108,8 +108,43 @@ def choose_on_development(run: Path, gold: Sequence[Tree]) -> dict:
     return {**chosen, "f1_by_average": {str(n): round(value, 3) for n, value in found["average"].items()}}
 
 
+def words_numbered(tree: Tree, counted: Sequence[bool]) -> list[str]:
+    "Parts of speech of the words that count."
+    return [tag for (_, tag), number in zip(tree.pos(), counted) if number]
+
+
+def what_was_written_instead(ours: Counter, theirs: Counter, tags: Sequence[str]) -> tuple[Counter, Counter]:
+    """Each constituent that was missed, by what stands in its place; and those of which only the end is wrong, by what was moved.
+
+    Ends before: a part at its end was attached too high. Ends after: something that follows was attached too low. That part is
+    a coordination if it begins with a conjunction, or else has the label of the longest gold constituent that begins it.
+    """
+    instead, moved = Counter(), Counter()
+    written = theirs - ours
+    for label, start, end in sorted((ours - theirs).elements(), key=lambda one: (one[1], -one[2], one[0])):
+        same_words = [one for one in written if one[1:] == (start, end)]
+        same_start = sorted((one for one in written if one[:2] == (label, start)), key=lambda one: abs(one[2] - end))
+        same_end = [one for one in written if (one[0], one[2]) == (label, end)]
+        if same_words:
+            instead["another label"] += 1
+        elif same_start:
+            instead["another end"] += 1
+            first, last = sorted((end, same_start[0][2]))
+            inside = [one for one in ours if one[1] == first and one[2] <= last]
+            part = max(inside, key=lambda one: one[2])[0] if inside else "words"
+            moved["coordination" if tags[first] == "CC" else part, "too_high" if last == end else "too_low"] += 1
+        elif same_end:
+            instead["another beginning"] += 1
+        else:
+            instead["nothing like it"] += 1
+        written.subtract([(same_words + same_start + same_end or [None])[0]])
+        written = +written
+    return instead, moved
+
+
 def where_brackets_are_lost(gold: Sequence[Tree], parses: Sequence[Parse]) -> dict:
-    "Constituents that were to be found, that were found, and that are right: by label, and by length of the sentence."
+    "Constituents that were to be found, that were found, and that are right: by label, by length of the sentence, by attachment."
+    instead, moved = Counter(), Counter()
     kinds = {"gold": 0, "predicted": 0, "matched": 0}
     labels, lengths = defaultdict(lambda: Counter(kinds)), defaultdict(lambda: Counter(kinds))
     for right, parse in zip(gold, parses):
@@ -117,6 +152,8 @@ def where_brackets_are_lost(gold: Sequence[Tree], parses: Sequence[Parse]) -> di
         if not any(counted):
             continue
         ours, theirs = constituents(right, counted), constituents(parse.tree, counted)
+        for total, found in zip((instead, moved), what_was_written_instead(ours, theirs, words_numbered(right, counted))):
+            total.update(found)
         words = next(most for most in LENGTHS if len(counted) <= most)
         for kind, found in (("gold", ours), ("predicted", theirs), ("matched", ours & theirs)):
             lengths[words][kind] += found.total()
@@ -128,34 +165,44 @@ def where_brackets_are_lost(gold: Sequence[Tree], parses: Sequence[Parse]) -> di
                 for key, count in counts.items()]
 
     return {"by_label": sorted(table(labels), key=lambda row: row["matched"] - row["gold"]),
-            "by_length": sorted(table(lengths), key=lambda row: row["of"])}
+            "by_length": sorted(table(lengths), key=lambda row: row["of"]),
+            "instead": dict(instead.most_common()),
+            "by_attachment": sorted(({"of": part, "too_high": moved[part, "too_high"], "too_low": moved[part, "too_low"]}
+                                     for part in sorted({part for part, _ in moved})),
+                                    key=lambda row: -row["too_high"] - row["too_low"])}
 
 
-def measure(runs: dict[Path, TrainingConfig], corpus: corpora.Treebank) -> dict:
-    "What one seed has reached at the end of its last part, and at the end of the first."
-    development, test = corpus.trees("validation"), corpus.trees("test")
-    (first, _), *_, (last, config) = runs.items()
-    chosen = choose_on_development(last, development)
-    parser = open_parser(last, chosen["average"])
-    found = {split: parses_of(parser, gold) for split, gold in (("validation", development), ("test", test))}
+def searched(parser: Parser, corpus: corpora.Treebank) -> dict:
+    "What a parser makes of the development and the test split by each search, where it fails, and of our own sentences."
+    trees = {split: corpus.trees(split) for split in ("validation", "test")}
+    found = {split: parses_of(parser, gold) for split, gold in trees.items()}
     scores = {
         split: {
             "constrained": score_parses(gold, found[split]).to_dict(),
             "free": score_parses(gold, parses_of(parser, gold, free=True)).to_dict(),
-        } for split, gold in (("validation", development), ("test", test))
+        } for split, gold in trees.items()
     }
-    scores["test"]["papers_beam"] = score_parses(test, parses_of(parser, test, PARSING.beam_size)).to_dict()
+    scores["test"]["papers_beam"] = score_parses(trees["test"], parses_of(parser, trees["test"], PARSING.beam_size)).to_dict()
+    examples = parser.parse([line.split() for line in EXAMPLES])
+    return {"beam_size": BEAM, "alpha": TREES.alpha, "scores": scores,
+            "lost": where_brackets_are_lost(trees["test"], found["test"]),
+            "examples": [print_tree(parse.tree) for parse in examples]}
+
+
+def measure(runs: dict[Path, TrainingConfig], corpus: corpora.Treebank) -> dict:
+    "What one seed has reached at the end of its last part, and at the end of the first."
+    development = corpus.trees("validation")
+    (first, _), *_, (last, config) = runs.items()
+    chosen = choose_on_development(last, development)
+    parser = open_parser(last, chosen["average"])
     before = parses_of(open_parser(first, min(chosen["average"], config.keep)), development)
     ends = [Run(run).reached() for run in runs]
-    examples = parser.parse([line.split() for line in EXAMPLES])
     return {
         "seed": config.seed, "updates": [end["step"] for end in ends], "parameters": count_parameters(parser.translator.model),
         "minutes_of_updates": round(sum(end["seconds"] for end in ends) / 60, 1),
         "validation_perplexity": [end["validation_perplexity"] for end in ends],
-        "target_tokens": sum(end["target_tokens"] for end in ends), "beam_size": BEAM, "alpha": PARSING.alpha, **chosen,
-        "scores": scores,
+        "target_tokens": sum(end["target_tokens"] for end in ends), **chosen, **searched(parser, corpus),
         "validation_f1_before_finish": score_parses(development, before).brackets.f1,
-        "lost": where_brackets_are_lost(test, found["test"]), "examples": [print_tree(parse.tree) for parse in examples],
     }
 
 

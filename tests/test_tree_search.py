@@ -7,7 +7,7 @@ import torch
 
 from annotated_transformer import EOS, PAD, Transformer, TransformerConfig
 from annotated_transformer.batching import pad, shift_right
-from annotated_transformer.decoding import beam_search, next_token_without_cache, readable_beam_search
+from annotated_transformer.decoding import beam_search, length_penalty, next_token_without_cache, readable_beam_search
 from annotated_transformer.parsing import Parser
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.translation import Translator
@@ -46,20 +46,23 @@ def test_every_output_is_a_tree_over_the_words_whatever_the_weights(random_parse
 
 
 def test_where_free_search_writes_trees_the_bound_search_finds_the_same(random_parser):
-    parser = random_parser(0)
-    rows = {"dog": "(S (NP XX )NP )S", "the dog": "(NP XX XX )NP", "it": "XX", "chased it": "(VP XX (NP XX )NP )VP"}
-    model, tokenizer = parser.translator.model, parser.translator.tokenizer
-    source, target = (pad([tokenizer.encode(text) for text in side]) for side in (rows, rows.values()))
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    for _ in range(150):
-        optimizer.zero_grad()
-        logits = model(source, shift_right(target))
-        torch.nn.functional.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD).backward()
-        optimizer.step()
-    rule = TreeSearch(tokenizer).begin([line.split() for line in rows])
-    for free, bound, row in zip(beam_search(model, source, 1), beam_search(model, source, 1, allowed=rule), rows.values()):
-        assert tokenizer.decode(free[0].tokens) == row and bound[0].tokens == free[0].tokens
-        assert math.isclose(bound[0].log_probability, free[0].log_probability, rel_tol=1e-3, abs_tol=1e-5)
+    xx = {"dog": "(S (NP XX )NP )S", "the dog": "(NP XX XX )NP", "it": "XX", "chased it": "(VP XX (NP XX )NP )VP"}
+    copied = {"dog": "(S (NP dog )NP )S", "the dog": "(NP the dog )NP", "it": "it", "chased it": "(VP chased (NP it )NP )VP"}
+    for leaves, rows in (("XX", xx), ("words", copied)):
+        parser = random_parser(0, leaves)
+        model, tokenizer = parser.translator.model, parser.translator.tokenizer
+        source, target = (pad([tokenizer.encode(text) for text in side]) for side in (rows, rows.values()))
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+        for _ in range(150):
+            optimizer.zero_grad()
+            logits = model(source, shift_right(target))
+            torch.nn.functional.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD).backward()
+            optimizer.step()
+        rule = TreeSearch(tokenizer, leaves).begin([line.split() for line in rows])
+        for free, bound, row in zip(beam_search(model, source, 1), beam_search(model, source, 1, allowed=rule), rows.values()):
+            assert tokenizer.decode(free[0].tokens) == row and bound[0].tokens == free[0].tokens
+            gain = bound[0].log_probability - free[0].log_probability
+            assert 0 < gain < 0.1 if leaves == "words" else math.isclose(gain, 0, abs_tol=1e-5), gain
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +108,74 @@ def test_the_rule_equals_a_plain_one_in_the_readable_search(plain_rule, random_p
         expected = readable_beam_search(next_token, 3, 0.6, len(source) + 4)
         found, = beam_search(parser.translator.model, source[None], 3, 0.6, 4, TreeSearch(tokenizer).begin([words]))
         assert found[0].tokens == expected[0].tokens and abs(found[0].score - expected[0].score) < 1e-4
+
+
+def test_a_wide_beam_finds_the_best_of_all_trees(random_parser):
+    def all_trees(next_token, rule, words, longest):
+        "Every row over the words that fits, with its log-probability: the plain rule, one row after the other."
+        brackets, every = list(rule.brackets.values()), []
+        structure = [PAD, EOS, *(token for pair in brackets for token in pair)]
+        rows = [rule.pieces(word) if rule.leaves == "words" else rule.tokenizer.encode("XX")[:-1] for word in words]
+
+        def grow(tokens, log_p, opened, chain, n):
+            if len(tokens) + sum(map(len, rows[n:])) + len(opened) + 1 > longest:
+                return
+            step = next_token(tokens)
+            if n == len(words) and not opened:
+                every.append((log_p + float(step[EOS]), tokens))
+            if n < len(words):
+                word = float(step[rows[n][0]])
+                if rule.leaves == "words":
+                    word = math.log(sum(p for token, p in enumerate(step.exp().tolist()) if token not in structure))
+                grow([*tokens, *rows[n]], log_p + word, opened, 0, n + 1)
+                for opening, closing in brackets:
+                    grow([*tokens, opening], log_p + float(step[opening]), [*opened, closing], chain + 1, n)
+            if opened and not chain:
+                grow([*tokens, opened[-1]], log_p + float(step[opened[-1]]), opened[:-1], 0, n)
+
+        grow([], 0.0, [], 0, 0)
+        return every
+
+
+    better = 0
+    for leaves in ("XX", "words"):
+        for seed in range(4):
+            parser = random_parser(seed, leaves)
+            model, tokenizer = parser.translator.model, parser.translator.tokenizer
+            rule, words = TreeSearch(tokenizer, leaves), ["the", "dog"] if leaves == "XX" else ["garden", "a"]
+            source = torch.tensor([tokenizer.encode(" ".join(words))])
+            n = 7 if leaves == "XX" else 5 + sum(len(rule.pieces(word)) for word in words)
+            every = all_trees(next_token_without_cache(model, source[0]), rule, words, n)
+            assert len(every) > 100
+            wide, narrow = (beam_search(model, source, K, 0.6, n - source.size(1), rule.begin([words]))[0][0] for K in (400, 1))
+            best, tokens = max((p / length_penalty(len(tokens) + 1, 0.6), tokens) for p, tokens in every)
+            assert wide.tokens == tokens and abs(wide.score - best) < 1e-4
+            better += wide.score > narrow.score + 1e-4
+    assert better  # a narrow beam misses some
+
+
+def test_a_word_costs_what_writing_any_word_would_cost(random_parser):
+    rule = TreeSearch(random_parser(0, "words").translator.tokenizer, "words")
+    first, *others = rule.pieces("garden")
+    opening = rule.brackets["NP"][0]
+    brackets, so_far = [EOS, *(token for pair in rule.brackets.values() for token in pair)], rule.begin([["garden"]])
+    so_far.follow(torch.tensor([0]), torch.tensor([[0, 0]]), torch.tensor([[opening, first]]))
+    assert others  # the second hypothesis is within the word; the first has opened a noun phrase
+    for piece in others:
+        logits = torch.randn(2, 50).index_fill(1, torch.tensor([PAD]), float("-inf"))
+        before = logits.softmax(-1)
+        so_far.weigh(logits)
+        after = logits.softmax(-1)
+        assert torch.allclose(after[0, brackets], before[0, brackets])
+        assert math.isclose(after[0, first], 1 - float(before[0, brackets].sum()), rel_tol=1e-4)
+        assert after[1, piece] == 1
+        so_far.follow(torch.tensor([0]), torch.tensor([[0, 1]]), torch.tensor([[opening, piece]]))
+    logits = torch.randn(2, 50).index_fill(1, torch.tensor([PAD]), float("-inf"))
+    before = logits.clone()
+    so_far.weigh(logits)
+    assert torch.allclose(logits.softmax(-1)[1, brackets], before.softmax(-1)[1, brackets])  # after the last word
+    TreeSearch(random_parser(0).translator.tokenizer).begin([["a"]]).weigh(logits := before[:1].clone())
+    assert torch.equal(logits, before[:1])  # signs are no copies
 
 
 def test_long_sentences_tight_limits_and_batch_mates(random_parser):

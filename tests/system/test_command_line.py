@@ -23,7 +23,7 @@ from annotated_transformer import Translator, attention_maps, cli, corpora, trai
 from annotated_transformer.checkpoints import checkpoint_directories
 from annotated_transformer.decoding import Search
 from annotated_transformer.pairs import Corpus
-from annotated_transformer.parsing import PARSING
+from annotated_transformer.parsing import PARSING, TREES
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
@@ -670,7 +670,7 @@ def test_the_help_of_a_search_says_its_defaults(capsys):
     text = " ".join(capsys.readouterr().out.split())
     for said in (
         f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.",
-        f"or else {Search.alpha}, to parse {PARSING.alpha}.",
+        f"or else {Search.alpha}, to parse {TREES.alpha:g}, or {PARSING.alpha} with --free.",
         f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
     ):
         assert said in text

@@ -60,6 +60,27 @@ def test_lost_brackets_are_counted_by_label_and_by_length():
     assert [(row["of"], row["gold"], row["predicted"], row["matched"]) for row in lost["by_length"]] == [
         (10, 5, 4, 3), (20, 1, 1, 0)]
     assert lost["by_length"][0]["f1"] == pytest.approx(200 * 3 / 9)
+    assert lost["instead"] == {"another label": 2, "nothing like it": 1} and not lost["by_attachment"]
+
+
+@pytest.mark.parametrize("gold, guess, instead, by_attachment", [
+    ("(S (NP (NN a)) (VP (VB b) (NP (NP (NN c)) (PP (IN d) (NP (NN e))))))", "(S (NP a) (VP b (NP (NP c)) (PP d (NP e))))",
+     {"another end": 1}, [("PP", 1, 0)]),
+    ("(S (NP (NN a)) (VP (VB b) (NP (NN c)) (PP (IN d) (NP (NN e)))))", "(S (NP a) (VP b (NP c (PP d (NP e)))))",
+     {"another end": 1}, [("PP", 0, 1)]),
+    ("(S (VP (VB a) (NP (NP (NN b)) (CC or) (NP (NN c)))))", "(S (VP a (NP (NP b))) or (NP c))",
+     {"another end": 2}, [("coordination", 2, 0)]),
+    ("(S (NP (NN a) (NN b)) (VP (VB c)))", "(S a (NP b) (SBAR c))", {"another beginning": 1, "another label": 1}, []),
+    ("(S (NP (NN a) (NN b)) (VP (VB c) (NN d)))", "(S (NP a) b (VP c) d)", {"another end": 2}, [("words", 2, 0)]),
+    ("(S (NP (NN a) (NN b)) (NN c))", "(S a (PP b c))", {"nothing like it": 1}, []),
+], ids=["too high", "too low", "coordination", "beginning and label", "words", "nothing"])
+def test_what_was_attached_elsewhere(gold, guess, instead, by_attachment):
+    right = Tree.fromstring(f"(TOP {gold})")
+    words = iter(right.leaves())
+    other = Tree.fromstring(f"(TOP {guess})", read_leaf=lambda _: Tree("XX", [next(words)]))
+    lost = semi.where_brackets_are_lost([right], [Parse(other, Counter())])
+    assert lost["instead"] == instead
+    assert [(row["of"], row["too_high"], row["too_low"]) for row in lost["by_attachment"]] == by_attachment
 
 
 def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, capsys):
