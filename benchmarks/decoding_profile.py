@@ -57,11 +57,9 @@ def parts_named(model: Transformer) -> Iterator[None]:
     own = model.embedding.__dict__.get("project_into")
     model.embedding.project_into = named(VOCABULARY, model.embedding.project_into)
     try:
-        with patch.object(decoding, "likeliest", named(CHOICE, decoding.likeliest)):
-            with patch.dict(decoding.continuations.__globals__, log_probabilities=named(
-                CHOICE, decoding.continuations.__globals__["log_probabilities"],
-            )):
-                yield
+        choices = {name: named(CHOICE, getattr(decoding, name)) for name in ("likeliest", "continuations")}
+        with patch.multiple(decoding, **choices):
+            yield
     finally:
         del model.embedding.project_into
         if own is not None:
