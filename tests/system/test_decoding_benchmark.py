@@ -180,8 +180,8 @@ def test_the_processors_clock_counts_what_others_do_for_us():
 
 def test_a_profile_tells_the_parts_of_a_search_apart(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(decoding_profile, "PROFILED", ("beam 4, batch 16", "greedy, batch 1"))
-    monkeypatch.setitem(decoding_profile.WORKS, "beam 4, batch 16", Work(3, 4, longest=4))
-    monkeypatch.setitem(decoding_profile.WORKS, "greedy, batch 1", Work(1, 1, longest=4))
+    monkeypatch.setitem(decoding_profile.WORKS, "beam 4, batch 16", Work(3, 4, longest=4, lengths=(4, 4)))
+    monkeypatch.setitem(decoding_profile.WORKS, "greedy, batch 1", Work(1, 1, longest=4, lengths=(4, 4)))
     monkeypatch.setattr(decoding_profile, "ROWS", (2,))
     monkeypatch.setattr(decoding_profile, "PRODUCTS", ((64, 96),))
     out, threads = tmp_path / "profile.json", torch.get_num_threads()
