@@ -1,6 +1,6 @@
 """Our decoding beside Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources, outputs, turn by turn.
 
-    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--out results/decoding.json]
+    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out results/decoding.json]
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
 sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
@@ -11,6 +11,9 @@ is not the faster one.
 Each has a rule of its own for the length penalty; where all outputs have the same length, none of the rules changes an order.
 Beam search over sentences that end at different steps is left out: when to stop and which finished hypotheses count is settled
 differently by each, so the outputs may differ and the work with them. Greedy search leaves nothing to settle.
+
+Where the machine has other work, `--clock processor` counts the processor's seconds and not the wall clock's: with one thread
+they are the same on a machine that does nothing else. The file is written after each work, and `--resume` goes on with it.
 """
 import argparse
 import copy
@@ -19,6 +22,7 @@ import json
 import os
 import statistics
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -151,9 +155,10 @@ def open_translator(directory: str, threads: int, variables: dict[str, str]) -> 
     translator = ctranslate2.Translator(directory, device="cpu", compute_type=compute_type, **threads)
 
 
-def translate(source: list[list[str]], options: dict) -> list[list[str]]:
-    "The work of that process."
-    return [found.hypotheses[0] for found in translator.translate_batch(source, **options)]
+def translate(source: list[list[str]], options: dict) -> tuple[list[list[str]], float]:
+    "The work of that process, and the processor's seconds for it."
+    before = time.process_time()
+    return [found.hypotheses[0] for found in translator.translate_batch(source, **options)], time.process_time() - before
 
 
 def open_graphs(directory: str, threads: int) -> None:
@@ -162,13 +167,32 @@ def open_graphs(directory: str, threads: int) -> None:
     translator = OnnxTranslator(directory, threads)
 
 
-def search_graphs(sentences: list[list[int]], options: dict) -> list[list[int]]:
-    "The work of that process."
-    return [found[0].tokens for found in translator.search(sentences, **options)]
+def search_graphs(sentences: list[list[int]], options: dict) -> tuple[list[list[int]], float]:
+    "The work of that process, and the processor's seconds for it."
+    before = time.process_time()
+    return [found[0].tokens for found in translator.search(sentences, **options)], time.process_time() - before
+
+
+class Elsewhere:
+    "A process that works for this one. `seconds`: the processor time of all answers of all such processes."
+
+    seconds = 0.0
+
+    def __init__(self, pool: ProcessPoolExecutor):
+        self.pool = pool
+
+    def ask(self, function: Callable, *arguments) -> list:
+        "What the function finds there."
+        found, seconds = self.pool.submit(function, *arguments).result()
+        Elsewhere.seconds += seconds
+        return found
+
+
+CLOCKS = {"wall": time.perf_counter, "processor": lambda: time.process_time() + Elsewhere.seconds}
 
 
 @contextmanager
-def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolExecutor]]:
+def translating_processes(model: Transformer) -> Iterator[dict[str, Elsewhere]]:
     """A process for each form of CTranslate2, and one for ONNX Runtime. Their threads and PyTorch's in one process are more than
     the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up
     to 1.7 times as long."""
@@ -178,15 +202,15 @@ def translating_processes(model: Transformer) -> Iterator[dict[str, ProcessPoolE
         for name, variables in CTRANSLATE2.items():
             arguments = (directory, torch.get_num_threads(), variables)
             pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_translator, initargs=arguments)
-            pools[name] = stack.enter_context(pool)
+            pools[name] = Elsewhere(stack.enter_context(pool))
         arguments = (os.path.join(directory, "onnx"), torch.get_num_threads())
         to_onnx(model, arguments[0])
         pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_graphs, initargs=arguments)
-        pools["onnx_runtime"] = stack.enter_context(pool)
+        pools["onnx_runtime"] = Elsewhere(stack.enter_context(pool))
         yield pools
 
 
-def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: list[list[int]], work: Work) -> Decoder:
+def ctranslate2_search(process: Elsewhere, names: list[str], sentences: list[list[int]], work: Work) -> Decoder:
     "`translate_batch`, all sentences in one batch."
     ids = {name: token for token, name in enumerate(names)}
     source = [[names[token] for token in sentence[:-1]] for sentence in sentences]  # EOS is put there
@@ -196,15 +220,15 @@ def ctranslate2_search(pool: ProcessPoolExecutor, names: list[str], sentences: l
     }
 
     def search() -> list[list[int]]:
-        return [[ids[name] for name in found] for found in pool.submit(translate, source, options).result()]
+        return [[ids[name] for name in found] for found in process.ask(translate, source, options)]
 
     return search
 
 
-def onnx_search(pool: ProcessPoolExecutor, sentences: list[list[int]], work: Work) -> Decoder:
+def onnx_search(process: Elsewhere, sentences: list[list[int]], work: Work) -> Decoder:
     "The search of `OnnxTranslator`, all sentences in one batch."
     options = {"beam_size": work.beams, "alpha": Search.alpha, "extra_length": work.longest - work.lengths[0]}
-    return lambda: pool.submit(search_graphs, sentences, options).result()
+    return lambda: process.ask(search_graphs, sentences, options)
 
 
 def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[int]]) -> dict:
@@ -264,7 +288,7 @@ def reading(n_bytes: int, times: int) -> Callable[[], object]:
 
 
 def measure(
-    model: Transformer, light: Transformer, marian, pools: dict[str, ProcessPoolExecutor], work: Work, rounds: int,
+    model: Transformer, light: Transformer, marian, pools: dict[str, Elsewhere], work: Work, rounds: int, clock: str,
 ) -> dict:
     "Compare what they write, then time them, with the machine's own rates taking their turns."
     sentences, names = sources(model, work), token_names(model.config.vocab_size)
@@ -287,7 +311,8 @@ def measure(
         machine["reading"] = reading(each_step, work.longest)
     for run in machine.values():
         run()  # memory touched for the first time is slow
-    seconds = take_turns(searches | machine, rounds, warmup=0, desc=f"{work.beams} beams, {work.batch} sentences")
+    load, desc = os.getloadavg()[0] if hasattr(os, "getloadavg") else None, f"{work.beams} beams, {work.batch} sentences"
+    seconds = take_turns(searches | machine, rounds, warmup=0, desc=desc, clock=CLOCKS[clock])
 
     product, found = 2 * SIDE**3, summary({name: seconds[name] for name in searches})
     rates = {"matrix_products_flops_per_second": product / statistics.median(seconds["matrix_products"])}
@@ -301,7 +326,7 @@ def measure(
         for name, figures in found.items():
             figures["share_of_reading"] = share(once + steps, seconds[name], steps, seconds["reading"])
     about = {"work": dataclasses.asdict(work), "outputs": compared, "tokens_written": int(written.sum()), "model_flops": flops}
-    return about | {"rounds": rounds, "by": found, "machine": rates}
+    return about | {"rounds": rounds, "load_before": load, "by": found, "machine": rates}
 
 
 def share(amount: float, seconds: list[float], machine_amount: float, machine_seconds: list[float]) -> float:
@@ -309,26 +334,45 @@ def share(amount: float, seconds: list[float], machine_amount: float, machine_se
     return round(statistics.median(amount / a / (machine_amount / b) for a, b in zip(seconds, machine_seconds)), 4)
 
 
-def measure_all(config: TransformerConfig, names: Sequence[str], rounds: int) -> dict:
-    "The chosen works, and their growth and the start of a command if those are chosen."
+def measure_all(
+    config: TransformerConfig, names: Sequence[str], rounds: int, clock: str, known: dict, keep: Callable[[dict], object],
+) -> dict:
+    "The chosen works, their growth and the start of a command if those are chosen; what is known already is not done again."
     figures: dict = {"works": {name: WORKS[name] for name in names if name in WORKS}}
     if "growth" in names:
         figures["growth"] = GROWTH
-    chosen = [*figures["works"].values(), *(work for works in figures.get("growth", {}).values() for work in works.values())]
-    found: dict[Work, dict] = {}
-    for ends in sorted({work.ends for work in chosen}):
+    chosen = list(dict.fromkeys(works_of(figures)))  # each once
+    found: dict[Work, dict] = {work_of(part): part for part in works_of(known)}
+
+    def filled(part):
+        if isinstance(part, dict):
+            return {str(name): filled(inner) for name, inner in part.items() if isinstance(inner, dict) or inner in found}
+        return found[part]
+
+    more = {"start": known["start"]} if "start" in known else {}
+    for ends in sorted({work.ends for work in chosen if work not in found}):
         model = random_model(config, ends)
         light, (marian, _) = in_eight_bits(model), to_marian(model)
         with translating_processes(model) as pools:
-            for work in dict.fromkeys(chosen):  # each once
-                if work.ends == ends:
-                    found[work] = measure(model, light, marian, pools, work, max(1, int(rounds * work.rounds)))
+            for work in chosen:
+                if work.ends == ends and work not in found:
+                    found[work] = measure(model, light, marian, pools, work, max(1, int(rounds * work.rounds)), clock)
+                    keep(filled(figures) | more)
+    if "start" in names and not more:
+        more = {"start": start(rounds)}
+        keep(filled(figures) | more)
+    return filled(figures) | more
 
-    def filled(part):
-        return found[part] if isinstance(part, Work) else {str(name): filled(inner) for name, inner in part.items()}
 
-    found_start = {"start": start(rounds)} if "start" in names else {}
-    return filled(figures) | found_start
+def works_of(figures: dict) -> list:
+    "What stands in `figures` for each work, be it a `Work` or what was measured."
+    growth = figures.get("growth", {}).values()
+    return [*figures.get("works", {}).values(), *(part for parts in growth for part in parts.values())]
+
+
+def work_of(part: dict) -> Work:
+    "The work that was measured."
+    return Work(**part["work"] | {"lengths": tuple(part["work"]["lengths"])})
 
 
 def start(rounds: int) -> dict:
@@ -345,23 +389,35 @@ def main(options: Sequence[str] | None = None) -> None:
                         help=", ".join(map(repr, choices)))
     parser.add_argument("--rounds", type=int, default=6, help="turns of each; half as many where the work is long")
     parser.add_argument("--out", type=Path, default=Path("results/decoding.json"))
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: where the machine has other work")
+    parser.add_argument("--resume", action="store_true", help="keep what --out has from the same settings, and do the rest")
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
     require_packages(parser, PACKAGES)
-    try:
-        figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds)
-    except InputError as error:
-        parser.exit(1, f"{error}\n")
     config = {
         "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": Search.alpha,
-        "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
+        "clock": arguments.clock, "side_of_the_matrices": SIDE, "ctranslate2_variables": CTRANSLATE2,
         "instructions": torch.backends.cpu.get_cpu_capability(), "largest_weight": largest_weight(),
         "packages": versions(PACKAGES),
     }
-    record = save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
-    if figures["works"]:
-        save_picture(chart(record), arguments.out.with_suffix(".png"))
+
+    def keep(figures: dict) -> None:
+        record = save(arguments.out, "benchmarks.decoding", figures, config, SEED, options)
+        if figures["works"]:
+            save_picture(chart(record), arguments.out.with_suffix(".png"))
+
+    known: dict = {}
+    if arguments.resume and arguments.out.exists():
+        record = json.loads(arguments.out.read_text(encoding="utf-8"))
+        same = record["config"] == config and record["hardware"]["threads"] == torch.get_num_threads()
+        if not same:
+            parser.exit(2, f"{arguments.out} was made with other settings; leave --resume out, or name another file.\n")
+        known = record["figures"]
+    try:
+        figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds, arguments.clock, known, keep)
+    except InputError as error:
+        parser.exit(1, f"{error}\n")
     print(json.dumps(figures, indent=1))
 
 

@@ -18,16 +18,17 @@ from annotated_transformer.checkpoints import write_file
 
 def take_turns(
     contenders: dict[str, Callable[[], object]], rounds: int, warmup: int = 1, desc: str = "",
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, list[float]]:
     "Seconds of each round of each contender. All run in every round, so that whatever else the machine does slows all of them."
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     with progress_bar(total=(warmup + rounds) * len(contenders), unit="run", desc=desc, leave=False) as bar:
         for number in range(warmup + rounds):
             for name, run in contenders.items():
-                start = time.perf_counter()
+                start = clock()
                 run()
                 if number >= warmup:
-                    seconds[name].append(time.perf_counter() - start)
+                    seconds[name].append(clock() - start)
                 bar.update()
     return seconds
 

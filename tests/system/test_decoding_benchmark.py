@@ -1,6 +1,9 @@
 "The benchmark of decoding, tried on tiny sizes: what is compared, counted and recorded."
+import dataclasses
 import importlib.util
 import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -8,7 +11,7 @@ import torch
 
 from annotated_transformer import InputError
 from annotated_transformer.transformer import Transformer, TransformerConfig, count_parameters
-from benchmarks import decoding
+from benchmarks import decoding, decoding_profile
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
 from benchmarks.decoding_chart import chart
 
@@ -136,3 +139,57 @@ def test_mistakes_end_it_before_anything_is_measured(tmp_path, capsys, monkeypat
     said = capsys.readouterr().err
     assert end.value.code == 2 and "pip install 'annotated_transformer[exchange]'" in said and said.count("\n") == 1
     assert not (tmp_path / "decoding.json").exists()
+
+
+def test_a_stopped_benchmark_goes_on_where_it_was(tmp_path, capsys, monkeypatch):
+    works, asked = {"one": Work(1, 1), "two": Work(2, 1)}, []
+    monkeypatch.setattr(decoding, "WORKS", works)
+    monkeypatch.setattr(decoding, "require_packages", lambda *_: None)
+    monkeypatch.setattr(decoding, "versions", lambda _: {})
+    monkeypatch.setattr(decoding, "translating_processes", lambda _: nullcontext())
+    for name in ("random_model", "in_eight_bits"):
+        monkeypatch.setattr(decoding, name, lambda *_: None)
+    monkeypatch.setattr(decoding, "to_marian", lambda _: (None, None))
+
+    def measure(model, light, marian, pools, work, rounds, clock):
+        if asked.append((work, clock)) or len(asked) == 2:
+            raise decoding.InputError("stopped")
+        return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": float(len(asked))}}}
+
+    monkeypatch.setattr(decoding, "measure", measure)
+    out = tmp_path / "decoding.json"
+    options = ["--works", "one", "two", "--clock", "processor", "--resume", "--out", str(out)]
+    with pytest.raises(SystemExit):
+        decoding.main(options)
+    assert list(json.loads(out.read_text())["figures"]["works"]) == ["one"]
+    decoding.main(options)
+    assert asked == [(works[name], "processor") for name in ("one", "two", "two")]
+    assert [found["by"]["ours"]["median_seconds"] for found in json.loads(out.read_text())["figures"]["works"].values()] == [1, 3]
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as end:
+        decoding.main([*options, "--rounds", "7"])
+    assert end.value.code == 2 and "was made with other settings" in capsys.readouterr().err
+
+
+def test_the_processors_clock_counts_what_others_do_for_us():
+    with ThreadPoolExecutor(1) as pool:
+        before = decoding.CLOCKS["processor"]()
+        assert decoding.Elsewhere(pool).ask(lambda words: (words[::-1], 1000.0), ["a", "b"]) == ["b", "a"]
+        assert 1000 <= decoding.CLOCKS["processor"]() - before < 2000
+
+
+def test_a_profile_tells_the_parts_of_a_search_apart(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(decoding_profile, "PROFILED", ("beam 4, batch 16", "greedy, batch 1"))
+    monkeypatch.setitem(decoding_profile.WORKS, "beam 4, batch 16", Work(3, 4, longest=4, lengths=(4, 4)))
+    monkeypatch.setitem(decoding_profile.WORKS, "greedy, batch 1", Work(1, 1, longest=4, lengths=(4, 4)))
+    monkeypatch.setattr(decoding_profile, "ROWS", (2,))
+    monkeypatch.setattr(decoding_profile, "PRODUCTS", ((64, 96),))
+    out, threads = tmp_path / "profile.json", torch.get_num_threads()
+    decoding_profile.main(["--size", "small", "--rounds", "1", "--budget", "0.001", "--out", str(out)])
+    figures = json.loads(out.read_text())["figures"]
+    assert torch.get_num_threads() == threads and "greedy" in capsys.readouterr().out
+    for found in figures["works"].values():
+        for part in found.values():
+            assert set(part["shares"]) == set(decoding_profile.KINDS) and min(part["shares"].values()) > 0
+            assert sum(part["shares"].values()) == pytest.approx(1, abs=1e-3) and part["seconds"] > 0
+    assert set(figures["microseconds"]) == {"2 × 64 × 96"} and "float32" in figures["microseconds"]["2 × 64 × 96"]

@@ -83,14 +83,25 @@ def test_the_table_of_speed_is_what_was_measured():
     text = page("docs/speed.md")
     training, decoding = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
     table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
+
+    def time(work, name, beside):
+        by = decoding["works"][work]["by"]
+        return by[name]["times_ours"] if beside == "ours" else by[name]["median_seconds"] / by[beside]["median_seconds"]
+
     assert [tuple(row[2].split("; ")) for row in table] == [
         *[(f"{training['steps'][work]['contenders']['peer']['times_ours']:.2f}",) for work in ("tiny", "base")],
         *[
-            tuple(f"{decoding['works'][work]['by'][name]['times_ours']:.2f}" for name in names)
+            tuple(f"{time(work, name, beside):.2f}" for name in names)
             for work in ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
-            for names in (["hugging_face"], ["ctranslate2", "ctranslate2_onednn"])
+            for beside, names in (
+                ("ours", ["hugging_face"]), ("ours", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime"]),
+                ("ours_int8", ["ctranslate2_int8", "ours"]),
+            )
         ],
     ]
+    start = {name: f"{seconds:.2f} s" for name, seconds in decoding["start"].items()}
+    assert f"`translate` needs {start['translate, one sentence']} " in text and f"{start['import torch']}." in text
+    assert f"{start['translate --precision int8']} with `--precision int8`" in text
     memory, imports = ({name: part[key] for name, part in training[what].items()} for what, key in (
         ("memory", "bytes_of_the_steps"), ("imports", "median_seconds")))
     share = training["steps"]["base"]["contenders"]["ours"]["share_of_matrix_products"]

@@ -1,0 +1,172 @@
+"""Where the time of our decoding goes, in 8 bits and in float32, and what the kernels for 8 bits take that PyTorch has.
+
+    python -m benchmarks.decoding_profile [--rounds 3] [--out results/int8-profile.json]
+
+The works are those of `benchmarks.decoding`, with one thread. The profiler says when an operation began and ended, so what the
+machine does beside lengthens it: the shares of the round that took the fewest seconds are kept. `seconds` are the processor's,
+without the profiler, the least of the rounds. The kernels multiply alone, the weights in the processor's memory already.
+"""
+import argparse
+import functools
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+import torch
+import torch.nn.functional as F
+from torch.profiler import profile, record_function
+
+from annotated_transformer import InputError, decoding
+from annotated_transformer.eight_bits import in_eight_bits, largest_weight, whole_rows
+from annotated_transformer.transformer import Transformer
+from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
+from benchmarks.side_by_side import save
+
+PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
+VOCABULARY, CHOICE = "products: vocabulary", "likeliest words, log Z"
+OTHER, WHOLE = "sums, copies, masks", "between the operations"
+INSIDE = {  # what an operation is for, by the name of what it is a part of; the first that fits
+    VOCABULARY: (VOCABULARY,),
+    CHOICE: (CHOICE,),
+    "products: layers": ("quantized::linear_dynamic", "aten::linear", "aten::mm", "aten::addmm"),
+    "attention": ("aten::scaled_dot_product_attention",),
+    "layer norm": ("aten::layer_norm",),
+}
+KINDS = [*INSIDE, OTHER, WHOLE]
+PRODUCTS = ((512, 512), (512, 2048), (2048, 512), (512, 37_000))  # columns and rows of a matrix
+ROWS = (1, 64, 256)
+
+
+def named(name: str, function: Callable) -> Callable:
+    "The function, its operations told apart in the profile."
+    @functools.wraps(function)
+    def run(*arguments, **options):
+        with record_function(name):
+            return function(*arguments, **options)
+
+    return run
+
+
+@contextmanager
+def parts_named(model: Transformer) -> Iterator[None]:
+    "Within it, the profile tells the output projection and the choice of words from all else."
+    own = model.embedding.__dict__.get("project_into")
+    model.embedding.project_into = named(VOCABULARY, model.embedding.project_into)
+    try:
+        choices = {name: named(CHOICE, getattr(decoding, name)) for name in ("likeliest", "continuations")}
+        with patch.multiple(decoding, **choices):
+            yield
+    finally:
+        del model.embedding.project_into
+        if own is not None:
+            model.embedding.project_into = own
+
+
+def kind_of(event) -> str:
+    "What a profiled operation is for: the first kind that it, or what it is a part of, belongs to."
+    if event.name == WHOLE:
+        return WHOLE
+    names = []
+    while event is not None:
+        names.append(event.name)
+        event = event.cpu_parent
+    return next((kind for kind, inside in INSIDE.items() if any(name in inside for name in names)), OTHER)
+
+
+def where_the_time_goes(search: Decoder) -> tuple[float, dict[str, float]]:
+    "Seconds of a profiled search, and the shares of each kind."
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
+    spent = dict.fromkeys(KINDS, 0.0)
+    with profile() as found, record_function(WHOLE):
+        search()
+    for event in found.events():
+        spent[kind_of(event)] += event.self_cpu_time_total / 1e6
+    total = sum(spent.values())
+    return total, {kind: round(seconds / total, 4) for kind, seconds in spent.items()}
+
+
+def profile_of(model: Transformer, search: Decoder, rounds: int) -> dict:
+    "The least seconds of the rounds, and the shares of the round with the least."
+    search()
+    seconds = []
+    for _ in range(rounds):
+        start = time.thread_time()
+        search()
+        seconds.append(time.thread_time() - start)
+    with parts_named(model):
+        profiled, shares = min(where_the_time_goes(search) for _ in range(rounds))
+    return {"seconds": round(min(seconds), 4), "profiled_seconds": round(profiled, 4), "shares": shares}
+
+
+def kernels(x: torch.Tensor, weight: torch.Tensor) -> dict[str, Callable[[], object]]:
+    "Ways to multiply by the same matrix."
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        rows = whole_rows(weight)
+        whole, scales = rows.int_repr(), rows.q_per_channel_scales().float()
+        found = {"float32": functools.partial(F.linear, x, weight)}
+        usual = torch.backends.quantized.engine
+        for engine in ("fbgemm", "x86", "onednn"):
+            if engine in torch.backends.quantized.supported_engines:
+                torch.backends.quantized.engine = engine
+                packed = torch.ops.quantized.linear_prepack(rows, None)
+                found[f"linear_dynamic, {engine}"] = functools.partial(torch.ops.quantized.linear_dynamic, x, packed)
+        torch.backends.quantized.engine = usual
+    if x.size(0) <= 64 and weight.size(0) <= 2048:  # without VNNI they take seconds for the largest
+        found["_int_mm"] = functools.partial(torch._int_mm, (x * 20).round().clamp(-127, 127).to(torch.int8), whole.T)
+        found["_weight_int8pack_mm"] = functools.partial(torch._weight_int8pack_mm, x, whole, scales)
+    return found
+
+
+def least_microseconds(run: Callable[[], object], budget: float) -> int:
+    "Of the processor, the least of as many runs as the budget's seconds allow, two at least."
+    run()
+    taken, start = [], time.thread_time()
+    while len(taken) < 2 or time.thread_time() - start < budget:
+        before = time.thread_time()
+        run()
+        taken.append(time.thread_time() - before)
+    return round(min(taken) * 1e6)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding_profile", description=__doc__.split("\n")[0])
+    parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
+    parser.add_argument("--out", type=Path, default=Path("results/int8-profile.json"))
+    arguments = parser.parse_args(options)
+    if arguments.rounds < 1:
+        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        model = random_model(SIZES[arguments.size], ends=False)
+        models = {"int8": in_eight_bits(model), "float32": model}
+        works = {}
+        for name in PROFILED:
+            sentences = sources(model, WORKS[name])
+            works[name] = {precision: profile_of(one, our_search(one, sentences, WORKS[name], False), arguments.rounds)
+                           for precision, one in models.items()}
+            print(name, works[name], flush=True)
+        products = {}
+        for columns, n in PRODUCTS if arguments.size == "base" else PRODUCTS[:1]:
+            for rows in ROWS:
+                found, name = kernels(torch.randn(rows, columns), torch.randn(n, columns)), f"{rows} × {columns} × {n}"
+                products[name] = {who: least_microseconds(run, arguments.budget) for who, run in found.items()}
+                print(name, products[name], flush=True)
+        config = {"size": arguments.size, "rounds": arguments.rounds, "budget": arguments.budget,
+                  "instructions": torch.backends.cpu.get_cpu_capability(), "largest_weight": largest_weight()}
+        save(arguments.out, "benchmarks.decoding_profile", {"works": works, "microseconds": products}, config, SEED, options)
+    except InputError as error:
+        parser.exit(1, f"{error}\n")
+    finally:
+        torch.set_num_threads(threads)
+
+
+if __name__ == "__main__":
+    main()
