@@ -78,7 +78,9 @@ class Parser:
         if free:
             outputs = self.translator.translate(lines, *search)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
-        rule = TreeSearch(self.translator.tokenizer, self.leaves)
+        tokenizer = self.translator.tokenizer
+        lines = [line if tokenizer.encode(line)[:-1] else "⁇" for line in lines]  # nothing to read, and still words to write
+        rule = TreeSearch(tokenizer, self.leaves)
         device = self.translator.model.embedding.weight.device
         found = self.translator.translate_ids(
             lines, *search, allowed=lambda part: rule.begin([sentences[i] for i in part], device))

@@ -19,6 +19,11 @@ def test_nonsense_and_long_sentences_become_trees():
     assert len(encode(" ".join(long))) <= limit < len(encode(" ".join([*long, "dog"])))
 
 
+def test_words_of_which_the_tokenizer_keeps_nothing_still_become_a_tree():
+    lone, pair = Parser.from_pretrained("parser-en").parse([["▁"], ["▁", "▁"]], 2)
+    assert lone.tree.leaves() == ["▁"] and pair.tree.leaves() == ["▁", "▁"] and not lone.repairs and not pair.repairs
+
+
 def test_searches_are_compared_and_the_rule_is_whole_again():
     gold, weigh = [Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBZ sleeps)) (. .)))")], TreesSoFar.weigh
     rows = tree_search.compared(Parser.from_pretrained("parser-en"), gold, 1)
