@@ -21,14 +21,10 @@ import dataclasses
 import json
 import os
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -39,13 +35,13 @@ from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
 from annotated_transformer.decoding import Search, beam_search, greedy_search
 from annotated_transformer.eight_bits import in_eight_bits, largest_weight
-from annotated_transformer.exchange import to_ctranslate2, to_marian, token_names
+from annotated_transformer.exchange import to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
-from annotated_transformer.onnx_export import OnnxTranslator, to_onnx
 from annotated_transformer.rough_vocabulary import RoughVocabulary
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding_chart import chart
+from benchmarks.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
 from benchmarks.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
@@ -56,9 +52,6 @@ SIZES = {
 SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
 PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
-CTRANSLATE2 = {  # as it comes; with its other matrix library; in 8 bits, with the scale of each row
-    "ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}, "ctranslate2_int8": {"compute_type": "int8"},
-}
 INT8 = ("ours_int8", "ctranslate2_int8")  # round, so they may write something else
 STARTS = {name: COMMANDS[name] for name in ("import torch", "translate, one sentence")}  # of which the processor time is taken
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
@@ -143,71 +136,7 @@ def marian_search(marian, sentences: list[list[int]], work: Work) -> Decoder:
     return search
 
 
-def open_translator(directory: str, threads: int, variables: dict[str, str]) -> None:
-    "Make this process one that translates."
-    global translator
-    variables = {"compute_type": "float32", **variables}
-    compute_type = variables.pop("compute_type")
-    os.environ.update(variables)
-    import ctranslate2
-
-    threads = {"intra_threads": threads, "inter_threads": 1}
-    translator = ctranslate2.Translator(directory, device="cpu", compute_type=compute_type, **threads)
-
-
-def translate(source: list[list[str]], options: dict) -> tuple[list[list[str]], float]:
-    "The work of that process, and the processor's seconds for it."
-    before = time.process_time()
-    return [found.hypotheses[0] for found in translator.translate_batch(source, **options)], time.process_time() - before
-
-
-def open_graphs(directory: str, threads: int) -> None:
-    "Make this process one that translates by ONNX Runtime."
-    global translator
-    translator = OnnxTranslator(directory, threads)
-
-
-def search_graphs(sentences: list[list[int]], options: dict) -> tuple[list[list[int]], float]:
-    "The work of that process, and the processor's seconds for it."
-    before = time.process_time()
-    return [found[0].tokens for found in translator.search(sentences, **options)], time.process_time() - before
-
-
-class Elsewhere:
-    "A process that works for this one. `seconds`: the processor time of all answers of all such processes."
-
-    seconds = 0.0
-
-    def __init__(self, pool: ProcessPoolExecutor):
-        self.pool = pool
-
-    def ask(self, function: Callable, *arguments) -> list:
-        "What the function finds there."
-        found, seconds = self.pool.submit(function, *arguments).result()
-        Elsewhere.seconds += seconds
-        return found
-
-
 CLOCKS = {"wall": time.perf_counter, "processor": lambda: time.process_time() + Elsewhere.seconds}
-
-
-@contextmanager
-def translating_processes(model: Transformer) -> Iterator[dict[str, Elsewhere]]:
-    """A process for each form of CTranslate2, and one for ONNX Runtime. Their threads and PyTorch's in one process are more than
-    the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up
-    to 1.7 times as long."""
-    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        to_ctranslate2(model, directory)
-        pools = {}
-        for name, variables in CTRANSLATE2.items():
-            arguments = (directory, torch.get_num_threads(), variables)
-            pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_translator, initargs=arguments)
-            pools[name] = Elsewhere(stack.enter_context(pool))
-        arguments = (os.path.join(directory, "onnx"), torch.get_num_threads())
-        to_onnx(model, arguments[0])
-        pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_graphs, initargs=arguments)
-        pools["onnx_runtime"] = Elsewhere(stack.enter_context(pool))
-        yield pools
 
 
 def ctranslate2_search(process: Elsewhere, names: list[str], sentences: list[list[int]], work: Work) -> Decoder:

@@ -278,6 +278,9 @@ def test_decoding_tells_how_many_tokens_are_left():
             self.left.append(left.tolist())
             return torch.tensor([[4, 5, 6]]).expand(len(left) * (1 if len(self.left) == 1 else 2), -1)
 
+        def weigh(self, logits):
+            pass
+
         def follow(self, sentences, beams, tokens):
             pass
 
@@ -485,6 +488,9 @@ def test_translation_names_the_sentence_that_nothing_fits():
 
         def ids(self, left):
             return torch.tensor([[PAD if number == 2 else EOS] for number in self.part for _ in range(self.beams)])
+
+        def weigh(self, logits):
+            pass
 
         def follow(self, sentences, beams, tokens):
             self.part, self.beams = [self.part[i] for i in sentences], beams.size(1)
