@@ -150,8 +150,8 @@ class SearchOptions:
         beam_size: Hypotheses kept at each step. If not given: the paper's, 4 to translate and 21 to parse.
 
     More:
-        alpha: Strength of the length penalty; 0 is none. If not given: to translate the model's own or else 0.6, to parse 2,
-            or 0.3 with --free.
+        alpha: Strength of the length penalty; 0 is none. If not given: to translate the model's own or else 0.6, to parse 0.3,
+            or 2 where the model copies the words and writes trees only.
         extra_length: Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and
             300 to parse.
         average: Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given.

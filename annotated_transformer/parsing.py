@@ -23,7 +23,7 @@ _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing 
 
 # %% ../nbs/63_parsing.ipynb #f9e1a9e2
 PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
-TREES = replace(PARSING, alpha=2.0)  # where only trees are written: chosen on the development split (63e)
+TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the development split (63e)
 
 
 class Parse(NamedTuple):
@@ -36,10 +36,13 @@ class Parse(NamedTuple):
 class Parser:
     "Words in, trees out: a model whose target language is brackets (§6.3)."
 
-    search = TREES
-
     def __init__(self, translator: Translator):
         self.translator = translator
+
+    @property
+    def search(self) -> Search:
+        "How it is searched if nothing else is said: as in the paper, with more length penalty where words are copied."
+        return TREES if self.leaves == "words" else PARSING
 
     @classmethod
     def from_pretrained(
@@ -64,7 +67,7 @@ class Parser:
         self,
         sentences: Sequence[Sequence[str]],  # words
         beam_size: int = PARSING.beam_size,
-        alpha: float | None = None,  # None: that of `TREES`, or of `PARSING` if free
+        alpha: float | None = None,  # None: that of `search`, or of `PARSING` if free
         extra_length: int = PARSING.extra_length,
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
@@ -73,7 +76,7 @@ class Parser:
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
         if alpha is None:
-            alpha = (PARSING if free else TREES).alpha
+            alpha = (PARSING if free else self.search).alpha
         lines, search = [" ".join(words) for words in sentences], (beam_size, alpha, extra_length)
         if free:
             outputs = self.translator.translate(lines, *search)
@@ -144,12 +147,12 @@ def score_split(
     parser: Parser,
     corpus: Treebank,
     split: str,
-    search: Search = TREES,
+    search: Search | None = None,  # None: the parser's own
 ) -> tuple[list[str], ParsingScores]:  # the printed trees, and what they are worth
     "Parse a split of a treebank and score it."
     sentences = [source.split() for source, _ in corpus.split(split)]
     parser.require_room(sentences, corpus.files[split].place)
-    parses = parser.parse(sentences, **asdict(search))
+    parses = parser.parse(sentences, **asdict(search or parser.search))
     return [print_tree(parse.tree) for parse in parses], score_parses(corpus.trees(split), parses)
 
 # %% ../nbs/63_parsing.ipynb #6819f30f

@@ -43,9 +43,9 @@ def test_the_command_scores_and_keeps_the_trees(run, treebank, tmp_path, command
     out = tmp_path / "figures.json"
     status, printed, err = command("score", run, "--beam-size", "2", "--out", out)
     assert status == 0 and err == ""
-    assert printed.startswith(f"{treebank.name} test: 9 sentences, beam 2, alpha 2.0\nF1 ") and "malformed outputs: " in printed
+    assert printed.startswith(f"{treebank.name} test: 9 sentences, beam 2, alpha 0.3\nF1 ") and "malformed outputs: " in printed
     record = json.loads(out.read_text())
-    assert record["search"] == {"beam_size": 2, "alpha": 2.0, "extra_length": 300, "average": None}
+    assert record["search"] == {"beam_size": 2, "alpha": 0.3, "extra_length": 300, "average": None}
     gold = corpora.load(treebank).trees("test")
     trees = [next(read_trees([line], "output")) for line in out.with_suffix(".txt").read_text().splitlines()]
     assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
