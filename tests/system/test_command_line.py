@@ -670,7 +670,7 @@ def test_the_help_of_a_search_says_its_defaults(capsys):
     text = " ".join(capsys.readouterr().out.split())
     for said in (
         f"{Search.beam_size} to translate and {PARSING.beam_size} to parse.",
-        f"or else {Search.alpha}, to parse {TREES.alpha:g}, or {PARSING.alpha} with --free.",
+        f"or else {Search.alpha}, to parse {PARSING.alpha}, or {TREES.alpha:g} where the model copies the words",
         f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
     ):
         assert said in text
