@@ -3,14 +3,16 @@
     python -m benchmarks.parser [--seeds 1 2 3]     the parser, and right-branching beside it: results/parser.json
     python -m benchmarks.parser --curve             on 25 and 50% of the training sentences: results/parser.curve.json
     python -m benchmarks.parser --self-training     on its own parses as well: results/parser.self-training.json
+    python -m benchmarks.parser --exchanged         on new trees made of the old ones as well: results/parser.exchanged.json
     python -m benchmarks.parser --times             seconds per sentence by beam: results/parser.times.json
     python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: results/parser.tried.json
 
-Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; the four commands share
+Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; these commands share
 them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
-run; the test split is parsed once, with that choice. What a run has reached stands in its measured.json, and is not measured
-again. Other settings are tried by `annotated-transformer train --preset parsing-small --precision auto --run RUN` with as
-many --steps each (4250 for the results here, the recipe itself among them), and then --tried.
+run, with the paper's free search; the test split is parsed with that choice, and with the same checkpoints by the search that
+writes only trees, beam 4. What a run has reached stands in its measured.json, and is not measured again. Other settings are
+tried by `annotated-transformer train --preset parsing-small --precision auto --run RUN` with as many --steps each (4250 for the
+results here, the recipe itself among them), and then --tried.
 """
 import argparse
 import dataclasses
@@ -40,7 +42,7 @@ from annotated_transformer.parsing import (
 )
 from annotated_transformer.processes import STOPPED, Execution, Stopped
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.self_training import confidences, sure
+from annotated_transformer.self_training import confidences, exchange_constituents, sure
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
@@ -51,6 +53,7 @@ AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is
 PAPER_ALPHA, USUAL_BEAM = PARSING.alpha, 4  # the beam while averages are compared
 TRIED_AVERAGE = 5       # checkpoints, the same for every run that is compared
 SHARES = (25, 50)       # per cent of the training sentences, beside 100
+EXCHANGES = 6           # new trees for each gold one
 GOLD = 50               # per cent of them whose trees self-training may see; of the others it gets the words
 ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of so many
 UNTOLD = ("steps", "keep", "validate_every", "checkpoint_every", "log_every", "execution")  # of no consequence, or told apart
@@ -129,21 +132,23 @@ def measure(run: Path, corpus: corpora.Treebank) -> dict:
     chosen, development = choose_on_development(run, config.keep, corpus.trees("validation"))
     parser, gold = Parser.from_pretrained(run, chosen["average"]), corpus.trees("test")
     test = score_parses(gold, parse_trees(parser, gold, chosen["beam_size"], chosen["alpha"]))
+    bound = {split: score_parses(trees, parser.parse([tree.leaves() for tree in trees], USUAL_BEAM)).to_dict()
+             for split, trees in (("validation", corpus.trees("validation")), ("test", gold))}
     return {
         "seed": config.seed, "updates": end["step"], "minutes_of_updates": round(end["seconds"] / 60, 1),
         "validation_perplexity": end["validation_perplexity"], "parameters": count_parameters(parser.translator.model),
-        **chosen, "scores": {"validation": development.to_dict(), "test": test.to_dict()},
+        **chosen, "scores": {"validation": development.to_dict(), "test": test.to_dict()}, "bound": bound,
     }
 
 
-def spread(found: Sequence[dict]) -> dict:
-    "Mean and standard deviation over the seeds, in per cent."
+def spread(found: Sequence[dict], search: str = "scores") -> dict:
+    "Mean and standard deviation over the seeds, in per cent: by the free search, or by the one that is bound to trees."
     def of(scores: list[dict]) -> dict:
         names = ("f1", "precision", "recall", "complete_match")
         malformed = mean_and_deviation([100 * score["malformed"] / score["sentences"] for score in scores])
         return {**{name: mean_and_deviation([score[name] for score in scores]) for name in names}, "malformed": malformed}
 
-    return {"seeds": len(found), **{split: of([one["scores"][split] for one in found]) for split in found[0]["scores"]}}
+    return {"seeds": len(found), **{split: of([one[search][split] for one in found]) for split in found[0][search]}}
 
 
 def baseline(corpus: corpora.Treebank) -> dict:
@@ -190,7 +195,8 @@ def parser_itself(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dic
     corpus, found = laboratory.corpus, [laboratory.train_on(100, seed) for seed in seeds]
     best = max(found, key=lambda one: one["scores"]["validation"]["f1"])
     about = {"best_seed": best["seed"], "training_sentences": len(corpus.trees("train"))}
-    figures = {**about, "summary": spread(found), "by_seed": found, "right_branching": baseline(corpus)}
+    summaries = {"summary": spread(found), "bound": spread(found, "bound")}
+    figures = {**about, **summaries, "by_seed": found, "right_branching": baseline(corpus)}
     return {"": figures, ".attention": example(laboratory.parser("share100", best), best)}
 
 
@@ -250,6 +256,18 @@ def by_sureness(gold: Sequence[Tree], parses: Sequence[Parse], chosen: Sequence[
     )}
 
 
+def exchanged(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
+    "The same recipe, and as many updates, on the gold trees and on new ones in which constituents have given way to others."
+    gold, found = laboratory.corpus.trees("train"), []
+    for seed in seeds:
+        path = laboratory.runs / f"exchanged-{EXCHANGES}-seed{seed}.mrg"
+        if not path.exists():
+            write_trees(path, (tree for epoch in range(EXCHANGES) for tree in exchange_constituents(gold, seed, epoch)))
+        found.append(laboratory.train("exchanged", seed, f"{laboratory.recipe.corpus}+{path}"))
+    sizes = {"gold": len(gold), "new": EXCHANGES * len(gold)}
+    return {".exchanged": {**sizes, "summary": spread(found), "bound": spread(found, "bound"), "by_seed": found}}
+
+
 def tried(laboratory: Laboratory, runs: Sequence[Path]) -> dict[str, dict]:
     "What other runs do differently, and what they reach on the development split: beam 4, the mean of as many checkpoints."
     def flat(config: TrainingConfig) -> dict:
@@ -284,7 +302,7 @@ def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, di
     return {".times": {"alpha": PAPER_ALPHA, "rounds": ROUNDS, "f1_by_beam": found["f1_by_beam"], **times}}
 
 
-PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times, "tried": tried}
+PARTS = {"curve": learning_curve, "self_training": self_training, "exchanged": exchanged, "times": decoding_times, "tried": tried}
 
 
 def main(options: Sequence[str] | None = None) -> None:
@@ -294,6 +312,7 @@ def main(options: Sequence[str] | None = None) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--curve", action="store_true", help="the learning curve instead")
     what.add_argument("--self-training", action="store_true", help="self-training instead")
+    what.add_argument("--exchanged", action="store_true", help="with new trees made of the old ones instead")
     what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
     what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")

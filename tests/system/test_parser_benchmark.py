@@ -53,6 +53,9 @@ def test_the_parser_is_chosen_on_the_development_split_and_measured_once(laborat
     test = [run["scores"]["test"]["f1"] for run in figures["by_seed"]]
     assert figures["summary"]["test"]["f1"]["mean"] == pytest.approx(sum(test) / 2) and figures["summary"]["seeds"] == 2
     assert figures["summary"]["test"]["f1"]["deviation"] == pytest.approx(abs(test[0] - test[1]) / 2**0.5)
+    bound = [run["bound"]["test"] for run in figures["by_seed"]]
+    assert all(scores["sentences"] == 9 and scores["malformed"] == 0 for scores in bound)
+    assert figures["bound"]["test"]["f1"]["mean"] == pytest.approx(sum(scores["f1"] for scores in bound) / 2)
     assert figures["right_branching"]["label"] == "VP" and 30 < figures["right_branching"]["scores"]["test"]["f1"] < 100
     assert Tree.fromstring(example["tree"]).leaves() == benchmark.EXAMPLE.split()
     maps = AttentionMaps(**example["maps"], **{
@@ -105,6 +108,20 @@ def test_self_training_adds_the_sure_parses_of_the_other_sentences(laboratory):
     assert corpus.validation == laboratory.corpus.validation and corpus.test == laboratory.corpus.test
     assert figures["before"]["test"]["f1"]["mean"] == one["before"]["scores"]["test"]["f1"]
     assert figures["after"]["test"]["f1"]["mean"] == one["after"]["scores"]["test"]["f1"]
+
+
+def test_new_trees_are_made_of_the_training_trees_alone(laboratory, monkeypatch):
+    monkeypatch.setattr(benchmark, "EXCHANGES", 2)
+    figures = benchmark.exchanged(laboratory, [1])[".exchanged"]
+    assert (figures["gold"], figures["new"]) == (120, 240)
+    gold, corpus = laboratory.corpus.trees("train"), corpora.load(Run(laboratory.run("exchanged", 1)).config.corpus)
+    trees = corpus.trees("train")
+    assert trees[:120] == gold and len(trees) == 360 and trees[120:240] != gold and trees[240:] != trees[120:240]
+    words = {word for tree in gold for word in tree.leaves()}
+    assert words >= {word for tree in trees for word in tree.leaves()}
+    assert corpus.validation == laboratory.corpus.validation and corpus.test == laboratory.corpus.test
+    one, = figures["by_seed"]
+    assert figures["bound"]["test"]["f1"]["mean"] == one["bound"]["test"]["f1"] and one["updates"] == 300
 
 
 def test_sure_parses_and_others_are_scored_apart(treebank):

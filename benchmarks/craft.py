@@ -1,0 +1,95 @@
+"""A parser of biology: CRAFT's 18,951 training trees (page 63d), half as many as the paper's 40,000.
+
+    python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parser.craft.json]
+
+One training, one seed. How many checkpoints to average is chosen on the development split with the search that writes only trees,
+beam 4; the test split is parsed with that choice, by this search and by the paper's free one. The learning curve is F1 on every
+ninth development sentence by single checkpoints. The same command continues what was stopped; `--as-it-stands` measures what
+there is. CRAFT is a clone of its own in the cache of downloads; page 63d says which.
+"""
+import argparse
+import dataclasses
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotated_transformer import corpora
+from annotated_transformer.checkpoints import load_into, load_weights
+from annotated_transformer.evalb import bracket_scores
+from annotated_transformer.parsing import commonest_right_label, right_branching, score_parses
+from annotated_transformer.runs import Run
+from annotated_transformer.training import train
+from annotated_transformer.transformer import count_parameters
+from benchmarks.pretrained import as_it_stands, one_sentence
+from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, parses_of
+from benchmarks.side_by_side import save
+
+RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)
+POINTS, EVERY = 8, 9  # of the curve; a development sentence is taken for it
+
+
+def points(steps: Sequence[int]) -> list[int]:
+    "Of these numbers of updates the last, about half of it, a quarter, ..."
+    found, wanted = [], float(max(steps))
+    while len(found) < POINTS and wanted >= min(steps) / 2**0.5:
+        nearest = min(steps, key=lambda step: abs(step - wanted))
+        found += [nearest] * (nearest not in found)
+        wanted /= 2
+    return sorted(found)
+
+
+def learning_curve(run: Path, corpus: corpora.Treebank) -> list[dict]:
+    "F1 of single checkpoints on a part of the development split, by updates."
+    checkpoints = {int(path.name.removeprefix("step-")): path for path in Run(run).checkpoints()}
+    parser, gold, curve = open_parser(run, 1), corpus.trees("validation")[::EVERY], []
+    for step in points(list(checkpoints)):
+        path = checkpoints[step] / "model.safetensors"
+        load_into(parser.translator.model, load_weights(path), path)
+        scores = score_parses(gold, parses_of(parser, gold))
+        curve.append({"updates": step, "sentences": len(gold), "f1": scores.brackets.f1})
+    return curve
+
+
+def measure(run: Path, corpus: corpora.Treebank) -> dict:
+    "What the run has reached."
+    end, chosen = Run(run).reached(), choose_on_development(run, corpus.trees("validation"))
+    parser = open_parser(run, chosen["average"])
+    scores: dict[str, dict] = {"constrained": {}, "free": {}}
+    for split in ("validation", "test"):
+        gold = corpus.trees(split)
+        for how, table in scores.items():
+            start = time.process_time()
+            parses = parses_of(parser, gold, free=how == "free")
+            seconds = time.process_time() - start
+            table[split] = {**score_parses(gold, parses).to_dict(), "processor_seconds_per_sentence": seconds / len(gold)}
+    label, gold = commonest_right_label(corpus.trees("train")), corpus.trees("test")
+    guess = bracket_scores(gold, [right_branching(tree.leaves(), label) for tree in gold])
+    return {
+        "training_sentences": len(corpus.trees("train")), "updates": end["step"], "beam_size": BEAM,
+        "minutes_of_updates": round(end["seconds"] / 60, 1), "parameters": count_parameters(parser.translator.model),
+        "validation_perplexity": end["validation_perplexity"], "target_tokens": end["target_tokens"], **chosen, "scores": scores,
+        "right_branching": {"label": label, **guess.to_dict()}, "curve": learning_curve(run, corpus),
+    }
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.craft", description=__doc__.split("\n")[0])
+    parser.add_argument("--steps", type=int, default=RECIPE.steps, help="updates")
+    parser.add_argument("--as-it-stands", action="store_true", help="train no further")
+    parser.add_argument("--runs", type=Path, default=Path("runs/craft"), help="where the run stands")
+    parser.add_argument("--out", type=Path, default=Path("results/parser.craft.json"))
+    arguments = parser.parse_args(options)
+    run, config = arguments.runs / f"seed{RECIPE.seed}", dataclasses.replace(RECIPE, steps=arguments.steps)
+    with one_sentence():
+        corpus = corpora.load(config.corpus)
+        if arguments.as_it_stands:
+            config = as_it_stands(run, config)
+        else:
+            train(config, run)
+        figures = measure(run, corpus)
+    save(arguments.out, "benchmarks.craft", figures, config.to_dict(), config.seed, options)
+    print(f"{arguments.out} is written")
+
+
+if __name__ == "__main__":
+    main()
