@@ -2,16 +2,18 @@
 
     python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parser.craft.json]
 
-One training, one seed. How many checkpoints to average is chosen on the development split with the search that writes only trees,
-beam 4; the test split is parsed with that choice, by this search and by the paper's free one. The learning curve is F1 on every
-ninth development sentence by single checkpoints. The same command continues what was stopped; `--as-it-stands` measures what
-there is. CRAFT is a clone of its own in the cache of downloads; page 63d says which.
+One training, one seed. How many checkpoints to average is chosen on every ninth development sentence with the search that writes
+only trees, beam 4. With that choice both splits are parsed by this search, and the development split by the paper's free one. The
+learning curve is F1 on the same ninth by single checkpoints. The same command continues what was stopped; `--as-it-stands`
+measures what there is. CRAFT is a clone of its own in the cache of downloads; page 63d says which.
 """
 import argparse
 import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from nltk.tree import Tree
 
 from annotated_transformer import corpora
 from annotated_transformer.checkpoints import load_into, load_weights
@@ -25,7 +27,7 @@ from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, par
 from benchmarks.side_by_side import save
 
 RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)
-POINTS, EVERY = 8, 9  # of the curve; a development sentence is taken for it
+POINTS, EVERY = 8, 9  # of the curve; development sentences for each that is taken for it
 
 
 def points(steps: Sequence[int]) -> list[int]:
@@ -38,10 +40,15 @@ def points(steps: Sequence[int]) -> list[int]:
     return sorted(found)
 
 
+def ninth(corpus: corpora.Treebank) -> list[Tree]:
+    "A part of the development split."
+    return corpus.trees("validation")[::EVERY]
+
+
 def learning_curve(run: Path, corpus: corpora.Treebank) -> list[dict]:
     "F1 of single checkpoints on a part of the development split, by updates."
     checkpoints = {int(path.name.removeprefix("step-")): path for path in Run(run).checkpoints()}
-    parser, gold, curve = open_parser(run, 1), corpus.trees("validation")[::EVERY], []
+    parser, gold, curve = open_parser(run, 1), ninth(corpus), []
     for step in points(list(checkpoints)):
         path = checkpoints[step] / "model.safetensors"
         load_into(parser.translator.model, load_weights(path), path)
@@ -52,16 +59,14 @@ def learning_curve(run: Path, corpus: corpora.Treebank) -> list[dict]:
 
 def measure(run: Path, corpus: corpora.Treebank) -> dict:
     "What the run has reached."
-    end, chosen = Run(run).reached(), choose_on_development(run, corpus.trees("validation"))
+    end, chosen = Run(run).reached(), choose_on_development(run, ninth(corpus))
     parser = open_parser(run, chosen["average"])
     scores: dict[str, dict] = {"constrained": {}, "free": {}}
-    for split in ("validation", "test"):
-        gold = corpus.trees(split)
-        for how, table in scores.items():
-            start = time.process_time()
-            parses = parses_of(parser, gold, free=how == "free")
-            seconds = time.process_time() - start
-            table[split] = {**score_parses(gold, parses).to_dict(), "processor_seconds_per_sentence": seconds / len(gold)}
+    for how, split in (("constrained", "validation"), ("free", "validation"), ("constrained", "test")):
+        gold, start = corpus.trees(split), time.process_time()
+        parses = parses_of(parser, gold, free=how == "free")
+        seconds = (time.process_time() - start) / len(gold)
+        scores[how][split] = {**score_parses(gold, parses).to_dict(), "processor_seconds_per_sentence": seconds}
     label, gold = commonest_right_label(corpus.trees("train")), corpus.trees("test")
     guess = bracket_scores(gold, [right_branching(tree.leaves(), label) for tree in gold])
     return {
