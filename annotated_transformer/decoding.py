@@ -71,7 +71,7 @@ def beam_step(
     next_token: NextToken,
     alive: list[Beginning],                       # at most K
     beam_size: int,                               # K
-) -> tuple[list[Beginning], list[Beginning]]:     # that have ended, their last token EOS; that go on, at most K; each best first
+) -> tuple[list[Beginning], list[Beginning]]:     # ended, the last token EOS; going on, at most K; each best first
     "One step of beam search: grow each beginning by each token, keep the 2K likeliest, part those that end from the others."
     grown = [(p + q, [*tokens, token]) for p, tokens in alive for token, q in enumerate(next_token(tokens).tolist())]
     grown = sorted((p, tokens) for p, tokens in grown if p > float("-inf"))[::-1]

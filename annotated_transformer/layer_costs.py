@@ -21,7 +21,7 @@ class Multiplications(NamedTuple):
 
 # %% ../nbs/40_why_self_attention.ipynb #609d61da
 def multiplications(layer: nn.Module, n: int, d: int) -> Multiplications:
-    "Counted by PyTorch while the layer runs on one sequence of `n` shapes without numbers."
+    "Counted by PyTorch while the layer runs on one sequence of length `n`, with shapes but no numbers."
     layer, x = copy.deepcopy(layer).to("meta"), torch.empty(1, n, d, device="meta")
     with FlopCounterMode(display=False) as counter, sdpa_kernel(SDPBackend.MATH), torch.no_grad():
         layer(x)

@@ -142,7 +142,7 @@ def delinearize(
     words: Sequence[str],
     leaves: str = WORD,
 ) -> Tree:  # outermost TOP
-    "The tree that `linearize` made the tokens of; of malformed tokens, what the rules of `repair` make of them."
+    "The tree from which `linearize` made the tokens; malformed tokens are repaired by the rules of `repair`."
     return repair(tokens, words, leaves)[0]
 
 # %% ../nbs/63a_trees.ipynb #ae2c58c7
