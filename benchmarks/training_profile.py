@@ -1,11 +1,17 @@
 "Where the time of a training step goes: what PyTorch's profiler records, told apart by what each operation is for."
 import os
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from torch import Tensor
 from torch.nn.modules import module as nn_module
 from torch.profiler import profile, record_function
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from annotated_transformer.transformer import TransformerConfig
 
 
 @contextmanager
@@ -90,3 +96,52 @@ def where_the_time_goes(step: Callable[[], float], steps: int = 3) -> dict:
     total = sum(spent.values())
     shares = {kind: round(time / total, 4) for kind, time in spent.items()}
     return {"profiled_seconds_per_step": total / 1e6 / steps, "shares": shares}
+
+
+BY_NAME = {  # parts of operations' names; the first kind that fits
+    "products": ("mm",), "attention": ("scaled_dot_product",), "layer norm": ("layer_norm",), "Adam": ("adam",),
+    "copies of heads": ("cat", "slice_backward"), "embedding's gradient": ("embedding_dense_backward",),
+    "dropout": ("random_", "aten::ge"),
+}
+
+
+def what_for(name: str, shapes: Sequence[tuple[int, ...]], config: TransformerConfig) -> str:
+    "What an operation of a step is for, by its name and the shapes that it takes and gives."
+    kind = next((kind for kind, parts in BY_NAME.items() if any(part in name for part in parts)), None)
+    in_loss = any(config.vocab_size in shape for shape in shapes)
+    if kind == "products":
+        return "products of the loss" if in_loss else "products of the layers"
+    if kind is None and in_loss:
+        return "embedding's gradient" if name == "aten::add.Tensor" else "rest of the loss"
+    if kind is None and name == "aten::mul.Tensor" and any(len(shape) == 3 for shape in shapes):
+        return "dropout"  # and, of few others, the factor of the embedding
+    return kind or "other operations"
+
+
+class Clocked(TorchDispatchMode):
+    "Adds up the processor time of all operations by what they are for."
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config, self.seconds = config, Counter()
+
+    def __torch_dispatch__(self, operation, types, given=(), named=None):
+        start = time.thread_time()
+        result = operation(*given, **(named or {}))
+        spent = time.thread_time() - start
+        shapes = [tuple(x.shape) for x in (*given, result) if isinstance(x, Tensor)]
+        self.seconds[what_for(operation.name(), shapes, self.config)] += spent
+        return result
+
+
+def processor_time(step: Callable[[], float], config: TransformerConfig, warmup: int, steps: int = 3) -> dict:
+    "The processor time of a step of ours, and the shares of it by kind of work: what other programs do does not change it."
+    for _ in range(warmup):
+        step()
+    start = time.process_time()
+    with Clocked(config) as clocked:
+        for _ in range(steps):
+            step()
+    whole = time.process_time() - start
+    shares = {kind: round(seconds / whole, 4) for kind, seconds in clocked.seconds.most_common()}
+    return {"seconds_per_step": whole / steps, "shares": shares | {"between operations": round(1 - sum(shares.values()), 4)}}
