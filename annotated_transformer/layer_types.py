@@ -181,7 +181,7 @@ def layer_types(
     neighbourhood: int,   # r, odd
     level: int = 1,       # layers below: a dilated kernel's places are kernel**level apart
 ) -> dict[str, nn.Module]:
-    "One layer of each type of Table 1: (B, n, d) in, (B, n, d) out."
+    "One layer of each type of Table 1 and §4: (B, n, d) in, (B, n, d) out."
     return {
         "self-attention": SelfAttention(d, n_heads),
         "self-attention, restricted": RestrictedSelfAttention(d, n_heads, neighbourhood),
