@@ -83,7 +83,7 @@ def read_stack(
     stack: nn.Module,   # with its layers in `.layers`
     found: list[Call],
 ) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: so many layers alike, with these sub-layers
-    "The layers of a stack, those that are alike and stand together counted."
+    "The layers of a stack; neighbouring layers that are alike are counted."
     order = [call.module for call in found]
     layers = [
         [read_sublayer(part, found) for part in sorted(filter(order.__contains__, layer.children()), key=order.index)]
