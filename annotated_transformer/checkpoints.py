@@ -148,7 +148,7 @@ def save_checkpoint(
     keep: int,
     regular: bool = True,   # False: written out of turn, to be removed by the next one
 ) -> Path:
-    "Weights, Adam's two means for each weight, and where the run stands; then forget all but the last `keep` checkpoints."
+    "Weights, Adam's two means for each weight, and how far the run is; then remove all but the last `keep` checkpoints."
     final = Path(run, "checkpoints", f"step-{state['step']:08d}")
     beside = final.with_name(final.name + ".tmp")
     means = {

@@ -261,7 +261,7 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.operations: list[Operation] = []
         self.origin = {id(tensor): name for name, tensor in given.items()}
-        self.kept = list(given.values())  # an id is its owner's only as long as that one lives
+        self.kept = list(given.values())  # an id is unique only while its tensor exists
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))
