@@ -22,6 +22,7 @@ GROWTH = {  # what grows: label of the axis, and of each work what to say of the
 def chart(record: dict) -> Figure:
     "The time of each work beside ours, and how the time grows with the beams and with the length of the output."
     works, growth = record["figures"]["works"], record["figures"].get("growth", {})
+    growth = {what: found for what, found in growth.items() if found}  # a run that goes on later has not come to all of it
     figure = plt.figure(figsize=(10, 5.4), layout="constrained")
     grid = figure.add_gridspec(max(1, len(growth)), 2 if growth else 1, width_ratios=[1.8, 1] if growth else None)
     left = figure.add_subplot(grid[:, 0])

@@ -68,6 +68,8 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     figure = chart(record)
     assert [axes.get_xlabel() for axes in figure.axes[1:]] == ["beams", "tokens of each output"]
     assert len(figure.axes[0].patches) == 3 * 7
+    record["figures"]["growth"] = {"beams": {}, "length": figures["growth"]["length"]}  # as far as it has come
+    assert [axes.get_xlabel() for axes in chart(record).axes[1:]] == ["tokens of each output"]
     del record["figures"]["growth"]
     assert len(chart(record).axes) == 1
 
