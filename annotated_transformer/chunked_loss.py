@@ -101,7 +101,7 @@ def fused_losses(
     smoothing: float,                    # ε_ls
     tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
     chunk: int | None = None,            # tokens whose logits exist at a time; by default 256 on a CPU, 4,096 elsewhere
-) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; only the first has a gradient
+) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first has a gradient
     "Both losses straight from the decoder's output: the (B·T, V) logits never exist at once (§5.4)."
     return losses_in_chunks(hidden[None], weight, target, partial(smoothed_and_plain, smoothing), tokens, chunk)
 
