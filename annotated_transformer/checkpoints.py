@@ -28,7 +28,7 @@ from . import InputError, regular
 def sync(
     path: Path,  # a file or a directory
 ) -> None:
-    "Wait until the disk has what was written. A rename outlives a power cut only after its directory was synced."
+    "Wait until the disk has what was written. A rename survives a power cut only after its directory was synced."
     if path.is_dir() and os.name != "posix":  # elsewhere a directory cannot be opened
         return
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
@@ -42,7 +42,7 @@ def write_file(
     path: Path,
     write,  # called with the path of a file beside `path`
 ) -> None:
-    "Write beside, sync, rename: at `path` stands the old file or the new one, never half of one; OSError names `path`."
+    "Write beside, sync, rename: `path` is the old file or the new one, never half of one; OSError names `path`."
     beside = regular(path).with_name(path.name + ".tmp")
     try:
         beside.unlink(missing_ok=True)
@@ -68,7 +68,7 @@ SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
 def checkpoint_directories(
     run: Path,
 ) -> list[Path]:  # oldest first
-    "The checkpoints of a run: those whose writing came to its end."
+    "The complete checkpoints of a run."
     found = Path(run, "checkpoints").glob("step-" + 8 * "[0-9]")
     return sorted(path for path in found if path.is_dir())
 
@@ -76,7 +76,7 @@ def checkpoint_directories(
 def read_state(
     directory: Path,  # of a checkpoint
 ) -> dict:
-    "Where the run stood. InputError when the file is damaged."
+    "How far the run was. InputError when the file is damaged."
     try:
         return dict(json.loads((directory / "state.json").read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
@@ -86,7 +86,7 @@ def read_state(
 def is_regular(
     directory: Path,  # of a checkpoint
 ) -> bool:
-    "Whether it was written in its turn. An old one that is damaged is no reason to stop: it counts until its turn to go."
+    "Whether it was written on schedule. One whose state is damaged counts as such, so it is no reason to stop."
     try:
         return read_state(directory).get("regular", True)
     except InputError:
@@ -96,7 +96,7 @@ def is_regular(
 def forget(
     directory: Path,
 ) -> None:
-    "Remove a checkpoint; whoever looks sees all of it or nothing."
+    "Remove a checkpoint: other processes see all of it or nothing."
     gone = directory.with_name(directory.name + ".tmp")
     shutil.rmtree(gone, ignore_errors=True)
     directory.rename(gone)
@@ -106,7 +106,7 @@ def forget(
 def clear_leftovers(
     run: Path,
 ) -> None:
-    "Remove what a kill left half written or half removed. Only for who holds the run."
+    "Remove what a kill left half written or half removed. Only the training that holds the run may call it."
     for rest in Path(run, "checkpoints").glob("step-*.tmp"):
         shutil.rmtree(rest, ignore_errors=True)
 
@@ -148,7 +148,7 @@ def save_checkpoint(
     keep: int,
     regular: bool = True,   # False: written out of turn, to be removed by the next one
 ) -> Path:
-    "Weights, Adam's two means for each weight, and where the run stands; then forget all but the last `keep` checkpoints."
+    "Weights, Adam's two means for each weight, and how far the run is; then remove all but the last `keep` checkpoints."
     final = Path(run, "checkpoints", f"step-{state['step']:08d}")
     beside = final.with_name(final.name + ".tmp")
     means = {
@@ -315,7 +315,7 @@ def model_directory(
     path_or_name: str | Path,
     **options,               # for the hub: revision, token, cache_dir, ...
 ) -> Path:
-    "A directory of one's own, that of the weights that ship under this name, or a copy of what the hub has."
+    "A directory of the user's, that of the weights that ship under this name, or a copy of what the hub has."
     name = str(path_or_name)
     if Path(path_or_name).is_dir():
         return Path(path_or_name)

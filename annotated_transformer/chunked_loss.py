@@ -41,7 +41,7 @@ class _ProjectAndLose(torch.autograd.Function):
                     grad_hidden[:, rows] = (gradient @ w).unflatten(0, (draws, -1))
                     if short == weight.dtype:
                         grad_weight.addmm_(gradient.T, x, beta=float(start > 0))
-                    else:  # a product of short numbers cannot be added to long ones in one go
+                    else:  # a product of 16-bit numbers cannot be added to 32-bit ones in one call
                         (grad_weight.add_ if start else grad_weight.copy_)(gradient.T @ x)
         if learning:
             grad_weight[PAD] = 0  # the row of PAD stays the zero vector
@@ -65,9 +65,9 @@ def losses_in_chunks(
     rule: Rule,             # logits (draws·chunk, V), target and share (chunk, 1) -> the chunk's losses, and the logits' gradient
     tokens: int | None,     # divide by this number instead of by the real tokens in `target`
     chunk: int | None,      # tokens whose logits exist at a time; by default, over all draws 256 on a CPU, 4,096 elsewhere
-) -> tuple[Tensor, ...]:    # the rule's losses, mean per real token, in nats; the first one learns
+) -> tuple[Tensor, ...]:    # the rule's losses, mean per real token, in nats; only the first has a gradient
     "Losses straight from the decoder's output: the logits of all tokens never exist at once."
-    if not torch.is_grad_enabled():  # a measure: without this, the function would take the weights' gradients all the same
+    if not torch.is_grad_enabled():  # evaluation: without this, the function would compute the weights' gradients anyway
         hidden, weight = hidden.detach(), weight.detach()
     hidden, target = hidden.flatten(1, -2), target.flatten()
     on_cpu, real = hidden.device.type == "cpu", target != PAD
@@ -101,7 +101,7 @@ def fused_losses(
     smoothing: float,                    # ε_ls
     tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
     chunk: int | None = None,            # tokens whose logits exist at a time; by default 256 on a CPU, 4,096 elsewhere
-) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first one learns
+) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first has a gradient
     "Both losses straight from the decoder's output: the (B·T, V) logits never exist at once (§5.4)."
     return losses_in_chunks(hidden[None], weight, target, partial(smoothed_and_plain, smoothing), tokens, chunk)
 

@@ -36,7 +36,7 @@ def cache_directory() -> Path:
 
 
 def fetch(store: "pooch.Pooch", name: str) -> Path:
-    "A file of the store: read from the cache where it is there and whole, otherwise downloaded and checked."
+    "A file of the store: read from the cache if it is there and undamaged, otherwise downloaded and checked."
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
@@ -147,7 +147,7 @@ WMT14 = (
 
 # %% ../nbs/51d_downloads.ipynb #8a30f6d5
 def check_room(directory: Path, size: int) -> None:
-    "InputError when the disk that holds a directory has not so many bytes left."
+    "InputError when the disk that holds a directory has fewer bytes left."
     if (free := shutil.disk_usage(directory).free) < size:
         raise InputError(
             f"{directory} needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB of its disk are free: "
@@ -217,7 +217,7 @@ def similar_length(source: str, target: str) -> bool:
 
 # %% ../nbs/51d_downloads.ipynb #8a182eff
 def newstest(test_set: str, languages: str) -> Pairs:
-    "A test set of sacreBLEU, which downloads it at the first time: newstest2013 is its `wmt13`, newstest2014 its `wmt14/full`."
+    "A test set of sacreBLEU, which downloads it the first time: newstest2013 is its `wmt13`, newstest2014 its `wmt14/full`."
     from sacrebleu import SACREBLEU_DIR  # here and not above: it takes a while to load
     from sacrebleu.dataset import DATASETS
 

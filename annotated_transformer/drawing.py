@@ -83,7 +83,7 @@ def read_stack(
     stack: nn.Module,   # with its layers in `.layers`
     found: list[Call],
 ) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: so many layers alike, with these sub-layers
-    "The layers of a stack, those that are alike and stand together counted."
+    "The layers of a stack; neighbouring layers that are alike are counted."
     order = [call.module for call in found]
     layers = [
         [read_sublayer(part, found) for part in sorted(filter(order.__contains__, layer.children()), key=order.index)]
@@ -261,7 +261,7 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.operations: list[Operation] = []
         self.origin = {id(tensor): name for name, tensor in given.items()}
-        self.kept = list(given.values())  # an id is its owner's only as long as that one lives
+        self.kept = list(given.values())  # an id is unique only while its tensor exists
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
         made = function(*args, **(kwargs or {}))

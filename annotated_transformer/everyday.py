@@ -15,12 +15,12 @@ from .pairs import Corpus, Pairs
 
 # %% ../nbs/51g_everyday.ipynb #2ec31868
 def key(sentence: str) -> str:
-    "What two sentences have in common that count as the same: the words, in small letters."
+    "The words of a sentence, in small letters: sentences with equal keys count as the same."
     return " ".join(re.findall(r"\w+", sentence.casefold()))
 
 
 def groups(pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
-    "The positions of pairs that share an English or a German sentence, directly or by way of other pairs."
+    "The positions of pairs that share an English or a German sentence, directly or through other pairs."
     above = {}  # each sentence points to one of its group, and the last of such a chain to itself
 
     def top(sentence: tuple[int, str]) -> tuple[int, str]:

@@ -15,7 +15,7 @@ class FastHeads(nn.Module):
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
         super().__init__()
         self.n_heads, self.d_k, self.d_v = n_heads, d_k, d_v
-        # W^Q, W^K and W^V of all heads stand one below the other: self-attention needs one matrix product for the three.
+        # W^Q, W^K and W^V of all heads are stacked in one matrix: self-attention needs one matrix product for the three.
         self.in_projection = nn.Parameter(torch.empty(n_heads * (2 * d_k + d_v), d_model))
         self.out_projection = nn.Linear(n_heads * d_v, d_model, bias=False)  # W^O
         for matrix in (*self.in_projection.split(self.widths), self.out_projection.weight):
@@ -52,7 +52,7 @@ class FastHeads(nn.Module):
         self,
         both: Tensor,                # (B, S, h·(d_k + d_v))
     ) -> tuple[Tensor, Tensor]:      # keys (B, h, S, d_k) and values (B, h, S, d_v), in the same memory
-        "By heads, what stands side by side."
+        "The two halves of `both`, cut into heads."
         key, value = both.split(self.widths[1:], dim=-1)
         return self._heads(key), self._heads(value)
 

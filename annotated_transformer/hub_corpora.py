@@ -46,7 +46,7 @@ class Rows:
 
 # %% ../nbs/51k_hub_corpora.ipynb #51b00009
 def open_tables(name: str) -> dict[str, Any]:
-    "The splits by name; InputError in one sentence for whatever hinders."
+    "The splits by name; InputError in one sentence for whatever goes wrong."
     datasets = extra("datasets")
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()

@@ -33,7 +33,7 @@ def launch(
     config: TrainingConfig,
     directory: str | Path,  # of the run
     processes: int,
-    restarts: int = 0,      # so many times, a process that died is started again
+    restarts: int = 0,      # how many times the processes are restarted after one dies
 ) -> None:
     "Train by several processes of this machine, started by torchrun, and show how far they are. Interrupting stops them."
     run = Run(directory)

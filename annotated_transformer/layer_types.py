@@ -61,8 +61,8 @@ def restricted_attention(
         return F.pad(x, (0, 0, side, side + missing)).unfold(2, seen, block).transpose(-2, -1).flatten(0, 1)
 
     query = F.pad(query, (0, 0, 0, missing)).unflatten(2, (blocks, block)).flatten(0, 1)
-    at = torch.arange(blocks * block, device=query.device).view(blocks, block, 1)  # where each query stands
-    of = at[:, :1] - side + torch.arange(seen, device=query.device)                # (blocks, 1, seen): where each key stands
+    at = torch.arange(blocks * block, device=query.device).view(blocks, block, 1)  # position of each query
+    of = at[:, :1] - side + torch.arange(seen, device=query.device)                # (blocks, 1, seen): position of each key
     allowed = ((at - of).abs() <= side) & (of >= 0) & (of < n)  # near, and real; queries that fill up see the last key at least
     output = F.scaled_dot_product_attention(query, pieces(key), pieces(value), allowed)  # (B·h, blocks, block, d_v)
     return output.flatten(1, 2)[:, :n].unflatten(0, heads)
@@ -181,7 +181,7 @@ def layer_types(
     neighbourhood: int,   # r, odd
     level: int = 1,       # layers below: a dilated kernel's places are kernel**level apart
 ) -> dict[str, nn.Module]:
-    "One layer of each type of Table 1: (B, n, d) in, (B, n, d) out."
+    "One layer of each type of Table 1 and §4: (B, n, d) in, (B, n, d) out."
     return {
         "self-attention": SelfAttention(d, n_heads),
         "self-attention, restricted": RestrictedSelfAttention(d, n_heads, neighbourhood),

@@ -11,7 +11,7 @@ from .position import PositionalEncoding
 
 # %% ../nbs/35a_learned_positions.ipynb #35a00005
 class LearnedPositions(PositionalEncoding):
-    "Add to each embedding the row of a table that tells its position and is learned (Table 3, row E)."
+    "Add to each embedding the row of its position in a learned table (Table 3, row E)."
 
     def __init__(self, d_model: int, max_length: int):
         nn.Module.__init__(self)  # without the sinusoids

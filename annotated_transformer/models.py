@@ -22,7 +22,7 @@ SEARCH = "search.json"
 def search_settings(
     directory: Path,  # of a model
 ) -> Search:
-    "How the model is best searched, where somebody measured that on a validation split; else as in the paper."
+    "The best search settings, if they were measured on a validation split; otherwise the paper's."
     path = directory / SEARCH
     if not path.exists():
         return Search()

@@ -27,7 +27,7 @@ class Corpus:
     name: str
     source_language: str
     target_language: str
-    train: Iterable[tuple[str, str]]  # to go through as often as one likes: a list, or `PairFiles`
+    train: Iterable[tuple[str, str]]  # can be read any number of times: a list, or `PairFiles`
     validation: Pairs
     tests: dict[str, Pairs]  # by name, the usual one first
     whole_words: tuple[str, ...] = ()  # words that the tokenizer never cuts: the brackets of a tree
@@ -50,7 +50,7 @@ class Corpus:
 
 # %% ../nbs/51h_pairs.ipynb #66b677b6
 def references(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
-    "The different sources, each once, and all targets of each, in the order of the pairs: the first is the one to take alone."
+    "The different sources, each once, and all targets of each, in the order of the pairs."
     found: dict[str, list[str]] = {}
     for source, target in pairs:
         found.setdefault(source, []).append(target)
@@ -110,7 +110,7 @@ class PairFiles:
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         files = [(Path(source), Path(target)) for source, target in (self.files() if callable(self.files) else self.files)]
-        for path in itertools.chain.from_iterable(files):  # what is not there is missed now, and not hours later
+        for path in itertools.chain.from_iterable(files):  # a missing file is noticed now, not hours later
             with one_sentence_about(path), open(regular(path), "rb"):
                 pass
         for paths in files:

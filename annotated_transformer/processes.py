@@ -70,7 +70,7 @@ class Execution:
         batch_tokens: int,
         processes: int,
     ) -> int:
-        "Into how many parts a batch is cut: as many for each process, none larger than `device_tokens`, give or take a sentence."
+        "How many parts a batch is cut into: as many for each process, none larger than `device_tokens`, give or take a sentence."
         return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
 
 # %% ../nbs/52b_processes.ipynb #52b0000a
@@ -98,7 +98,7 @@ def time_in_16_bits(device: torch.device) -> float:
 
 @functools.cache
 def say_if_slow(device: torch.device) -> None:
-    "One line, once, by one process, to who has asked for bfloat16."
+    "One warning, once, by one process, to a user who asked for bfloat16."
     if time_in_16_bits(device) >= 1 and os.environ.get("RANK", "0") == "0":
         why = "products in bfloat16 are slower than in float32 here"
         logging.getLogger(__name__).warning(f"--precision bfloat16: {why}; leave the option out, or take --precision auto")
@@ -135,7 +135,7 @@ def part_seed(
     step: int,
     part: int,   # of the whole batch, over all processes
 ) -> int:
-    "The seed of the random numbers of one part of one update: the same whoever works it off, and after every restart."
+    "The seed of the random numbers of one part of one update: the same on whichever process, and after every restart."
     return int.from_bytes(hashlib.sha256(f"{seed} {step} {part}".encode()).digest()[:8], "big") >> 1
 
 # %% ../nbs/52b_processes.ipynb #634504d0
@@ -174,7 +174,7 @@ class Group:
         self,
         action: Callable[[], T],
     ) -> T:
-        "What `action` gives. A user's mistake that one process meets ends all: it raises what it met, the others exit quietly."
+        "The result of `action`. A user's mistake in one process ends all: that process raises it, the others exit quietly."
         error = result = None
         try:
             result = action()
@@ -196,7 +196,7 @@ def meet(
     rank: int,
     size: int,
 ) -> dist.Store:
-    "Where the processes of this start leave each other their addresses, and nobody before them has."
+    "A store where the processes of this start exchange addresses, and that no earlier start has used."
     # torchrun's own store outlives its workers (PyTorch issue 135712): a worker that was started again would find there the
     # address of one that died. So the leader gives this start a name that is new, and hands it to those who ask now.
     store, _, _ = next(dist.rendezvous("env://"))
@@ -273,7 +273,7 @@ class Stopped(Exception):
 def noted_signals(
     alone: bool,  # not one of several processes, which all get the same Ctrl-C
 ) -> Iterator[list[int]]:
-    "Note SIGTERM and SIGINT in a list instead of dying of them."
+    "Record SIGTERM and SIGINT in a list instead of ending the process."
     received: list[int] = []
 
     def note(number, frame):

@@ -27,14 +27,14 @@ class Due(NamedTuple):
 
 
 class Schedule:
-    "When what is due; all processes agree on it."
+    "Decides what is due; all processes get the same answer."
 
     def __init__(self, config: TrainingConfig, group: Group, received: list[int]):
         self.config, self.group, self.received = config, group, received
         self.saved = time.perf_counter()
 
     def due(self, step: int) -> Due | None:
-        "None: go on at once."
+        "What is due after this update; None: nothing."
         c = self.config
         by_steps = c.checkpoint_every is not None and step % c.checkpoint_every == 0
         minutes = (time.perf_counter() - self.saved) / 60
@@ -97,7 +97,7 @@ class Meter:
 
 # %% ../nbs/52g_progress.ipynb #006af721
 class Told:
-    "What a run tells of itself: the leader's metrics.jsonl and curves, and the bar."
+    "What a run reports: metrics.jsonl and curves, both written by the leader, and the bar."
 
     def __init__(self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack):
         self.state, self.group = state, group

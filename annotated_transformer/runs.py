@@ -136,12 +136,12 @@ def changed(
     before: TrainingConfig,
     now: TrainingConfig,
 ) -> list[str]:  # names of settings
-    "In what two configurations differ that may not change in the middle of a run."
+    "The settings in which two configurations differ and that may not change during a run."
     return [name for name, value in before.to_dict().items() if name not in MAY_CHANGE and now.to_dict()[name] != value]
 
 # %% ../nbs/52c_runs.ipynb #fecb4d50
 class Run:
-    "A run directory: what decides it, what it has learnt, and what it tells. InputError where a file is missing or damaged."
+    "A run directory: its settings, what it has learnt, and its records. InputError where a file is missing or damaged."
 
     def __init__(self, directory: str | Path):
         self.directory = Path(directory)
@@ -246,7 +246,7 @@ class Run:
         return checkpoint_directories(self.directory)
 
     def last(self) -> dict:
-        "Where its last checkpoint stands: update, epoch, batch, tokens seen, seconds spent."
+        "How far its last checkpoint is: update, epoch, batch, tokens seen, seconds spent."
         return read_state(self._trained()[-1])
 
     def weights(
@@ -262,7 +262,7 @@ class Run:
         raise InputError(f"{self}: the run has no checkpoint yet; train it first")
 
     def metrics(self) -> list[dict]:
-        "What it told so far; a line that is just being written, or that is damaged, does not count."
+        "The lines reported so far, without one that is just being written or is damaged."
         return list(filter(None, map(record, read_lines(self.directory / METRICS))))
 
     def reached(self) -> dict:
@@ -282,7 +282,7 @@ def read_lines(path: Path) -> list[bytes]:
 
 
 def record(line: bytes) -> dict | None:
-    "What a line says; None if it is not whole: a log that is damaged must not hold up a run."
+    "The values of a line; None if it is not whole: a damaged log must not stop a run."
     try:
         values = json.loads(line)
         return values if isinstance(values["step"], int) else None

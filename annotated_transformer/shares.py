@@ -12,7 +12,7 @@ def shares(
     lengths: np.ndarray,   # (B, 2): their tokens
     n: int,                # processes
 ) -> list[np.ndarray]:     # n parts, together the rows
-    "A batch in `n` parts, one behind the other, with about as many tokens each; none is empty unless there are too few rows."
+    "A batch in `n` consecutive parts with about equally many tokens; none is empty unless there are fewer rows than parts."
     tokens = lengths.sum(axis=1)
     middle = np.cumsum(tokens) - tokens / 2  # of each row, in tokens from the start
     k = np.arange(1, n)

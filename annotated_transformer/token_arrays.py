@@ -24,7 +24,7 @@ from .tokenizer import Tokenizer
 
 # %% ../nbs/51e_token_arrays.ipynb #4ff0e761
 class NumberFile:
-    "A file of numbers, read piece by piece from where they stand. Threads and forked processes may share it."
+    "A file of numbers, read piece by piece from the disk. Threads and forked processes may share it."
 
     def __init__(self, path: Path, dtype: np.dtype, length: int):
         if not path.exists() or path.stat().st_size != length * dtype.itemsize:
@@ -77,7 +77,7 @@ def _append(part, files, state, max_length, tokenizer, processes) -> None:
 
 
 def _broken_off(progress: Path, paths: dict[str, Path], made_with: dict) -> dict | None:
-    "The state that a broken-off `write` recorded, if it was made with the same settings and the files are there."
+    "The state that an interrupted `write` recorded, if it was made with the same settings and the files are there."
     try:
         state = json.loads(progress.read_text())
         whole = all(path.stat().st_size >= state["bytes"][part] for part, path in paths.items())
@@ -109,7 +109,7 @@ class TokenizedPairs:
         processes: int | None = None,   # sentences tokenised at once; None: one per core
         total: int | None = None,       # how many pairs there are, for the progress bar
     ) -> "TokenizedPairs":
-        "Tokenise `pairs` into `directory`, or go on where an earlier call was broken off."
+        "Tokenise `pairs` into `directory`, or continue where an earlier call was interrupted."
         directory = Path(directory)
         directory.mkdir(parents=True, exist_ok=True)
         description, progress = directory / f"{name}.json", directory / f"{name}.progress"
