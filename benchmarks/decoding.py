@@ -37,6 +37,7 @@ from annotated_transformer.decoding import Search, beam_search, greedy_search
 from annotated_transformer.eight_bits import in_eight_bits, largest_weight
 from annotated_transformer.exchange import to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
+from annotated_transformer.filters import SHIPPED
 from annotated_transformer.rough_vocabulary import RoughVocabulary
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -53,7 +54,13 @@ SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
 PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
 INT8 = ("ours_int8", "ctranslate2_int8")  # round, so they may write something else
-STARTS = {name: COMMANDS[name] for name in ("import torch", "translate, one sentence")}  # of which the processor time is taken
+IMPORT = "from annotated_transformer import Translator"
+STARTS = {  # fresh processes, whose processor time is taken: each does what the one before does, and more
+    "import torch": COMMANDS["import torch"],
+    "import Translator": ["-c", IMPORT],
+    "load the weights": ["-c", f"{IMPORT}; Translator.from_pretrained({SHIPPED!r})"],
+    "translate, one sentence": COMMANDS["translate, one sentence"],
+}
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 

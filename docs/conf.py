@@ -19,6 +19,7 @@ home = f"https://github.com/{about['user']}/{about['repo']}"
 project = html_title = about["lib_name"]
 author, copyright, version = about["author"], about["copyright"], about["version"]
 language = "en"
+highlight_language = "none"  # a block that names no language is a command or a listing
 smartquotes_action = "qD"  # quotation marks and dashes; three dots of a shape stay three
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.viewcode"]
 
@@ -132,6 +133,20 @@ def as_written(app, doctree):
     for kind in (nodes.math, nodes.math_block):
         for formula in doctree.findall(kind):
             formula["classes"].append("no-search")  # nobody looks for LaTeX
+    for formula in list(doctree.findall(nodes.math)):
+        hold_together(formula)
+
+
+def hold_together(formula):
+    "No line ends between a formula and the bracket before it or the sign after it."
+    parent, place = formula.parent, formula.parent.index(formula)
+    before = parent[place - 1] if place and isinstance(parent[place - 1], nodes.Text) else ""
+    after = parent[place + 1] if place + 1 < len(parent) and isinstance(parent[place + 1], nodes.Text) else ""
+    opened, closed = re.search(r"[(“]*$", before)[0], re.match(r"[.,;:!?)”]*", after)[0]
+    if opened or closed:
+        held = nodes.inline("", "", nodes.Text(opened), formula, nodes.Text(closed), classes=["unbroken"])
+        parent[place - bool(before):place + 1 + bool(after)] = [
+            nodes.Text(before.removesuffix(opened)), held, nodes.Text(after.removeprefix(closed))]
 
 
 def with_charts(app, page, template, context, doctree):

@@ -11,12 +11,21 @@ function make(parent, name, attributes = {}, text = null) {
   return element;
 }
 
-const shortened = (label, most) => [...label].length > most ? [...label].slice(0, most - 1).join("") + "…" : label;
+const pen = document.createElement("canvas").getContext("2d");
 
-function label(parent, side, index, text, box, attributes) {
+// As much of a label as fits into so many pixels, even in the bold letters of a token that is pointed at.
+function shortened(label, room) {
+  const letters = [...label], first = n => n < letters.length ? letters.slice(0, n).join("") + "…" : label;
+  pen.font = `700 13px ${getComputedStyle(document.body).fontFamily}`;
+  let n = letters.length;
+  while (n > 1 && pen.measureText(first(n)).width > room) n--;
+  return first(n);
+}
+
+function label(parent, side, index, text, room, box, attributes) {
   const group = make(parent, "g", {class: "label", [`data-${side}`]: index});
   make(group, "rect", {class: "box", "fill-opacity": 0, rx: 3, ...box});
-  make(group, "text", attributes, shortened(text, 13));
+  make(group, "text", attributes, shortened(text, room));
   make(group, "title", {}, text);
 }
 
@@ -41,7 +50,7 @@ export function drawLines(svg, {queries, keys, titles, weight}, room) {
   for (const [side, labels, x, at, anchor, number] of sides) {
     labels.forEach((text, i) => {
       const box = {x, y: middle(i) - ROW / 2 + 1, width: column, height: ROW - 2};
-      label(svg, side, i, text, box, {x: at, y: middle(i) + 4.5, "text-anchor": anchor});
+      label(svg, side, i, text, column - 8, box, {x: at, y: middle(i) + 4.5, "text-anchor": anchor});
       make(svg, "text", {class: "number", [`data-${side}`]: i, x: number, y: middle(i) + 4, "text-anchor": anchor});
     });
   }
@@ -55,11 +64,11 @@ export function drawCells(svg, {queries, keys, weight}, room) {
   make(svg, "rect", {class: "back", x: across, y: down, width: step * keys.length, height: step * queries.length});
   queries.forEach((text, i) => {
     const y = down + step * i, box = {x: 0, y, width: across - 2, height: step - 1};
-    label(svg, "query", i, text, box, {x: across - 6, y: y + step / 2 + 4.5, "text-anchor": "end"});
+    label(svg, "query", i, text, across - 8, box, {x: across - 6, y: y + step / 2 + 4.5, "text-anchor": "end"});
   });
   keys.forEach((text, i) => {
     const x = across + step * i, box = {x, y: 0, width: step - 1, height: down - 2}, at = `${x + step / 2 + 4.5} ${down - 6}`;
-    label(svg, "key", i, text, box, {transform: `translate(${at}) rotate(-90)`});
+    label(svg, "key", i, text, down - 8, box, {transform: `translate(${at}) rotate(-90)`});
   });
   for (let query = 0; query < queries.length; query++) {
     for (let key = 0; key < keys.length; key++) {

@@ -301,3 +301,17 @@ def test_a_long_sentence_keeps_to_its_place(open_explorer):
     token(page.locator("section"), "query", 58).click()
     assert page.locator(".said").text_content() == "“word58” looks at “word56” 0.90, “word57” 0.10. Frozen."
     save(page, "long")
+
+
+@pytest.mark.parametrize("device", [{"viewport": {"width": 1280, "height": 900}}, PHONE], ids=["wide", "phone"])
+def test_no_label_leaves_its_picture(open_explorer, device):
+    words = ["Straßenbahnhaltestelle", "MWMWMWMWMWMW", "hundegebung", "it"]
+    page = open_explorer(explore(planted_maps(words, words), layer=1, head=1), **device)
+    token(page.locator("section"), "query", 1).click()  # what is pointed at is bold, and so wider
+    outside = page.evaluate("""() => [...document.querySelectorAll(".lines .label text, .cells .label text")].filter(text => {
+        const [one, all] = [text, text.ownerSVGElement].map(each => each.getBoundingClientRect());
+        return one.left < all.left || one.top < all.top || one.right > all.right || one.bottom > all.bottom;
+    }).map(text => text.textContent)""")
+    assert outside == []
+    long, short = (token(page.locator("section"), "query", i, "cells").locator("text").text_content() for i in (0, 3))
+    assert short == "it" and long.endswith("…") and words[0].startswith(long[:-1])

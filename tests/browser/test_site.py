@@ -28,6 +28,10 @@ NOTEBOOKS = {f"{path.stem}.html" for path in (ROOT / "nbs").glob("*.ipynb")}
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="there is no _site/: run `make site`")
 
+# Formulas in a line of text that end beside the page: a table scrolls, a line does not.
+CUT_FORMULAS = """[...document.querySelectorAll('article mjx-container:not([display]) svg')].filter(
+    one => !one.closest('.table-wrapper') && one.getBoundingClientRect().right > innerWidth
+).map(one => one.closest('p, li').textContent)"""
 BROKEN_IMAGES = "[...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
 
 
@@ -129,6 +133,7 @@ class Seen(HTMLParser):
 def test_nothing_raw_is_seen(name):
     seen = Seen((SITE / name).read_text(encoding="utf-8"))
     assert not re.search(r"^\s*\|.*\|\s*$|\|\s*:?-{3}", seen.text, re.MULTILINE), "a table that is not drawn"
+    assert not re.search(r"\$\\\(|\\\)\$", seen.text), "a formula between two dollars that is not set apart"
     assert not re.search(r"^#\|", "\n".join([seen.text, seen.folded, *seen.code]), re.MULTILINE), "a directive"
     assert [code for code in seen.code if only_imports(code)] == []
     notebook = json.loads((ROOT / "nbs" / name).with_suffix(".ipynb").read_text(encoding="utf-8"))
@@ -165,6 +170,7 @@ def test_a_page_is_whole_on_wide_and_narrow_screens(page, address, name):
         page.evaluate(NEXT_FRAME)
         page.screenshot(path=SCREENSHOTS / f"{name.replace('/', '-').removesuffix('.html')}-{width}.png")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page as a whole must not scroll sideways"
+        assert page.evaluate(CUT_FORMULAS) == []
         tallest = page.evaluate("Math.max(0, ...[...document.querySelectorAll('article tr')].map(row => row.offsetHeight))")
         assert name not in NOTEBOOKS or tallest < height, "a row of a table, higher than the screen"
     assert page.evaluate(BROKEN_IMAGES) == []

@@ -39,7 +39,8 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
 
     figures = record["figures"]
     assert list(figures["works"]) == ["beams", "one", "ends"]
-    assert figures["start"] == {"import torch": 2, "translate, one sentence": 3, "translate --precision int8": 5}
+    assert figures["start"] == {"import torch": 2, "import Translator": 2, "load the weights": 2, "translate, one sentence": 3,
+                                "translate --precision int8": 5}
     assert figures["growth"]["beams"] == {"1": figures["works"]["one"], "2": figures["works"]["beams"]}, "each is done once"
     for name, found in figures["works"].items():
         work = works[name]
