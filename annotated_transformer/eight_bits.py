@@ -95,7 +95,7 @@ def into(
     space: Tensor,     # (N, V), used where the logits are many
     x: Tensor,         # (N, d)
 ) -> Tensor:           # logits (N, V)
-    "The output projection. The C library keeps pieces of memory below 32 MB for the next step: so no product is larger."
+    "The output projection. The C library keeps pieces of memory below 32 MB for the next step, so no product is larger."
     most = max(1, 2**22 // space.size(1))
     if len(x) <= most:
         return words.times(x)
@@ -105,7 +105,7 @@ def into(
 
 
 def require_eight_bits(model: Transformer) -> None:
-    "InputError where such products are not to be had."
+    "InputError where there are no such products."
     weight = model.embedding.weight
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
         raise InputError(f"precision int8 is for a CPU and weights in float32, not for {weight.dtype} on {weight.device.type}")

@@ -28,7 +28,7 @@ __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'ex
 def in_thousandths(
     maps,              # AttentionMaps
 ) -> dict:
-    "What the page knows of a sentence: its texts, and for each kind the labels and the weights, a list for each query."
+    "What the page holds of a sentence: its texts, and for each kind the labels and the weights, a list for each query."
     found = {}
     for kind in maps.kinds:
         weights, queries, keys = maps.of(kind)
@@ -38,7 +38,7 @@ def in_thousandths(
 
 
 def known_to_policy(text: str) -> str:
-    "By this sum a browser knows a script or a style that it may use; whatever else stands in the page, it will not."
+    "The checksum of a script or a style, by which the browser allows it; it allows no other."
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -46,7 +46,7 @@ def in_one(
     module: str,  # JavaScript that exports functions
     script: str,  # and what imports them
 ) -> str:
-    "The text of both: a page that is opened as a file may not import another."
+    "The text of both, since a page that is opened as a file may not import another file."
     names = ", ".join(re.findall(r"(?m)^export function (\w+)", module))
     inner, script = re.sub(r"(?m)^export ", "", module), re.sub(r"(?m)^import .*\n", "", script)
     return f"const {{{names}}} = (() => {{\n{inner}\nreturn {{{names}}};\n}})();\n{script}"

@@ -16,7 +16,7 @@ from .transformer import Transformer
 class Kept:
     """Keys and values of one attention that decoding keeps: of the encoder's output, or of the tokens so far.
 
-    An attention takes it in place of the memory to look at. One that grows takes in the keys and values of what is asked about.
+    An attention takes it in place of the vectors to look at. One that grows adds the keys and values of each new token.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class StepwiseDecoder:
         sentences: Tensor,  # (B',) which sentence each place takes
         beams: Tensor,      # (B', K) for each of them, the old beam that each new beam continues
     ) -> None:
-        "Follow the search: beams change their paths, and what remains of the batch closes ranks."
+        "Follow the search: beams change their paths, and the last sentences move into the places of finished ones."
         self.path = self.path[sentences[:, None], beams]
         moved = (sentences != torch.arange(len(sentences), device=sentences.device)).nonzero().squeeze(1)
         if len(moved):
@@ -145,7 +145,7 @@ def likeliest(
     n: int,
     block: int = 64,
 ) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
-    "As `logits.topk(n)`: the n largest stand in the n blocks whose maxima are largest, and only there need one look closely."
+    "As `logits.topk(n)`, sooner: the n largest are in the n blocks with the largest maxima, so only those are sorted."
     R, V = logits.shape
     blocks = V // block
     if blocks <= n:

@@ -49,7 +49,7 @@ def write(
     device: torch.device | None = None,  # where the work was done, when not on the CPU
     **more,                              # further facts, by name
 ) -> dict:  # as the file has it
-    "Write figures as JSON with all that it takes to get them again; at `path` stands the old file or the new one, whole."
+    "Write figures as JSON with all that is needed to get them again; `path` holds the old file or the new one, never a part."
     path = Path(path)
     about = environment(device)
     about["hardware"] |= {"threads": torch.get_num_threads(), "load_before": LOAD_BEFORE}

@@ -12,9 +12,9 @@ from . import PAD, InputError
 
 # %% ../nbs/61h_rough_vocabulary.ipynb #cce6698e
 class RoughVocabulary:
-    "The output matrix in 8 bits, made once, by which to prove of most words that they are not the likeliest: equation (61h.1)."
+    "The output matrix in 8 bits, made once; it proves that most words are not the likeliest: equation (61h.1)."
 
-    MOST_ROWS = 64  # as far as the search is known to gain by it
+    MOST_ROWS = 64  # the most for which a gain was measured
 
     def __init__(
         self,
