@@ -50,7 +50,8 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
         path: Path,                 # where the weights come from, for the message
     ) -> Self:                      # the model, in eval mode
         "A model with these weights. A config that asks for others is refused before it can take the memory for them."
-        load_into(planned(cls, config), weights, path)
+        if not no_larger(config, weights):
+            load_into(planned(cls, config), weights, path)
         model = cls(config)
         load_into(model, weights, path)
         return model.eval()
@@ -58,6 +59,17 @@ class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["t
     def _save_pretrained(self, save_directory: Path) -> None:
         "Called by `save_pretrained`, which writes config.json itself."
         write_file(Path(save_directory, "model.safetensors"), lambda path: save_file(self.state_dict(), path))
+
+
+def no_larger(
+    config,                     # a `TransformerConfig`
+    weights: dict[str, Tensor],
+) -> bool:
+    "Whether the matrices alone hold no more numbers than the weights, so that the model may be made. `planned` takes a second."
+    c, held = config, sum(value.numel() for value in weights.values())
+    attention, feed_forward = 2 * c.d_model * c.n_heads * (c.d_k + c.d_v), 2 * c.d_model * c.d_ff
+    matrices = c.vocab_size * c.d_model + c.n_layers * (3 * attention + 2 * feed_forward)
+    return matrices <= held and c.n_layers <= len(weights) and c.max_length * c.d_model <= max(held, 2**22)
 
 
 def planned(kind: type[nn.Module], config) -> nn.Module:

@@ -36,7 +36,7 @@ from annotated_transformer.epochs import epoch_batches
 from annotated_transformer.processes import noted_signals
 from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
-from annotated_transformer.saving import planned
+from annotated_transformer.saving import no_larger, planned
 from annotated_transformer.tokenizer import Tokenizer
 from annotated_transformer.training import (
     all_finite,
@@ -391,6 +391,19 @@ def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
         planned(Transformer, SMALL)
     machine["SC_PAGE_SIZE"] = 2
     planned(Transformer, SMALL)
+
+
+@pytest.mark.parametrize("change, expected", [
+    ({}, True), ({"vocab_size": 200}, False), ({"vocab_size": 10}, True), ({"d_ff": 200}, False), ({"n_layers": 3}, False),
+    ({"n_heads": 80}, False), ({"max_length": 2**22 // 8 + 1}, False), ({"n_layers": 10**9}, False), ({"d_model": 10**12}, False),
+    ({"n_layers": 200, "d_model": 2, "d_ff": 1, "n_heads": 1, "vocab_size": 1}, False),
+])
+def test_a_model_is_planned_before_it_is_made_where_it_may_be_larger_than_the_weights(change, expected):
+    weights = Transformer(SMALL).state_dict()
+    config = dataclasses.replace(SMALL, d_k=4, d_v=4)
+    for name, value in change.items():
+        object.__setattr__(config, name, value)
+    assert no_larger(config, weights) == expected
 
 
 @pytest.mark.parametrize("lines", [[], [""], ["  ", ""]])
