@@ -67,6 +67,11 @@ def parse_trees(parser: Parser, gold: Sequence[Tree], beam: int, alpha: float) -
     return parser.parse([tree.leaves() for tree in gold], beam, alpha, free=True)  # the paper's way, as results/ has it
 
 
+def f1_by(tables: dict[str, dict]) -> dict[str, dict]:
+    "What `choose` compared, for the file of results."
+    return {f"f1_by_{name}": {str(key): round(value, 3) for key, value in table.items()} for name, table in tables.items()}
+
+
 def choose_on_development(run: Path, keep: int, gold: Sequence[Tree]) -> tuple[dict, ParsingScores]:  # and the scores with it
     "The number of checkpoints with the best F1 on these trees, at beam 4; for these the best beam; for this the best alpha."
     @functools.cache
@@ -84,8 +89,7 @@ def choose_on_development(run: Path, keep: int, gold: Sequence[Tree]) -> tuple[d
     else:
         by_alpha = {"alpha": {PAPER_ALPHA: f1(**chosen)}}
     tables = {"average": by_setting["average"], "beam": by_setting["beam_size"], **by_alpha}
-    rounded = {f"f1_by_{name}": {str(key): round(value, 3) for key, value in table.items()} for name, table in tables.items()}
-    return {**chosen, **rounded}, scores(**chosen)
+    return {**chosen, **f1_by(tables)}, scores(**chosen)
 
 
 @dataclass(frozen=True)
@@ -154,9 +158,8 @@ def bound_to_trees(run: Path, keep: int, corpus: corpora.Treebank) -> dict:
     averages = [n for n in AVERAGES if n <= keep]
     chosen, tables = choose(lambda **how: scores(**how).brackets.f1, {"average": averages, "alpha": BOUND_ALPHAS},
                             {"average": averages[0], "alpha": TREES.alpha})
-    rounded = {f"f1_by_{name}": {str(key): round(value, 3) for key, value in table.items()} for name, table in tables.items()}
     found = {split: scores(**chosen, split=split).to_dict() for split in ("validation", "test")}
-    return {"bound": found, "bound_chosen": {**chosen, "beam_size": USUAL_BEAM, **rounded}}
+    return {"bound": found, "bound_chosen": {**chosen, "beam_size": USUAL_BEAM, **f1_by(tables)}}
 
 
 def spread(found: Sequence[dict], search: str = "scores") -> dict:

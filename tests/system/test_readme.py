@@ -63,6 +63,7 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert parser["training_sentences"] == 3396 and one["scores"]["test"]["sentences"] == 245
     assert f"reaches F1 {parser['summary']['test']['f1']['mean']:.2f} on" in text
     assert f"a PCFG {grammar['test']['f1']:.2f};" in text
+    assert f"writes only trees has {parser['bound']['test']['f1']['mean']:.2f} with this model" in text
     assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
     assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes on" in text
     files = [ROOT / f"results/parser.{name}.json" for name in ("curve", "self-training")]
