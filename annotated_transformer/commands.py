@@ -67,8 +67,8 @@ def score_command(
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
         found = dataclasses.asdict(settings) | {"average": search.average}
-        if search.precision != AS_USUAL.precision:
-            found["precision"] = search.precision
+        if translator.precision != "float32":
+            found["precision"] = translator.precision
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)

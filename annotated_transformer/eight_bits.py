@@ -26,7 +26,7 @@ class EightBits:
         bias: Tensor | None = None,  # (n)
     ):
         self.matrix, self.parts = matrix.detach(), {}
-        self.packed = torch.ops.quantized.linear_prepack(whole_rows(self.matrix), None if bias is None else bias.detach())
+        self.packed = self.pack(self.matrix, None if bias is None else bias.detach())
 
     def __getitem__(
         self,
@@ -35,8 +35,13 @@ class EightBits:
         "Some of the rows, packed when they are first asked for."
         place = rows.indices(len(self.matrix))
         if place not in self.parts:
-            self.parts[place] = EightBits(self.matrix[rows])
+            self.parts[place] = type(self)(self.matrix[rows])
         return self.parts[place]
+
+    @staticmethod
+    def pack(matrix: Tensor, bias: Tensor | None):
+        "In the form that PyTorch's kernel reads."
+        return torch.ops.quantized.linear_prepack(whole_rows(matrix), bias)
 
     def times(
         self,
@@ -50,7 +55,7 @@ class EightBits:
         "How PyTorch asks what one of its functions does with such a matrix."
         x, matrix, bias = (*arguments, None)[:3]
         if function is not F.linear or bias is not None:
-            raise TypeError(f"a matrix in 8 bits only multiplies; it knows no {function.__name__}")
+            raise TypeError(f"a packed matrix only multiplies; it knows no {function.__name__}")
         return matrix.times(x)
 
 # %% ../nbs/61i_eight_bits.ipynb #61900007
@@ -74,22 +79,30 @@ def in_eight_bits(
     model: Transformer,  # float32, on the CPU
 ) -> Transformer:        # to search with; its other parts are those of the model
     "The same model, its products with weights in 8 bits."
-    require_eight_bits(model)
+    require_packed(model, "int8")
+    return with_matrices(model, EightBits)
+
+# %% ../nbs/61i_eight_bits.ipynb #6190000c
+def with_matrices(
+    model: Transformer,
+    packed: type,  # of matrices, made of a matrix and a bias
+) -> Transformer:
+    "The same model, each matrix that it multiplies by replaced by a packed one."
     found = copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}).eval()
     for module in list(found.modules()):
         if isinstance(module, nn.Linear):
-            weight = EightBits(module.weight, module.bias)
+            weight = packed(module.weight, module.bias)
             del module.weight, module.bias
             module.weight, module.bias = weight, None
         elif isinstance(module, MultiHeadAttention):
             matrix = module.in_projection
             del module.in_projection
-            module.in_projection = EightBits(matrix)
-    words = EightBits(model.embedding.weight, getattr(model.embedding, "bias", None))
+            module.in_projection = packed(matrix)
+    words = packed(model.embedding.weight, getattr(model.embedding, "bias", None))
     found.embedding.project_into = functools.partial(into, words)
     return found
 
-# %% ../nbs/61i_eight_bits.ipynb #6190000c
+
 def into(
     words: EightBits,  # (V, d)
     space: Tensor,     # (N, V), used where the logits are many
@@ -104,10 +117,10 @@ def into(
     return space
 
 
-def require_eight_bits(model: Transformer) -> None:
+def require_packed(model: Transformer, precision: str) -> None:
     "InputError where there are no such products."
     weight = model.embedding.weight
     if weight.device.type != "cpu" or weight.dtype != torch.float32:
-        raise InputError(f"precision int8 is for a CPU and weights in float32, not for {weight.dtype} on {weight.device.type}")
+        raise InputError(f"precision {precision} is for a CPU and weights in float32, not {weight.dtype} on {weight.device.type}")
     if torch.backends.quantized.engine == "none" or not hasattr(torch, "quantize_per_channel"):
-        raise InputError("precision int8: this build of PyTorch has no products in 8 bits; leave the option out")
+        raise InputError(f"precision {precision}: this build of PyTorch has no such products; leave the option out")

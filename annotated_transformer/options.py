@@ -155,14 +155,15 @@ class SearchOptions:
         extra_length: Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and
             300 to parse.
         average: Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given.
-        precision: Of the products: float32, or int8 for a CPU: sooner, and nearly as good.
+        precision: Of the weights in products: float32; on a CPU also float16 or int8, sooner and nearly as good;
+            auto: float16 on a CPU if that changes no weight, else float32.
     """
 
     beam_size: int | None = None
     alpha: float | None = None
     extra_length: int | None = None
     average: int | None = None
-    precision: Literal["float32", "int8"] = "float32"
+    precision: Literal["auto", "float32", "float16", "int8"] = "auto"
 
     def __post_init__(self):
         require_between("beam_size", self.beam_size, 1)

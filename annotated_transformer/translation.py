@@ -22,16 +22,17 @@ from .eight_bits import in_eight_bits
 from .embedding import SharedEmbedding
 from .pairs import Corpus, references
 from .rough_vocabulary import RoughVocabulary
+from .sixteen_bits import fits_sixteen_bits, in_sixteen_bits
 from .tokenizer import Tokenizer
 from .transformer import Transformer, count_parameters
 
 # %% ../nbs/61d_translation.ipynb #61d00009
-PRECISIONS = ("float32", "int8")
+PRECISIONS = ("float32", "float16", "int8", "auto")
 
 
 def usual_device(precision: str) -> str:
     "Where to translate if nobody says."
-    return "cuda" if torch.cuda.is_available() and precision != "int8" else "cpu"
+    return "cuda" if torch.cuda.is_available() and precision not in ("float16", "int8") else "cpu"
 
 # %% ../nbs/61d_translation.ipynb #61d10001
 def in_batches(
@@ -64,13 +65,16 @@ class Translator:
         model: Transformer,
         tokenizer: Tokenizer,
         alpha: float = Search.alpha,  # strength of the length penalty, unless a call says otherwise (§6.1)
-        precision: str = "float32",   # of the search's products; or "int8", on a CPU (61i)
+        precision: str = "float32",   # of the search's products; on a CPU "float16" (61j), "int8" (61i), or "auto"
     ):
         models.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
+        if precision == "auto":
+            precision = "float16" if fits_sixteen_bits(model) else "float32"
         self.model, self.tokenizer, self.alpha, self.precision = model.eval(), tokenizer, alpha, precision
-        self._searched = in_eight_bits(model) if precision == "int8" else model
+        packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
+        self._searched = packed(model) if packed else model
         self.name: str | None = None  # what it was loaded from
         self._rough: RoughVocabulary | None = None
 
@@ -80,7 +84,7 @@ class Translator:
         path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
         device: str | None = None,    # where to translate; by default a CUDA GPU where there is one, but the CPU for int8
-        precision: str = "float32",   # of the search's products; or "int8"
+        precision: str = "float32",   # of the search's products: as for `Translator`
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         model, tokenizer, search = models.load(path_or_name, average)
@@ -91,7 +95,7 @@ class Translator:
     def __repr__(self) -> str:
         c, weight = self.model.config, self.model.embedding.weight
         sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
-        where = f"on {weight.device}" + ", int8" * (self.precision == "int8")
+        where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
     @property

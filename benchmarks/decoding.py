@@ -4,9 +4,9 @@
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
 sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
-All use as many threads, and compute in float32, but for ours and CTranslate2 in 8 bits. CTranslate2 takes part twice in float32:
-as it comes, and with the other library for matrix products that its package holds, since on some processors the one it chooses
-is not the faster one.
+All use as many threads, and compute in float32, but for ours with weights of 16 and of 8 bits and CTranslate2 in 8 bits.
+CTranslate2 takes part twice in float32: as it comes, and with the other library for matrix products that its package holds, since
+on some processors the one it chooses is not the faster one.
 
 Each has a rule of its own for the length penalty; where all outputs have the same length, none of the rules changes an order.
 Beam search over sentences that end at different steps is left out: when to stop and which finished hypotheses count is settled
@@ -39,6 +39,7 @@ from annotated_transformer.exchange import to_marian, token_names
 from annotated_transformer.feed_forward import FeedForward
 from annotated_transformer.filters import SHIPPED
 from annotated_transformer.rough_vocabulary import RoughVocabulary
+from annotated_transformer.sixteen_bits import in_sixteen_bits
 from annotated_transformer.training_cost import forward_flops
 from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding_chart import chart
@@ -53,7 +54,8 @@ SIZES = {
 SEED = 0                    # of weights and sources
 SIDE, COLUMNS = 2048, 2048  # of the matrices whose product is timed; of the matrix that is read
 PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
-INT8 = ("ours_int8", "ctranslate2_int8")  # round, so they may write something else
+PACKED = {"ours_float16": in_sixteen_bits, "ours_int8": in_eight_bits}
+ROUNDED = (*PACKED, "ctranslate2_int8")  # they may write something else
 IMPORT = "from annotated_transformer import Translator"
 STARTS = {  # fresh processes, whose processor time is taken: each does what the one before does, and more
     "import torch": COMMANDS["import torch"],
@@ -61,6 +63,7 @@ STARTS = {  # fresh processes, whose processor time is taken: each does what the
     "load the weights": ["-c", f"{IMPORT}; Translator.from_pretrained({SHIPPED!r})"],
     "translate, one sentence": COMMANDS["translate, one sentence"],
 }
+PRECISIONS = ("float32", "int8")  # beside the one that `translate` takes by itself
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 
@@ -169,9 +172,9 @@ def onnx_search(process: Elsewhere, sentences: list[list[int]], work: Work) -> D
 
 def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[int]]) -> dict:
     """How many sentences came out as ours. InputError if one of ours is like neither of the others', unless that is rounding:
-    `exactly` gives what our search finds for a sentence in float64, and then that is like one of the others'. Those in 8 bits are
-    counted, and witness nothing."""
-    ours, others = outputs["ours"], {name: found for name, found in outputs.items() if name not in ("ours", *INT8)}
+    `exactly` gives what our search finds for a sentence in float64, and then that is like one of the others'. Those that
+    round the weights are counted, and witness nothing."""
+    ours, others = outputs["ours"], {name: found for name, found in outputs.items() if name not in ("ours", *ROUNDED)}
     rounding = 0
     for i, tokens in enumerate(ours):
         theirs = [found[i] for found in others.values()]
@@ -224,13 +227,13 @@ def reading(n_bytes: int, times: int) -> Callable[[], object]:
 
 
 def measure(
-    model: Transformer, light: Transformer, marian, pools: dict[str, Elsewhere], work: Work, rounds: int, clock: str,
+    model: Transformer, packed: dict[str, Transformer], marian, pools: dict[str, Elsewhere], work: Work, rounds: int, clock: str,
 ) -> dict:
     "Compare what they write, then time them, with the machine's own rates taking their turns."
     sentences, names = sources(model, work), token_names(model.config.vocab_size)
     searches = {
         "ours": our_search(model, sentences, work),
-        "ours_int8": our_search(light, sentences, work, use_rough=False),
+        **{name: our_search(one, sentences, work, use_rough=False) for name, one in packed.items()},
         "hugging_face": marian_search(marian, sentences, work),
         **{name: ctranslate2_search(pools[name], names, sentences, work) for name in CTRANSLATE2},
         "onnx_runtime": onnx_search(pools["onnx_runtime"], sentences, work),
@@ -288,11 +291,11 @@ def measure_all(
     more = {"start": known["start"]} if "start" in known else {}
     for ends in sorted({work.ends for work in chosen if work not in found}):
         model = random_model(config, ends)
-        light, (marian, _) = in_eight_bits(model), to_marian(model)
+        packed, (marian, _) = {name: pack(model) for name, pack in PACKED.items()}, to_marian(model)
         with translating_processes(model) as pools:
             for work in chosen:
                 if work.ends == ends and work not in found:
-                    found[work] = measure(model, light, marian, pools, work, max(1, int(rounds * work.rounds)), clock)
+                    found[work] = measure(model, packed, marian, pools, work, max(1, int(rounds * work.rounds)), clock)
                     keep(filled(figures) | more)
     if "start" in names and not more:
         more = {"start": start(rounds)}
@@ -313,7 +316,8 @@ def work_of(part: dict) -> Work:
 
 def start(rounds: int) -> dict:
     "Seconds of processor time of fresh processes, the least of the rounds: imports, loading, the first sentence."
-    words = {**STARTS, "translate --precision int8": [*STARTS["translate, one sentence"], "--precision", "int8"]}
+    line = STARTS["translate, one sentence"]
+    words = STARTS | {f"translate --precision {one}": [*line, "--precision", one] for one in PRECISIONS}
     return {name: round(min(cpu_seconds(ROOT, command) for _ in range(rounds)), 2) for name, command in words.items()}
 
 

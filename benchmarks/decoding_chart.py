@@ -6,7 +6,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLoca
 
 LOOKS = {  # contender: name, colour
     "ours": ("ours", "#1f6f8b"),
-    "ours_int8": ("ours, 8 bits", "#7fb8c9"),
+    "ours_float16": ("ours, 16 bits", "#4b97b0"),
+    "ours_int8": ("ours, 8 bits", "#9fcbd8"),
     "hugging_face": ("Hugging Face Marian", "#b0623a"),
     "ctranslate2": ("CTranslate2", "#b9b9b9"),
     "ctranslate2_onednn": ("CTranslate2 with oneDNN", "#6f6f6f"),

@@ -1,4 +1,4 @@
-"""Where the time of our decoding goes, in 8 bits and in float32, and what the kernels for 8 bits take that PyTorch has.
+"""Where the time of our decoding goes, in 8 bits and in float32, and what the kernels for 16 and 8 bits take that PyTorch has.
 
     python -m benchmarks.decoding_profile [--rounds 3] [--out results/int8-profile.json]
 
@@ -109,6 +109,8 @@ def kernels(x: torch.Tensor, weight: torch.Tensor) -> dict[str, Callable[[], obj
         rows = whole_rows(weight)
         whole, scales = rows.int_repr(), rows.q_per_channel_scales().float()
         found = {"float32": functools.partial(F.linear, x, weight)}
+        half = torch.ops.quantized.linear_prepack_fp16(weight, None)
+        found["linear_dynamic_fp16"] = functools.partial(torch.ops.quantized.linear_dynamic_fp16, x, half)
         usual = torch.backends.quantized.engine
         for engine in ("fbgemm", "x86", "onednn"):
             if engine in torch.backends.quantized.supported_engines:

@@ -1,14 +1,17 @@
-"""The shipped translators in 8 bits beside themselves in float32: BLEU, sentences that change, and other ways of rounding.
+"""The shipped translators in 8 and in 16 bits beside themselves in float32: BLEU, sentences that change, time, other roundings.
 
     python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/int8.json]
 
 What float32 wrote and scored stands in results/MODEL.SPLIT.txt and .json. The ways of rounding are computed with floats, so they
 do not depend on the processor: how far the model's probabilities of each next word, led through the references, move by them.
+The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
 """
 import argparse
 import copy
 import json
+import statistics
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -20,7 +23,7 @@ from annotated_transformer.attention import MultiHeadAttention
 from annotated_transformer.batching import pad
 from annotated_transformer.bleu import sacre_bleu
 from annotated_transformer.eight_bits import largest_weight
-from benchmarks.side_by_side import save
+from benchmarks.side_by_side import save, take_turns
 
 RESULTS = Path("results")
 MODELS = ("everyday-en-de", "multi30k-en-de")
@@ -30,6 +33,8 @@ FORMS = {  # the largest whole number of a weight, the steps of the inputs' rang
     "weights to 63, inputs in 255 steps": (63, 255),    # where they may not
     "weights to 127, inputs in 127 steps": (127, 127),  # PyTorch's reduce_range
 }
+PRECISIONS = ("int8", "float16")   # beside float32
+TIMED, ROUNDS = 16, 5              # sentences, turns
 LED = 192  # pairs whose references the model is led through
 
 
@@ -93,22 +98,36 @@ def divergences(translator: Translator, pairs: list[tuple[str, str]]) -> dict[st
 
 def measure(name: str, most: int | None) -> dict:
     "Of one model, all splits."
-    translator, found = Translator.from_pretrained(name, precision="int8"), {}
+    translators = {how: Translator.from_pretrained(name, precision=how) for how in ("float32", *PRECISIONS)}
+    translator, found = translators["float32"], {}
     for split, corpus in SPLITS.items():
         pairs = list(corpora.load(corpus).split(split))
         record = RESULTS / f"{name}.{'tatoeba' if corpus == 'tatoeba-en-de' else split}"
         before = record.with_suffix(record.suffix + ".txt").read_text(encoding="utf-8").splitlines()
         pairs, before = pairs[:most], before[:most]
         sources, references = map(list, zip(*pairs))
-        after = translator.translate(sources)
+        after = {how: translators[how].translate(sources) for how in PRECISIONS}
         found[record.suffix[1:]] = {
             "sentences": len(pairs),
-            "bleu": {how: round(sacre_bleu(lines, references).score, 2) for how, lines in (("float32", before), ("int8", after))},
-            "changed": sum(a != b for a, b in zip(after, before)),
+            "bleu": {how: round(sacre_bleu(lines, references).score, 2) for how, lines in ({"float32": before} | after).items()},
+            "changed": {how: sum(a != b for a, b in zip(lines, before)) for how, lines in after.items()},
         }
         print(name, split, json.dumps(found[record.suffix[1:]]), flush=True)
     led = list(corpora.load("multi30k-en-de").split("test2016"))[:LED]
-    return {"alpha": translator.alpha, "tests": found, "rounding": divergences(translator, led[:most])}
+    return {"alpha": translator.alpha, "tests": found, "seconds": seconds(translators),
+            "rounding": divergences(translator, led[:most])}
+
+
+def seconds(translators: dict[str, Translator]) -> dict[str, float]:
+    "By each precision, one sentence at a time."
+    sources = [source for source, _ in list(corpora.load("tatoeba-en-de").split("test"))[:TIMED]]
+
+    def search(translator: Translator) -> None:
+        for source in sources:
+            translator.translate(source)
+
+    taken = take_turns({how: partial(search, one) for how, one in translators.items()}, ROUNDS, desc="in turns")
+    return {how: round(statistics.median(times), 4) for how, times in taken.items()}
 
 
 def main(options: Sequence[str] | None = None) -> None:

@@ -40,7 +40,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     figures = record["figures"]
     assert list(figures["works"]) == ["beams", "one", "ends"]
     assert figures["start"] == {"import torch": 2, "import Translator": 2, "load the weights": 2, "translate, one sentence": 3,
-                                "translate --precision int8": 5}
+                                "translate --precision float32": 5, "translate --precision int8": 5}
     assert figures["growth"]["beams"] == {"1": figures["works"]["one"], "2": figures["works"]["beams"]}, "each is done once"
     for name, found in figures["works"].items():
         work = works[name]
@@ -48,8 +48,8 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
         others = ["hugging_face", "ctranslate2", "ctranslate2_onednn", "onnx_runtime"]
         equal = found["outputs"]["equal_to_ours"]
         assert {who: equal[who] for who in others} == dict.fromkeys(others, work.batch)
-        assert set(equal) == {*others, *decoding.INT8}
-        assert set(found["by"]) == {"ours", *others, *decoding.INT8}
+        assert set(equal) == {*others, *decoding.ROUNDED}
+        assert set(found["by"]) == {"ours", *others, *decoding.ROUNDED}
         assert found["rounds"] == 2 and found["work"]["batch"] == work.batch
         if work.ends:
             assert work.batch <= found["tokens_written"] <= work.batch * work.longest
@@ -67,7 +67,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
 
     figure = chart(record)
     assert [axes.get_xlabel() for axes in figure.axes[1:]] == ["beams", "tokens of each output"]
-    assert len(figure.axes[0].patches) == 3 * 7
+    assert len(figure.axes[0].patches) == 3 * 8
     record["figures"]["growth"] = {"beams": {}, "length": figures["growth"]["length"]}  # as far as it has come
     assert [axes.get_xlabel() for axes in chart(record).axes[1:]] == ["tokens of each output"]
     del record["figures"]["growth"]
@@ -150,11 +150,11 @@ def test_a_stopped_benchmark_goes_on_where_it_was(tmp_path, capsys, monkeypatch)
     monkeypatch.setattr(decoding, "require_packages", lambda *_: None)
     monkeypatch.setattr(decoding, "versions", lambda _: {})
     monkeypatch.setattr(decoding, "translating_processes", lambda _: nullcontext())
-    for name in ("random_model", "in_eight_bits"):
-        monkeypatch.setattr(decoding, name, lambda *_: None)
+    monkeypatch.setattr(decoding, "random_model", lambda *_: None)
+    monkeypatch.setattr(decoding, "PACKED", {})
     monkeypatch.setattr(decoding, "to_marian", lambda _: (None, None))
 
-    def measure(model, light, marian, pools, work, rounds, clock):
+    def measure(model, packed, marian, pools, work, rounds, clock):
         if asked.append((work, clock)) or len(asked) == 2:
             raise decoding.InputError("stopped")
         return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": float(len(asked))}}}
