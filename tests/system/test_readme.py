@@ -96,12 +96,14 @@ def test_the_table_of_speed_is_what_was_measured():
             for work in ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
             for beside, names in (
                 ("ours", ["hugging_face"]), ("ours", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime"]),
+                ("ours_float16", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime", "ours"]),
                 ("ours_int8", ["ctranslate2_int8", "ours"]),
             )
         ],
     ]
     start = {name: f"{seconds:.2f} s" for name, seconds in decoding["start"].items()}
     assert f"`translate` needs {start['translate, one sentence']} " in text and f"{start['import torch']}." in text
+    assert f"{start['translate --precision float32']} with `--precision float32`" in text
     assert f"{start['translate --precision int8']} with `--precision int8`" in text
     memory, imports = ({name: part[key] for name, part in training[what].items()} for what, key in (
         ("memory", "bytes_of_the_steps"), ("imports", "median_seconds")))
