@@ -4,9 +4,10 @@
 
 One training, one seed. How many checkpoints to average is chosen on every ninth development sentence with the search that writes
 only trees, beam 4. With that choice every third sentence of both splits is parsed by this search (all of the 9,099 test sentences
-would take a core two hours), and the same third of the development split by the paper's free one. The learning curve is F1 on the
-ninth by single checkpoints. Weights are rounded to the 16 bits in which they would be stored. The same command continues what was stopped; `--as-it-stands`
-measures what there is. CRAFT is a clone of its own in the cache of downloads; page 63d says which.
+would take a core two hours), and the same third of the development split by the paper's free one. The learning curve is F1 on
+the ninth by single checkpoints. Weights are rounded to the 16 bits in which they would be stored. The same command continues
+what was stopped; `--as-it-stands` measures what there is. CRAFT is a clone of its own in the cache of downloads; page 63d says
+which.
 """
 import argparse
 import dataclasses
