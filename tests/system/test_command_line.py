@@ -25,6 +25,7 @@ from annotated_transformer.decoding import Search
 from annotated_transformer.pairs import Corpus
 from annotated_transformer.parsing import PARSING, TREES
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.sixteen_bits import fits_sixteen_bits
 from annotated_transformer.transformer import Transformer, TransformerConfig
 
 ENGLISH = "zero one two three four five six seven eight nine".split()
@@ -415,6 +416,23 @@ def test_a_run_is_scored_in_eight_bits_and_its_record_says_so(run, tmp_path, com
     status, out, err = command("score", run, *options, "--out", tmp_path / "light.json")
     record = json.loads((tmp_path / "light.json").read_text())
     assert (status, err) == (0, "") and record["search"]["precision"] == "int8" and "--precision int8" in record["command"]
+
+
+def test_weights_that_were_stored_in_16_bits_are_searched_in_16_and_the_record_says_so(run, tmp_path, command):
+    options = ("--split", "validation", "--beam-size", "1", "--extra-length", "4")
+    directory = tmp_path / "stored"
+    translator = Translator.from_pretrained(run)
+    translator.model.load_state_dict({name: weight.half() for name, weight in translator.model.state_dict().items()})
+    translator.save_pretrained(directory)
+    corpus, found = Run(run).config.corpus, {}
+    for model in (run, directory):
+        assert command("score", model, "--corpus", corpus, *options, "--out", tmp_path / "scores.json")[0] == 0
+        found[model] = json.loads((tmp_path / "scores.json").read_text())
+    expected = ["float16"] if fits_sixteen_bits(translator.model) else []
+    assert [found[directory]["search"][key] for key in found[directory]["search"] if key == "precision"] == expected
+    assert "precision" not in found[run]["search"] and ("--precision float16" in found[directory]["command"]) == bool(expected)
+    exact = command("score", directory, "--corpus", corpus, *options, "--precision", "float32")[1]
+    assert command("score", directory, "--corpus", corpus, *options)[1] == exact
 
 
 # Attention
