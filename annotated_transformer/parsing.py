@@ -59,9 +59,11 @@ class Parser:
 
     @property
     def leaves(self) -> str:
-        "What it writes for a word, by its vocabulary: XX is a piece by design, and a tag as frequent as NNP by its frequency."
+        "What it writes for a word, by its vocabulary: XX is a word that is never cut, and a tag as frequent as NNP one piece."
         tokenizer = self.translator.tokenizer
-        return next((leaves for leaves, sign in ((WORD, WORD), ("tags", "NNP")) if len(tokenizer.encode(sign)) == 2), "words")
+        if tokenizer.keeps_whole(WORD):
+            return WORD
+        return "tags" if len(tokenizer.encode("NNP")) == 2 else "words"
 
     def parse(
         self,

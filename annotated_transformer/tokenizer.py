@@ -145,6 +145,11 @@ class Tokenizer:
         "V: pieces, special tokens included."
         return self._processor.get_piece_size()
 
+    def keeps_whole(self, word: str) -> bool:
+        "Whether it is one of the `whole_words`. A word that is a piece because it is frequent has a score below 0."
+        ids = self.encode(word)[:-1]
+        return len(ids) == 1 and self._processor.get_score(ids[0]) == 0 and ids[0] != UNK
+
     def encode(self, text: str) -> list[int]:
         "Token ids, EOS last."
         return self._processor.encode(text, add_eos=True)

@@ -71,6 +71,15 @@ def test_a_translator_is_no_parser():
                 assert not accepted and "was not trained on trees" in str(error) and directory in str(error)
 
 
+def test_a_parser_of_words_is_known_by_its_vocabulary_even_where_xx_is_a_frequent_word():
+    brackets, lines = [side + label for label in ("S", "NP") for side in "()"], ["the XX chromosomes of XX cells", "(S XX )S"] * 9
+    for whole, leaves in ((brackets, "words"), ([*brackets, "XX"], "XX")):
+        tokenizer = Tokenizer.train(lines, 50, whole)
+        assert len(tokenizer.encode("XX")) == 2 and tokenizer.keeps_whole("XX") == (leaves == "XX") and tokenizer.keeps_whole("(S")
+        model = Transformer(TransformerConfig(50, n_layers=1, d_model=8, d_ff=8, n_heads=2))
+        assert Parser(Translator(model, tokenizer)).leaves == leaves
+
+
 def test_malformed_outputs_are_counted():
     gold = [Tree.fromstring(text) for text in ("(TOP (S (NN a) (. .)))", "(TOP (S (NP (NN a)) (VP (VB b))))", "(TOP (. .))")]
     outputs = ["(S XX XX )S", "(S (NP XX XX", "XX XX )S"]
