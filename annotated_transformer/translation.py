@@ -83,7 +83,7 @@ class Translator:
         cls,
         path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
-        device: str | None = None,    # where to translate; by default a CUDA GPU where there is one, but the CPU for int8
+        device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."

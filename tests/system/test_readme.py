@@ -64,6 +64,11 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"reaches F1 {parser['summary']['test']['f1']['mean']:.2f} on" in text
     assert f"a PCFG {grammar['test']['f1']:.2f};" in text
     assert f"writes only trees has {parser['bound']['test']['f1']['mean']:.2f} with this model" in text
+    assert one["beam_size"] == one["bound_chosen"]["beam_size"]
+    assert f"Both searches choose a beam of {one['beam_size']} on" in text
+    craft = json.loads((ROOT / "results/parser.craft.json").read_text(encoding="utf-8"))["figures"]
+    craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
+    assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text
     assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
     assert f"(1 seed, {one['minutes_of_updates']:.0f} minutes on" in text
     files = [ROOT / f"results/parser.{name}.json" for name in ("curve", "self-training")]
