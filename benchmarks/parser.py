@@ -3,7 +3,6 @@
     python -m benchmarks.parser [--seeds 1 2 3]     the parser, and right-branching beside it: results/parser.json
     python -m benchmarks.parser --curve             on 25 and 50% of the training sentences: results/parser.curve.json
     python -m benchmarks.parser --self-training     on its own parses as well: results/parser.self-training.json
-    python -m benchmarks.parser --exchanged         on new trees made of the old ones as well: results/parser.exchanged.json
     python -m benchmarks.parser --times             seconds per sentence by beam: results/parser.times.json
     python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: results/parser.tried.json
 
@@ -43,7 +42,7 @@ from annotated_transformer.parsing import (
 )
 from annotated_transformer.processes import STOPPED, Execution, Stopped
 from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.self_training import confidences, exchange_constituents, sure
+from annotated_transformer.self_training import confidences, sure
 from annotated_transformer.training import train
 from annotated_transformer.transformer import count_parameters
 from annotated_transformer.trees import WORD
@@ -55,7 +54,6 @@ BOUND_BEAMS, BOUND_ALPHAS = (4, 21), (0.3, 1.0, 2.0, 4.0)  # the same where only
 PAPER_ALPHA, USUAL_BEAM = PARSING.alpha, 4  # the beam while averages are compared
 TRIED_AVERAGE = 5       # checkpoints, the same for every run that is compared
 SHARES = (25, 50)       # per cent of the training sentences, beside 100
-EXCHANGES = 6           # new trees for each gold one
 GOLD = 50               # per cent of them whose trees self-training may see; of the others it gets the words
 ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of so many
 UNTOLD = ("steps", "keep", "validate_every", "checkpoint_every", "log_every", "execution")  # of no consequence, or told apart
@@ -279,18 +277,6 @@ def by_sureness(gold: Sequence[Tree], parses: Sequence[Parse], chosen: Sequence[
     )}
 
 
-def exchanged(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
-    "The same recipe, and as many updates, on the gold trees and on new ones in which constituents have given way to others."
-    gold, found = laboratory.corpus.trees("train"), []
-    for seed in seeds:
-        path = laboratory.runs / f"exchanged-{EXCHANGES}-seed{seed}.mrg"
-        if not path.exists():
-            write_trees(path, (tree for epoch in range(EXCHANGES) for tree in exchange_constituents(gold, seed, epoch)))
-        found.append(laboratory.train("exchanged", seed, f"{laboratory.recipe.corpus}+{path}"))
-    sizes = {"gold": len(gold), "new": EXCHANGES * len(gold)}
-    return {".exchanged": {**sizes, "summary": spread(found), "bound": spread(found, "bound"), "by_seed": found}}
-
-
 def tried(laboratory: Laboratory, runs: Sequence[Path]) -> dict[str, dict]:
     "What other runs do differently, and what they reach on the development split: beam 4, the mean of as many checkpoints."
     def flat(config: TrainingConfig) -> dict:
@@ -325,7 +311,7 @@ def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, di
     return {".times": {"alpha": PAPER_ALPHA, "rounds": ROUNDS, "f1_by_beam": found["f1_by_beam"], **times}}
 
 
-PARTS = {"curve": learning_curve, "self_training": self_training, "exchanged": exchanged, "times": decoding_times, "tried": tried}
+PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times, "tried": tried}
 
 
 def main(options: Sequence[str] | None = None) -> None:
@@ -335,7 +321,6 @@ def main(options: Sequence[str] | None = None) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--curve", action="store_true", help="the learning curve instead")
     what.add_argument("--self-training", action="store_true", help="self-training instead")
-    what.add_argument("--exchanged", action="store_true", help="with new trees made of the old ones instead")
     what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
     what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")

@@ -261,34 +261,48 @@ def card(found: dict, runs: dict[Path, TrainingConfig], sizes: dict, vocab: int,
     )
 
 
-def options_read(options: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.semi", description=__doc__.split("\n")[0])
+def parser_with_files(module: str, description: str) -> argparse.ArgumentParser:
+    "The options of all that learns from another parser's trees."
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="trees of another parser, one a line")
     parser.add_argument("--least", type=int, nargs="+", help="words of the shortest sentence, one number for each file; else 3")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--steps", type=int, nargs=2, default=[MIXED.steps, FINISH.steps], help="updates of both parts")
-    parser.add_argument("--as-it-stands", type=int, nargs="?", const=2, default=0, metavar="N",
-                        help="of the first N parts, or of both, take what there is and train no further; for one seed")
     parser.add_argument("--runs", type=Path, default=Path("runs/semi"), help="where the runs stand")
-    parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.semi.json"))
+    return parser
+
+
+def parsed_with_files(parser: argparse.ArgumentParser, options: Sequence[str] | None) -> argparse.Namespace:
+    "What was given, with a least number of words for each file."
     arguments = parser.parse_args(options)
     arguments.least = arguments.least or [3] * len(arguments.files)
     if len(arguments.least) != len(arguments.files):
         parser.error(f"--least has {len(arguments.least)} numbers for {len(arguments.files)} files")
+    return arguments
+
+
+def options_read(options: Sequence[str] | None) -> argparse.Namespace:
+    parser = parser_with_files("benchmarks.semi", __doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--steps", type=int, nargs=2, default=[MIXED.steps, FINISH.steps], help="updates of both parts")
+    parser.add_argument("--as-it-stands", type=int, nargs="?", const=2, default=0, metavar="N",
+                        help="of the first N parts, or of both, take what there is and train no further; for one seed")
+    parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
+    parser.add_argument("--out", type=Path, default=Path("results/parser.semi.json"))
+    arguments = parsed_with_files(parser, options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")
     return arguments
 
 
-def both_parts(arguments: argparse.Namespace, seed: int, mixed: str, corpus: corpora.Treebank) -> dict[Path, TrainingConfig]:
-    "Train what is not trained; where each part stands, and what it is."
+def both_parts(
+    directory: Path, seed: int, updates: Sequence[int], trees: Sequence[str], standing: int = 0,
+) -> dict[Path, TrainingConfig]:
+    "Train on these two corpora, but for the first parts that are taken as they stand; where each part stands, and what it is."
     runs: dict[Path, TrainingConfig] = {}
-    for config, steps, trees in zip((MIXED, FINISH), arguments.steps, (mixed, finishing(arguments.runs, seed, corpus))):
-        run = arguments.runs / f"part{len(runs) + 1}-seed{seed}"
+    for config, steps, corpus in zip((MIXED, FINISH), updates, trees, strict=True):
+        run = directory / f"part{len(runs) + 1}-seed{seed}"
         start = str(list(runs)[-1]) if runs else None
-        config = dataclasses.replace(config, seed=seed, steps=steps, corpus=trees, start_from=start)
-        if len(runs) < arguments.as_it_stands:
+        config = dataclasses.replace(config, seed=seed, steps=steps, corpus=corpus, start_from=start)
+        if len(runs) < standing:
             config = as_it_stands(run, config)
         else:
             train(config, run)
@@ -310,7 +324,10 @@ def main(options: Sequence[str] | None = None) -> None:
     with one_sentence():
         corpus = corpora.load(CORPUS)
         mixed, sizes = mixture(arguments.files, arguments.least, arguments.runs, corpus)
-        seeds = {seed: both_parts(arguments, seed, mixed, corpus) for seed in arguments.seeds}
+        seeds = {}
+        for seed in arguments.seeds:
+            trees = mixed, finishing(arguments.runs, seed, corpus)
+            seeds[seed] = both_parts(arguments.runs, seed, arguments.steps, trees, arguments.as_it_stands)
         found = {seed: measure(runs, corpus) for seed, runs in seeds.items()}
     best = max(found, key=lambda seed: found[seed]["scores"]["validation"]["constrained"]["f1"])
     summary = {how: spread([{"scores": {split: one["scores"][split][how] for split in one["scores"]}} for one in found.values()])

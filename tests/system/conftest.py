@@ -1,11 +1,15 @@
 "What the tests of the command share."
+import dataclasses
 import io
 import random
 import sys
 
 import pytest
 
-from annotated_transformer import cli
+from annotated_transformer import cli, corpora
+from annotated_transformer.transformer import TransformerConfig
+from benchmarks import semi
+from benchmarks.parser import write_trees
 
 NOUNS, VERBS = "Ann Bob Eve dogs cats".split(), "see like hear".split()
 
@@ -55,3 +59,23 @@ def treebank(tmp_path_factory):
     for name, size in {"wsj_0201": 60, "wsj_0301": 40, "train-parsed": 20, "wsj_2201": 9, "wsj_2301": 9}.items():
         (directory / f"{name}.mrg").write_text("".join(sentence(rng) for _ in range(size)))
     return directory
+
+
+@pytest.fixture
+def semi_recipe(treebank, tmp_path, monkeypatch):
+    "The recipe of `benchmarks.semi` in small, two files of other trees, and another place to ship to."
+    model = TransformerConfig(110, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.1, max_length=200)
+    mixed = dataclasses.replace(
+        semi.MIXED, model=model, corpus=f"{treebank}-words", batch_tokens=600, steps=8, warmup_steps=4, validate_every=4,
+        checkpoint_every=2, keep=3, log_every=1,
+    )
+    monkeypatch.setattr(semi, "MIXED", mixed)
+    monkeypatch.setattr(semi, "FINISH", dataclasses.replace(mixed, steps=4, rate_factor=0.2, checkpoint_every=1))
+    monkeypatch.setattr(semi, "CORPUS", f"{treebank}-words")
+    monkeypatch.setattr(semi, "AVERAGES", (1, 2, 99))
+    monkeypatch.setattr(semi, "PRETRAINED", tmp_path / "shipped")
+    corpus = corpora.load(treebank)
+    for name, trees in (("news", corpus.trees("train")[:30] + corpus.trees("test")), ("everyday", corpus.trees("train")[20:60])):
+        write_trees(tmp_path / f"{name}.mrg", trees)
+    files = [str(tmp_path / f"{name}.mrg") for name in ("news", "everyday")]
+    return [*files, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "results" / "parser.semi.json")]

@@ -116,20 +116,6 @@ def test_self_training_adds_the_sure_parses_of_the_other_sentences(laboratory):
     assert figures["after"]["test"]["f1"]["mean"] == one["after"]["scores"]["test"]["f1"]
 
 
-def test_new_trees_are_made_of_the_training_trees_alone(laboratory, monkeypatch):
-    monkeypatch.setattr(benchmark, "EXCHANGES", 2)
-    figures = benchmark.exchanged(laboratory, [1])[".exchanged"]
-    assert (figures["gold"], figures["new"]) == (120, 240)
-    gold, corpus = laboratory.corpus.trees("train"), corpora.load(Run(laboratory.run("exchanged", 1)).config.corpus)
-    trees = corpus.trees("train")
-    assert trees[:120] == gold and len(trees) == 360 and trees[120:240] != gold and trees[240:] != trees[120:240]
-    words = {word for tree in gold for word in tree.leaves()}
-    assert words >= {word for tree in trees for word in tree.leaves()}
-    assert corpus.validation == laboratory.corpus.validation and corpus.test == laboratory.corpus.test
-    one, = figures["by_seed"]
-    assert figures["bound"]["test"]["f1"]["mean"] == one["bound"]["test"]["f1"] and one["updates"] == 300
-
-
 def test_sure_parses_and_others_are_scored_apart(treebank):
     gold, rng = corpora.load(treebank).trees("train"), random.Random(1)
     parses = [Parse(*repair(damaged(linearize(tree), rng, share=0.3 * (i % 2)), tree.leaves())) for i, tree in enumerate(gold)]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import Translator, cli
+from benchmarks.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
@@ -80,8 +81,17 @@ def test_the_parser_is_as_good_as_the_text_says():
     semi, berkeley = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
     one, = semi["by_seed"]
     assert f"{semi['trees']['others']:,} sentences that the Berkeley parser" in text
-    assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} (1 seed; {one['parameters'] / 1e6:.2f} million" in text
+    assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} ({one['parameters'] / 1e6:.2f} million" in text
     assert f"{one['scores']['test']['free']['f1']:.2f} with the free search" in text
+    others = [json.loads((ROOT / f"results/parser.semi-seed{seed}.json").read_text())["figures"]["by_seed"][0] for seed in (2, 3)]
+    assert [run["seed"] for run in (one, *others)] == [1, 2, 3] and len({str(run["updates"]) for run in (one, *others)}) == 1
+    tests = [run["scores"]["test"] for run in (one, *others)]
+    seeds = [mean_and_deviation([test[how]["f1"] for test in tests]) for how in ("constrained", "free")]
+    bound, free = (f"{f1['mean']:.2f} ± {f1['deviation']:.2f}" for f1 in seeds)
+    assert f"have {bound}, and {free} with the free search" in text
+    votes = json.loads((ROOT / "results/parser.votes.json").read_text())["figures"]["test"]
+    assert [alone["f1"] for alone in votes["each"]] == [test["constrained"]["f1"] for test in tests]
+    assert f"where each constituent needs two votes, have {votes['together']['f1']:.2f}" in text
     assert f"the same trees, has {berkeley['test']['f1']:.2f} " in text
 
 
@@ -296,6 +306,14 @@ def test_every_command_is_read_by_its_own_parser(path, monkeypatch):
 def test_a_command_with_a_mistake_is_not_read(words, monkeypatch):
     with pytest.raises(cli.InputError):
         understand(monkeypatch, ["annotated-transformer", *words.split()])
+
+
+def test_the_confidence_that_the_page_names_keeps_some_parses_and_not_all(command):
+    pytest.importorskip("nltk", reason="an extra is not installed")
+    words, = (words for _, *words in commands(ROOT / "docs/parsing.md") if "--least-confidence" in words)
+    sentences = b"Ann wants to sleep .\nThe dog saw a cat in the garden .\nThe company said it will sell the house .\n"
+    status, out, _ = command(*words, stdin=sentences)
+    assert status == 0 and [bool(line) for line in out.split("\n")] == [True, False, True, False]  # at most about 0.94
 
 
 @pytest.mark.parametrize("name, needed, least", [

@@ -1,5 +1,4 @@
 "The benchmark that makes the parser that ships: its data, its two parts, its table of what is lost, and what it ships."
-import dataclasses
 import json
 from collections import Counter
 
@@ -12,29 +11,8 @@ from annotated_transformer import corpora
 from annotated_transformer.checkpoints import damage, read_sums, sha256
 from annotated_transformer.parsing import Parse, Parser, print_tree
 from annotated_transformer.runs import Run
-from annotated_transformer.transformer import TransformerConfig
 from benchmarks import semi
 from benchmarks.parser import write_trees
-
-
-@pytest.fixture
-def small(treebank, tmp_path, monkeypatch):
-    "The recipe in small, two files of other trees, and another place to ship to."
-    model = TransformerConfig(110, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.1, max_length=200)
-    mixed = dataclasses.replace(
-        semi.MIXED, model=model, corpus=f"{treebank}-words", batch_tokens=600, steps=8, warmup_steps=4, validate_every=4,
-        checkpoint_every=2, keep=3, log_every=1,
-    )
-    monkeypatch.setattr(semi, "MIXED", mixed)
-    monkeypatch.setattr(semi, "FINISH", dataclasses.replace(mixed, steps=4, rate_factor=0.2, checkpoint_every=1))
-    monkeypatch.setattr(semi, "CORPUS", f"{treebank}-words")
-    monkeypatch.setattr(semi, "AVERAGES", (1, 2, 99))
-    monkeypatch.setattr(semi, "PRETRAINED", tmp_path / "shipped")
-    corpus = corpora.load(treebank)
-    for name, trees in (("news", corpus.trees("train")[:30] + corpus.trees("test")), ("everyday", corpus.trees("train")[20:60])):
-        write_trees(tmp_path / f"{name}.mrg", trees)
-    files = [str(tmp_path / f"{name}.mrg") for name in ("news", "everyday")]
-    return [*files, "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "results" / "parser.semi.json")]
 
 
 def test_what_is_taken_is_neither_held_out_nor_doubled_nor_short_nor_long(tmp_path):
@@ -83,9 +61,9 @@ def test_what_was_attached_elsewhere(gold, guess, instead, by_attachment):
     assert [(row["of"], row["too_high"], row["too_low"]) for row in lost["by_attachment"]] == by_attachment
 
 
-def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, capsys):
+def test_both_parts_are_trained_measured_and_shipped(semi_recipe, treebank, tmp_path, capsys):
     out, shipped = tmp_path / "results/parser.semi.json", tmp_path / "shipped" / semi.NAME
-    semi.main([*small, "--least", "3", "4"])
+    semi.main([*semi_recipe, "--least", "3", "4"])
     record = json.loads(out.read_text())
     gold = corpora.load(treebank).trees("train")
     mixed, finish = (corpora.load(Run(tmp_path / f"runs/part{n}-seed1").config.corpus).trees("train") for n in (1, 2))
@@ -103,7 +81,7 @@ def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, 
     assert one["scores"]["validation"]["constrained"]["f1"] == pytest.approx(max(one["f1_by_average"].values()), abs=0.001)
     assert sum(row["gold"] for row in one["lost"]["by_label"]) == one["scores"]["test"]["constrained"]["gold"]
 
-    semi.main([*small, "--least", "3", "4", "--as-it-stands", "--ship"])
+    semi.main([*semi_recipe, "--least", "3", "4", "--as-it-stands", "--ship"])
     record = json.loads(out.read_text())
     assert record["command"].endswith("--least 3 4 --seeds 1 --steps 8 4 --ship") and record["figures"]["by_seed"] == [one]
     files = read_sums(shipped)
@@ -122,8 +100,8 @@ def test_both_parts_are_trained_measured_and_shipped(small, treebank, tmp_path, 
     (["--least", "3"], "--least has 1 numbers for 2 files"), (["--as-it-stands", "--seeds", "1", "2"], "one seed"),
     (["--as-it-stands"], "part1-seed1"),
 ])
-def test_mistakes_take_one_sentence_and_no_training(small, given, words, monkeypatch, capsys):
+def test_mistakes_take_one_sentence_and_no_training(semi_recipe, given, words, monkeypatch, capsys):
     monkeypatch.setattr(semi, "train", lambda *_: pytest.fail("it trains"))
     with pytest.raises(SystemExit) as end:
-        semi.main([*small, *given])
+        semi.main([*semi_recipe, *given])
     assert end.value.code == 2 and words in capsys.readouterr().err

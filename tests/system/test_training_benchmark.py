@@ -1,6 +1,7 @@
 "The benchmark of a training step, tried on small models: what is compared, what is counted, what is recorded."
 import json
 import math
+from contextlib import nullcontext
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -178,7 +179,15 @@ def test_each_operation_of_a_step_is_told_apart_by_what_it_is_for():
     assert list(found["shares"]) == KINDS and sum(found["shares"].values()) == pytest.approx(1, abs=1e-3)
 
 
-def test_the_record_holds_every_part_and_the_chart_draws_it(tmp_path, capsys, monkeypatch):
+@pytest.fixture
+def shared_processes(monkeypatch):
+    "A process for each contender, for all parts of the benchmark: to start 26 of them takes a minute and a half."
+    with training.processes(list(CONTENDERS | training.IN_16_BITS)) as pools:
+        monkeypatch.setattr(training, "processes", lambda names: nullcontext({name: pools[name] for name in names}))
+        yield
+
+
+def test_the_record_holds_every_part_and_the_chart_draws_it(shared_processes, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(training, "IMPORTS", ("pass",))
     calls = []
 
