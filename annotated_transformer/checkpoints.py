@@ -110,6 +110,18 @@ def clear_leftovers(
     for rest in Path(run, "checkpoints").glob("step-*.tmp"):
         shutil.rmtree(rest, ignore_errors=True)
 
+
+def forget_old(
+    run: Path,
+    keep: int,
+) -> None:
+    "Remove all but the last `keep` checkpoints, and those out of turn that are not the last."
+    older = checkpoint_directories(run)[:-1]
+    passing = [directory for directory in older if not is_regular(directory)]
+    lasting = [directory for directory in older if directory not in passing]
+    for directory in passing + lasting[: max(0, len(lasting) + 1 - keep)]:
+        forget(directory)
+
 # %% ../nbs/52a_checkpoints.ipynb #d75d4f85
 def sha256(
     path: Path,
@@ -175,11 +187,7 @@ def save_checkpoint(
             f"{final} could not be written ({getattr(error, 'strerror', None) or error}): "
             f"make room on the disk and give the same command again; the run goes on from {last}"
         ) from None
-    *older, _ = checkpoint_directories(run)
-    passing = [directory for directory in older if not is_regular(directory)]
-    lasting = [directory for directory in older if directory not in passing]
-    for directory in passing + lasting[: max(0, len(lasting) + 1 - keep)]:
-        forget(directory)
+    forget_old(run, keep)
     return final
 
 # %% ../nbs/52a_checkpoints.ipynb #e15d41f8

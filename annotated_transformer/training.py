@@ -25,6 +25,7 @@ from .agreement import fused_consistent_loss
 from .batching import Batch, batches, collate
 from annotated_transformer.checkpoints import (
     clear_leftovers,
+    forget_old,
     load_checkpoint,
     newest_checkpoint,
     only_one,
@@ -253,6 +254,7 @@ def begin(
             raise InputError(f"{problem}: raise --batch-tokens")
         clear_leftovers(run.directory)
         newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same
+        forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this
     except InputError:
         if new:
             shutil.rmtree(run.directory, ignore_errors=True)

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import torch
@@ -167,6 +168,7 @@ def test_metrics_drop_what_will_be_done_again():
                 metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, loss=100.0 / step)
         with open(run / "metrics.jsonl", "a") as file:
             file.write('{"step": 40, "los')                       # a kill in the middle of a line
+        time.sleep(1)  # TensorBoard reads its files in the order of their names: the second, and a count where 10 precedes 9
         with Metrics(run, 20) as metrics:
             metrics.record({"step": 30, "epoch": 0, "seconds": 4.0}, loss=3.0)
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

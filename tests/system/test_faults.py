@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from annotated_transformer import cli, training
+from annotated_transformer import checkpoints, cli, training
 from annotated_transformer.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training import STOPPED
 
@@ -111,6 +111,25 @@ def test_a_run_stopped_out_of_turn_ends_as_one_that_never_was(corpus, undisturbe
     assert checkpoints == expected
     for one, other in zip(told, expected_told, strict=True):  # a line that spans the stop holds the updates after it alone
         assert one == other or one[0] == other[0] == 25
+
+
+def test_a_kill_after_the_last_checkpoint_leaves_none_too_many(corpus, undisturbed, tmp_path, monkeypatch):
+    # The last checkpoint stands, and the oldest has not been removed yet. The next start has no update to make.
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+    real = checkpoints.forget
+
+    def killed_at_the_end(directory):
+        if directory.name == "step-00000020":
+            raise KeyboardInterrupt
+        real(directory)
+
+    monkeypatch.setattr(checkpoints, "forget", killed_at_the_end)
+    assert status(command) == 130
+    assert [path.name[-2:] for path in checkpoint_directories(run)] == ["20", "30", "40", "50", "60"]
+    monkeypatch.undo()
+    cli.main(command)
+    assert bits(run) == bits(undisturbed)
 
 
 @pytest.mark.parametrize("name", [*FILES, "SHA256SUMS"])
