@@ -24,7 +24,8 @@ def test_words_get_brackets_of_their_tags_and_lose_them_again():
 def test_the_trials_are_trained_and_measured(treebank, tmp_path, monkeypatch):
     labels = list(trees.LABELS)
     recipe = dataclasses.replace(
-        parser_trials.RECIPE, corpus=f"{treebank}-words", batch_tokens=600, warmup_steps=60, validate_every=10, checkpoint_every=10,
+        parser_trials.RECIPE, corpus=f"{treebank}-words", batch_tokens=600, warmup_steps=60, validate_every=10,
+        checkpoint_every=10,
         model=TransformerConfig(110, n_layers=1, d_model=32, d_ff=64, n_heads=4, dropout=0.1, max_length=100),
     )
     monkeypatch.setattr(parser_trials, "RECIPE", recipe)
