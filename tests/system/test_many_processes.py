@@ -223,6 +223,8 @@ def test_an_orphan_keeps_its_run_to_itself(long, corpus, tmp_path):
     wait_for(tmp_path / "run" / "checkpoints" / "step-00000020", child)
     orphans = workers_of(child)
     child.kill()                                     # torchrun itself: its workers live on
+    for pid in orphans:
+        os.kill(pid, signal.SIGSTOP)                 # or they may be at the end before the other has begun
     words = [sys.executable, "-m", "annotated_transformer", "train", "--run", str(tmp_path / "run")]
     other = subprocess.run(words, capture_output=True, text=True)
     for pid in orphans:
