@@ -212,7 +212,7 @@ def test_a_run_that_was_cut_short_is_measured_and_shipped_as_it_stands(small_rec
     assert record["config"] == straight["config"] and record["config"]["recipe"][0]["steps"] == 10
     one, before = record["figures"]["by_seed"][0], straight["figures"]["by_seed"][0]
     assert one == before and one["updates"] == [10] and one["tests"]["test"]["sentences"] == 4
-    assert set(one["bleu_by_average"]) == {"1", "5"} and set(one["bleu_by_alpha"]) == {"0.6"}
+    assert set(one["bleu_by_average"]) == {"1", "5"} and set(one["bleu_by_alpha"]) == {"0.6", "1.0"} and one["alpha"] == 0.6
 
     stored = load_file(shipped / "model.safetensors")
     assert {weight.dtype for weight in stored.values()} == {torch.float16} and damage(shipped, FILES) is None

@@ -180,7 +180,7 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
         assert f"{words} {scores}" in text
         others.append(other)
     assert others[1]["updates"][0] - others[0]["updates"][0] == 8_000
-    on_validation = [f"{found['validation_bleu']:.2f}" for found in (run, *others)]
+    on_validation = [f"{found['bleu_by_alpha']['0.6']:.2f}" for found in (run, *others)]
     assert "the three have {}, {} and {}".format(*on_validation) in text
 
 
