@@ -182,6 +182,9 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     assert others[1]["updates"][0] - others[0]["updates"][0] == 8_000
     on_validation = [f"{found['bleu_by_alpha']['0.6']:.2f}" for found in (run, *others)]
     assert "the three have {}, {} and {}".format(*on_validation) in text
+    tests = json.loads(page("results/multi30k-en-de-seeds.json"))["figures"]["summary"]["tests"].values()
+    spread = [f"{part['multi30k_bleu']['mean']:.2f} ± {part['multi30k_bleu']['deviation']:.2f}" for part in tests]
+    assert "after 3,000 updates, have {}, {} and {}".format(*spread) in text
 
 
 def test_the_lines_of_python_print_what_stands_below_them(capsys):
