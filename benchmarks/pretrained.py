@@ -4,11 +4,11 @@
 
 A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before; the
 same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
-split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's: others are
-tried on the validation split, and none has gained more than seeds differ. `--ship` writes the seed with the best validation BLEU
-to annotated_transformer/pretrained/NAME/. All figures go to results/NAME.json; that seed's scores by split, as `score --out`
-writes them, its translations and its course of training beside it. `--parts 1 --steps 22000` looks at what comes of the first
-part alone when it goes on.
+split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's; what others
+would bring on the validation split is recorded. `--ship` writes the seed with the best validation BLEU to
+annotated_transformer/pretrained/NAME/. All figures go to results/NAME.json; that seed's scores by split, as `score --out` writes
+them, its translations and its course of training beside it. `--parts 1 --steps 22000` tries what comes of the first part alone
+when it goes on.
 
 `--as-it-stands` takes the runs with the updates that they have come to, for when the time is up before the recipe's last one;
 `--as-it-stands 1` takes the first part so and trains the others. No update depends on how many are planned: the command that is
@@ -64,7 +64,7 @@ RECIPES = {
 JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
 IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
 AVERAGES = (1, 5, 10, 20)                # what is chosen from
-ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)  # what is tried; above 1 an output that never ends scores best (page 61d)
+ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)       # from the paper's on; above 1 an output that never ends scores best (page 61d)
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
     "multi30k-en-de": [
         "Two dogs are playing in the snow.",
@@ -180,10 +180,10 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
         found = open_translator(name, run, average).translate(list(sources), alpha=alpha)
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
-    chosen, scores = choose(bleu, {"average": [n for n in AVERAGES if n <= keep]}, {"average": 1, "alpha": Search.alpha})
-    scores["alpha"] = {alpha: bleu(chosen["average"], alpha) for alpha in ALPHAS}
+    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
+    chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
     tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
-    return {**chosen, "validation_bleu": bleu(**chosen), **tables}
+    return {**chosen, "alpha": Search.alpha, "validation_bleu": scores["alpha"][Search.alpha], **tables}
 
 
 @dataclass(frozen=True)
