@@ -274,3 +274,12 @@ def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe,
     with pytest.raises(SystemExit) as end:
         pretrained.main([*small_recipe, "--as-it-stands", "--seeds", "1", "2"])
     assert end.value.code == 2 and "one seed" in capsys.readouterr().err
+
+
+def test_a_trial_is_never_put_into_the_package(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(pretrained, "train", lambda *_: pytest.fail("it was trained"))
+    for options in (["--ship"], ["--as-it-stands", "--ship"]):
+        with pytest.raises(SystemExit) as end:
+            pretrained.main(["multi30k-en-de-wide", "--runs", str(tmp_path), *options])
+        assert end.value.code == 2 and "is a trial, and does not ship" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
