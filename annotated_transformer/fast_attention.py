@@ -8,6 +8,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+# %% ../nbs/32b_fast_attention.ipynb #32b16b01
+SHORT = 128  # keys up to which a CPU keeps the weights of all queries
+
+
+def attend_in_16_bits(
+    query: Tensor,           # (B, h, T, d_k), like the others in 16 bits
+    key: Tensor,             # (B, h, S, d_k)
+    value: Tensor,           # (B, h, S, d_v)
+    allowed: Tensor | None,  # bool or summand, broadcastable to (B, h, T, S)
+    causal: bool,            # in place of `allowed`
+) -> Tensor:                 # (B, h, T, d_v)
+    "Equation (1) step by step: products in 16 bits, softmax in 32."
+    scores = (query @ key.transpose(-2, -1)).float() * query.size(-1) ** -0.5
+    if causal:
+        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, float("-inf")) if allowed.dtype == torch.bool else scores + allowed
+    exp = (scores - scores.amax(-1, True).detach()).exp()  # by hand: PyTorch's softmax is slow where rows are short
+    return (exp / exp.sum(-1, True)).to(value.dtype) @ value
+
 # %% ../nbs/32b_fast_attention.ipynb #32b00007
 class FastHeads(nn.Module):
     "The matrices of `n_heads` heads, their projections and fused attention: all that `MultiHeadAttention` computes with."
@@ -81,10 +101,12 @@ class FastHeads(nn.Module):
         allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
         causal: bool = False,           # in place of `allowed`
     ) -> Tensor:                        # (B, h, T, d_v)
-        "All heads at once, through PyTorch's fused attention."
+        "All heads at once: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`."
         if query.dtype.itemsize > 2 or query.device.type != "cpu":
             return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
         with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
+            if key.size(2) <= SHORT:
+                return attend_in_16_bits(query, key, value, allowed, causal)
             return F.scaled_dot_product_attention(query.float(), key.float(), value.float(), allowed, is_causal=causal)
 
     def output(

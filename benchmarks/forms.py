@@ -2,9 +2,9 @@
 
     python -m benchmarks.forms [--parts loss ...] [--rounds 9] [--out results/forms.json]
 
-The forms of a part take turns on the same inputs, in float32; that they agree is checked before anything is timed. The searches
-run a random model that writes to the full length. The loss has PyTorch's own forms beside ours, where PyTorch has them (2.13),
-and its peak memory is measured too, each form in a process of its own.
+The forms of a part take turns on the same inputs, in float32 if nothing else is said; that they agree is checked before anything
+is timed. The searches run a random model that writes to the full length. The loss has PyTorch's own forms beside ours, where
+PyTorch has them (2.13), and its peak memory is measured too, each form in a process of its own.
 """
 import argparse
 import statistics
@@ -27,6 +27,7 @@ from annotated_transformer.decoding import (
     readable_beam_search,
     readable_greedy_search,
 )
+from annotated_transformer.fast_attention import attend_in_16_bits
 from annotated_transformer.processes import memory_kept
 from annotated_transformer.regularization import label_smoothed_cross_entropy
 from annotated_transformer.transformer import Transformer, TransformerConfig
@@ -106,6 +107,24 @@ def attention(size: dict, times: int = 1) -> Forms:
     return {"readable": with_gradients(readable, x), "fast": with_gradients(lambda x: module(x, x, causal=True), x)}
 
 
+def attention_in_16_bits(size: dict) -> Forms:
+    "What a training in 16 bits does on a CPU: as many tokens in short sentences, queries, keys and values in bfloat16."
+    heads, length = size["heads"], max(2, size["length"] // 8)
+    shape = (size["rows"] * size["length"] // length, heads, length, size["d_model"] // heads)
+    inputs = [torch.randn(shape).bfloat16() for _ in range(3)]
+    allowed = causal_mask(length)
+
+    def kernel(kind: torch.dtype) -> Callable[..., Tensor]:
+        return lambda *inputs: F.scaled_dot_product_attention(*(part.to(kind) for part in inputs), is_causal=True).float()
+
+    forms = {
+        "readable": lambda *inputs: scaled_dot_product_attention(*(part.float() for part in inputs), allowed)[0],
+        "fast": lambda *inputs: attend_in_16_bits(*inputs, None, True).float(),
+        "kernel in 32 bits": kernel(torch.float32), "kernel in 16 bits": kernel(torch.bfloat16),
+    }
+    return {name: with_gradients(form, *inputs) for name, form in forms.items()}
+
+
 def talkative(size: dict) -> tuple[Transformer, Tensor]:
     "A model that does not end its sentences, and a source of half the length of what it may write."
     config = TransformerConfig(size["vocabulary"], d_model=size["d_model"], n_heads=size["heads"], d_ff=4 * size["d_model"])
@@ -141,6 +160,7 @@ def vocabulary(size: dict) -> Forms:
 
 PARTS = {  # the last is the fast search without and with the words that cannot win
     "loss": loss, "attention": attention, "attention, long sentences": partial(attention, times=8),
+    "attention in 16 bits": attention_in_16_bits,
     "greedy search": greedy, "beam search": beams, "words that cannot win": vocabulary,
 }
 
@@ -165,7 +185,8 @@ def measure(parts: Sequence[str], size: dict, rounds: int) -> dict:
         forms = PARTS[name](size)
         expected = forms["readable"]()
         for form in list(forms)[1:]:
-            torch.testing.assert_close(forms[form](), expected, rtol=1e-3, atol=1e-4)
+            rtol, atol = (0.05, 0.05) if "16 bits" in name else (1e-3, 1e-4)  # bfloat16 has 8 significant bits
+            torch.testing.assert_close(forms[form](), expected, rtol=rtol, atol=atol)
         found[name] = timed(forms, 1 + rounds // 4 if "search" in name else rounds, name)  # the readable searches take their time
         if name == "loss":
             with memory_kept():

@@ -53,7 +53,8 @@ WIDE = dataclasses.replace(  # an attempt at more, which does not ship: half as 
     batch_tokens=1_024, rate_factor=1.3, warmup_steps=1_500, steps=16_000,
 )
 WIDE_FINISH = dataclasses.replace(
-    FINISH, model=dataclasses.replace(WIDE.model, dropout=0.1), batch_tokens=2_048, rate_factor=0.12, warmup_steps=100, steps=2_000,
+    FINISH, model=dataclasses.replace(WIDE.model, dropout=0.1), batch_tokens=2_048, rate_factor=0.12, warmup_steps=100,
+    steps=2_000,
 )
 EVERYDAY = TrainingConfig(  # ten million weights for seven times as many pairs
     TransformerConfig(8_000, n_layers=4, d_model=256, d_ff=1024, n_heads=8, dropout=0.1, max_length=512), corpus="everyday-en-de",

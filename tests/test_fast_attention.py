@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from annotated_transformer.attention import MultiHeadAttention, scaled_dot_product_attention
+from annotated_transformer.fast_attention import SHORT, attend_in_16_bits
 
 
 def test_readable_equals_fused_in_output_and_gradient():
@@ -49,14 +50,35 @@ def test_each_projection_has_its_own_glorot_bound():
         assert abs(matrix.std() / (bound / math.sqrt(3)) - 1) < 0.05  # uniform, not merely within the bound
 
 
-def test_under_autocast_a_cpu_attends_in_32_bits_to_what_was_projected_in_16():
+def test_in_16_bits_a_cpu_attends_as_the_readable_form_within_rounding():
     torch.manual_seed(0)
-    attention, x, memory = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6), torch.randn(2, 3, 8), torch.randn(2, 5, 8)
-    with torch.autocast("cpu", torch.bfloat16):
-        projected = attention.project(x, memory)
-        heads = attention.attend(*projected)
-        gradient, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
-    assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == torch.float32
-    torch.testing.assert_close(heads, scaled_dot_product_attention(*(part.float() for part in projected))[0])
-    exact, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
-    assert 0 < (gradient - exact).norm() < 0.03 * exact.norm()
+    B, h, T, S, d_k, d_v = 2, 3, 5, 7, 16, 24
+    seen = torch.arange(S) < torch.tensor([4, 7])[:, None, None, None]  # (B, 1, 1, S)
+    summand, earlier = torch.zeros(seen.shape).masked_fill(~seen, -math.inf), torch.ones(T, S).tril() > 0
+    kinds = {"none": (None, None), "per sentence": (seen, seen), "summand": (summand, seen), "causal": (None, earlier)}
+    for name, (allowed, mask) in kinds.items():
+        inputs = [torch.randn(B, h, *size).bfloat16().requires_grad_() for size in ((T, d_k), (S, d_k), (S, d_v))]
+        exact = [part.detach().double().requires_grad_() for part in inputs]
+        short = attend_in_16_bits(*inputs, allowed, causal=name == "causal")
+        expected = scaled_dot_product_attention(*exact, mask)[0]
+        assert short.dtype == torch.bfloat16 and (short - expected).norm() < 0.01 * expected.norm(), name
+        direction = torch.randn(expected.shape)
+        gradients = torch.autograd.grad(short, inputs, direction.bfloat16()), torch.autograd.grad(expected, exact, direction.double())
+        for ours, theirs in zip(*gradients):
+            assert (ours - theirs).norm() < 0.02 * theirs.norm(), f"gradient, mask {name}"
+
+
+def test_under_autocast_a_cpu_takes_16_bits_for_short_rows_and_32_for_long_ones():
+    torch.manual_seed(0)
+    attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
+    for S, kind in ((SHORT, torch.bfloat16), (SHORT + 1, torch.float32)):
+        x, memory = torch.randn(2, 3, 8), torch.randn(2, S, 8)
+        with torch.autocast("cpu", torch.bfloat16):
+            projected = attention.project(x, memory)
+            heads = attention.attend(*projected)
+            gradient, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
+        assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == kind
+        expected = scaled_dot_product_attention(*(part.float() for part in projected))[0]
+        assert (heads - expected).norm() < (0.01 if kind == torch.bfloat16 else 1e-5) * expected.norm()
+        exact, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
+        assert 0 < (gradient - exact).norm() < 0.03 * exact.norm()
