@@ -182,9 +182,15 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     assert others[1]["updates"][0] - others[0]["updates"][0] == 8_000
     on_validation = [f"{found['bleu_by_alpha']['0.6']:.2f}" for found in (run, *others)]
     assert "the three have {}, {} and {}".format(*on_validation) in text
-    tests = json.loads(page("results/multi30k-en-de-seeds.json"))["figures"]["summary"]["tests"].values()
-    spread = [f"{part['multi30k_bleu']['mean']:.2f} ± {part['multi30k_bleu']['deviation']:.2f}" for part in tests]
-    assert "after 3,000 updates, have {}, {} and {}".format(*spread) in text
+    seeds = [others[0]]
+    for seed in (2, 3):
+        seeds += json.loads(page(f"results/multi30k-en-de-first-seed{seed}.json"))["figures"]["by_seed"]
+    assert [found["seed"] for found in seeds] == [1, 2, 3] and {found["updates"][0] for found in seeds[1:]} == {12_000}
+    spread = []
+    for test in run["tests"]:
+        figures = mean_and_deviation([found["tests"][test]["multi30k_bleu"]["score"] for found in seeds])
+        spread.append(f"{figures['mean']:.2f} ± {figures['deviation']:.2f}")
+    assert "after 12,000 updates, have {}, {} and {}".format(*spread) in text
 
 
 def test_the_lines_of_python_print_what_stands_below_them(capsys):
