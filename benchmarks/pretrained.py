@@ -315,6 +315,11 @@ def write_text(path: Path, text: str) -> None:
     write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
 
 
+def usual_file(name: str) -> Path:
+    "Where the figures go unless the command says otherwise."
+    return Path(f"results/{name}.json")
+
+
 def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pretrained", description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=RECIPES)
@@ -331,7 +336,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--as-it-stands takes one seed: each has come to another update")
     if arguments.ship and arguments.name not in ABOUT:
         parser.error(f"{arguments.name} is a trial, and does not ship")
-    arguments.out = arguments.out or Path(f"results/{arguments.name}.json")
+    arguments.out = arguments.out or usual_file(arguments.name)
     return arguments
 
 
@@ -351,8 +356,10 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     if not arguments.as_it_stands:
         return command_of("benchmarks.pretrained", options)
     steps = [str(config.steps) for config in trained.runs.values()]
-    given = ["--seeds", str(trained.found["seed"]), "--parts", str(len(steps)), "--steps", *steps]
-    return command_of("benchmarks.pretrained", [arguments.name, *given, *["--ship"] * arguments.ship])
+    given = ["--seeds", str(trained.found["seed"]), "--parts", str(len(steps)), "--steps", *steps, *["--ship"] * arguments.ship]
+    if arguments.out != usual_file(arguments.name):
+        given += ["--out", str(arguments.out)]
+    return command_of("benchmarks.pretrained", [arguments.name, *given])
 
 
 @contextmanager

@@ -222,7 +222,8 @@ def test_a_run_that_was_cut_short_is_measured_and_shipped_as_it_stands(small_rec
     (run / "config.json").write_text(json.dumps(settings))
     pretrained.main([*small_recipe, "--parts", "1", "--as-it-stands", "--ship"])
     record = json.loads(out.read_text())
-    assert record["command"] == "python -m benchmarks.pretrained everyday-en-de --seeds 1 --parts 1 --steps 10 --ship"
+    given = f"everyday-en-de --seeds 1 --parts 1 --steps 10 --ship --out {out}"
+    assert record["command"] == f"python -m benchmarks.pretrained {given}"
     assert record["config"] == straight["config"] and record["config"]["recipe"][0]["steps"] == 10
     one, before = record["figures"]["by_seed"][0], straight["figures"]["by_seed"][0]
     assert one == before and one["updates"] == [10] and one["tests"]["test"]["sentences"] == 4
@@ -256,7 +257,8 @@ def test_the_parts_after_one_that_is_taken_as_it_stands_are_trained(small_recipe
     pretrained.main([*small_recipe, "--as-it-stands", "1"])
     record = json.loads(Path(small_recipe[-1]).read_text())
     assert record["figures"]["by_seed"][0]["updates"] == [10, 6]
-    assert record["command"] == "python -m benchmarks.pretrained everyday-en-de --seeds 1 --parts 2 --steps 10 6"
+    given = f"everyday-en-de --seeds 1 --parts 2 --steps 10 6 --out {small_recipe[-1]}"
+    assert record["command"] == f"python -m benchmarks.pretrained {given}"
     assert not (tmp_path / "shipped").exists()
 
 
