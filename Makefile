@@ -36,7 +36,7 @@ test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint
 test-quick: $(INSTALLED)  ## between two commits: in step, lint, the pages' own tests, and those by hand that are quick
 	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not slow' $(patsubst %,tests/system/test_%.py,$(QUICK)) tests/test_*.py
+	$(PYTEST) -m 'not slow' $(patsubst %,tests/system/test_%.py,$(QUICK)) $(filter-out tests/system tests/browser,$(wildcard tests/*))
 
 workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
 	$(PYTEST) tests/system/test_workbook.py tests/test_workbook.py
@@ -44,8 +44,8 @@ workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb
 
-run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/52_training.ipynb for one)
-	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --ExecutePreprocessor.coalesce_streams=True --inplace $(or $(NB),nbs/*.ipynb)
+run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2_training.ipynb for one)
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --ExecutePreprocessor.coalesce_streams=True --inplace $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
 	$(BIN)/nbdev_clean
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them

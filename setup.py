@@ -3,7 +3,7 @@ import re
 from configparser import ConfigParser
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
 root = Path(__file__).parent
 config = ConfigParser(delimiters=["="], interpolation=None)
@@ -51,8 +51,8 @@ setup(
     ],
     keywords=about["keywords"].split(),
     python_requires=f">={about['min_python']}",
-    packages=[about["lib_path"]],
-    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/*", "page/*", "explorer_page/*"]},
+    packages=find_packages(include=[f"{about['lib_path']}*"]),
+    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/*", "exchange/page/*", "figures/explorer_page/*"]},
     install_requires=about["requirements"].split(),
     extras_require=extras,
     entry_points={"console_scripts": [about["console_scripts"]]},

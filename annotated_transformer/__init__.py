@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
-    from .transformer import Transformer as Transformer
-    from .transformer import TransformerConfig as TransformerConfig
-    from .translation import Translator as Translator
+    from .model.transformer import Transformer as Transformer
+    from .model.transformer import TransformerConfig as TransformerConfig
+    from .translation.translator import Translator as Translator
 
 __version__ = "0.1.0"
 
@@ -86,7 +86,7 @@ def progress_bar(shown: bool = True, **options):
 
 EVERY = 60.0  # seconds between two lines
 
-_HOME = {"Transformer": "transformer", "TransformerConfig": "transformer", "Translator": "translation"}
+_HOME = {"Transformer": "model.transformer", "TransformerConfig": "model.transformer", "Translator": "translation.translator"}
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 
 

@@ -6,7 +6,7 @@ def main() -> None:
     "Ctrl-C ends the command at once and without a traceback, also while modules load; what must clean up asks for more later."
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from annotated_transformer.cli import main
+    from annotated_transformer.command_line.main import main
 
     main()
 

@@ -18,12 +18,12 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer import corpora
-from annotated_transformer.parsing import score_parses
-from annotated_transformer.runs import Run
-from annotated_transformer.self_training import exchange_constituents
-from annotated_transformer.transformer import count_parameters
-from annotated_transformer.treebanks import TreeFiles
+from annotated_transformer.data import corpora
+from annotated_transformer.data.treebanks import TreeFiles
+from annotated_transformer.model.transformer import count_parameters
+from annotated_transformer.parsing.parser import score_parses
+from annotated_transformer.parsing.self_training import exchange_constituents
+from annotated_transformer.training.runs import Run
 from benchmarks import semi
 from benchmarks.parser import write_trees
 from benchmarks.pretrained import one_sentence

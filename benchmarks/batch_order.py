@@ -14,10 +14,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from annotated_transformer import Translator, batching, corpora
-from annotated_transformer.batching import batches, padding_share
-from annotated_transformer.runs import PRESETS, Run
-from annotated_transformer.training import train
+from annotated_transformer import Translator
+from annotated_transformer.data import batching, corpora
+from annotated_transformer.data.batching import batches, padding_share
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import PRESETS, Run
 from benchmarks.side_by_side import save
 
 

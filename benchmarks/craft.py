@@ -17,13 +17,13 @@ from pathlib import Path
 
 from nltk.tree import Tree
 
-from annotated_transformer import corpora
-from annotated_transformer.checkpoints import load_into, load_weights
-from annotated_transformer.evalb import bracket_scores
-from annotated_transformer.parsing import commonest_right_label, right_branching, score_parses
-from annotated_transformer.runs import Run
-from annotated_transformer.training import train
-from annotated_transformer.transformer import count_parameters
+from annotated_transformer.data import corpora
+from annotated_transformer.model.transformer import count_parameters
+from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.parsing.parser import commonest_right_label, right_branching, score_parses
+from annotated_transformer.training.checkpoints import load_into, load_weights
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import as_it_stands, one_sentence
 from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, parses_of, sooner
 from benchmarks.side_by_side import save

@@ -9,9 +9,9 @@ from multiprocessing import get_context
 
 import torch
 
-from annotated_transformer.exchange import to_ctranslate2
-from annotated_transformer.onnx_export import OnnxTranslator, to_onnx
-from annotated_transformer.transformer import Transformer
+from annotated_transformer.exchange.marian import to_ctranslate2
+from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
+from annotated_transformer.model.transformer import Transformer
 
 CTRANSLATE2 = {  # as it comes; with its other matrix library; in 8 bits, with the scale of each row
     "ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}, "ctranslate2_int8": {"compute_type": "int8"},

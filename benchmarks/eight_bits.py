@@ -18,11 +18,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotated_transformer import PAD, Transformer, Translator, corpora
-from annotated_transformer.attention import MultiHeadAttention
-from annotated_transformer.batching import pad
-from annotated_transformer.bleu import sacre_bleu
-from annotated_transformer.eight_bits import largest_weight
+from annotated_transformer import PAD, Transformer, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.batching import pad
+from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.translation.bleu import sacre_bleu
+from annotated_transformer.translation.eight_bits import largest_weight
 from benchmarks.side_by_side import save, take_turns
 
 RESULTS = Path("results")

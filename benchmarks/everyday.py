@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer import InputError, Translator, corpora
-from annotated_transformer.everyday import key
+from annotated_transformer import InputError, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.tatoeba import key
 from benchmarks.side_by_side import save
 
 SENTENCES = Path(__file__).with_name("sentences") / "everyday.txt"

@@ -3,7 +3,7 @@
     python -m benchmarks.finishes [everyday-en-de] [--updates 200] [--ways plain ...] [--out results/finishes.json]
 
 Each way goes on from the shipped weights for equally many updates, on the same batches, at the same low rate. `two draws` is
-R-Drop (page 54b). `cut` is SimCut (Gao et al. 2022): the same batch once more with 5% of the embedded tokens set to zero, on both
+R-Drop. `cut` is SimCut (Gao et al. 2022): the same batch once more with 5% of the embedded tokens set to zero, on both
 sides, and 3 times the divergence of that prediction from the whole one added to the loss. Both cost two passes for an update.
 What is compared comes from the validation split alone: loss and perplexity on the way, BLEU at the end.
 """
@@ -16,11 +16,13 @@ from unittest.mock import patch
 import torch
 from torch import Tensor, nn
 
-from annotated_transformer import PAD, Translator, corpora, training
-from annotated_transformer.batching import Batch
-from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import Run
-from annotated_transformer.transformer import Transformer
+from annotated_transformer import PAD, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.batching import Batch
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.training import loop as training
+from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import JUDGES, RECIPES, one_sentence
 from benchmarks.side_by_side import save
 

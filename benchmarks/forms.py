@@ -17,9 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer import PAD
-from annotated_transformer.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
-from annotated_transformer.chunked_loss import fused_label_smoothed_cross_entropy
-from annotated_transformer.decoding import (
+from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
+from annotated_transformer.model.fast_attention import attend_in_16_bits
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
+from annotated_transformer.training.processes import memory_kept
+from annotated_transformer.translation.search import (
     RoughVocabulary,
     beam_search,
     greedy_search,
@@ -27,10 +31,6 @@ from annotated_transformer.decoding import (
     readable_beam_search,
     readable_greedy_search,
 )
-from annotated_transformer.fast_attention import attend_in_16_bits
-from annotated_transformer.processes import memory_kept
-from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.transformer import Transformer, TransformerConfig
 from benchmarks.decoding import random_model
 from benchmarks.preparation import resident_peak
 from benchmarks.side_by_side import in_own_process, save, take_turns

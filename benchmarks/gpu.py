@@ -26,12 +26,12 @@ import torch
 from torch import Tensor
 
 from annotated_transformer import InputError, progress_bar, results
-from annotated_transformer.optimizer import adam, learning_rate
-from annotated_transformer.processes import Execution, Group, join, part_seed
-from annotated_transformer.runs import PRESETS, TrainingConfig, prepare
-from annotated_transformer.token_arrays import TokenizedPairs
-from annotated_transformer.training import batches_from, learner_for, new_model, own_parts, train, train_step
-from annotated_transformer.training_cost import training_flops
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.tables.training_cost import training_flops
+from annotated_transformer.training.loop import batches_from, learner_for, new_model, own_parts, train, train_step
+from annotated_transformer.training.optimizer import adam, learning_rate
+from annotated_transformer.training.processes import Execution, Group, join, part_seed
+from annotated_transformer.training.runs import PRESETS, TrainingConfig, prepare
 from benchmarks.side_by_side import command_of, resident_peak
 
 SETTINGS = {  # name: precision of the matrix products, torch.compile

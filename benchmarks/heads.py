@@ -1,4 +1,4 @@
-"""Which head does what: the measures of nbs/70b_heads.ipynb, over a corpus and over the lists in benchmarks/sentences.
+"""Which head does what: the measures of nbs/figures/head_scores.ipynb, over a corpus and over the lists in benchmarks/sentences.
 
 python -m benchmarks.heads --model multi30k-en-de --corpus multi30k-en-de --out results/heads.json
 python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out results/heads-everyday.json
@@ -15,9 +15,9 @@ import torch
 from nltk.translate import AlignedSent, IBMModel1
 
 from annotated_transformer import InputError, Transformer, Translator, progress_bar
-from annotated_transformer.attention_maps import AttentionMaps, group_words, token_labels
-from annotated_transformer.corpora import Corpus, load
-from annotated_transformer.heads import (
+from annotated_transformer.data.corpora import Corpus, load
+from annotated_transformer.figures.attention_maps import AttentionMaps, group_words, token_labels
+from annotated_transformer.figures.head_scores import (
     Aligned,
     Tally,
     add_aligned,

@@ -17,10 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer.checkpoints import FILES
-from annotated_transformer.runs import Run, TrainingConfig
-from annotated_transformer.training import train
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.training.checkpoints import FILES
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run, TrainingConfig
 from benchmarks.side_by_side import save
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
@@ -63,7 +63,7 @@ class Killer:
     def __init__(self, directory: Path, size: int):
         self.directory, self.size = directory, size
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["annotated_transformer.training", "torch.utils.tensorboard"])
+        self.context.set_forkserver_preload(["annotated_transformer.training.loop", "torch.utils.tensorboard"])
         self.config = TrainingConfig(
             MODEL, corpus=str(directory / "corpus"), batch_tokens=100, steps=STEPS, warmup_steps=20, log_every=1,
             validate_every=30, checkpoint_every=EVERY, checkpoint_minutes=None, keep=4,

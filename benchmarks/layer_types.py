@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from annotated_transformer.layer_types import (
+from annotated_transformer.tables.layer_types import (
     fitted_exponents,
     layer_types,
     longest_chain,

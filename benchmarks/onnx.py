@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from annotated_transformer import corpora
-from annotated_transformer.bleu import sacre_bleu
-from annotated_transformer.onnx_export import PRECISIONS, OnnxTranslator, to_onnx
-from annotated_transformer.translation import Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.exchange.onnx import PRECISIONS, OnnxTranslator, to_onnx
+from annotated_transformer.translation.bleu import sacre_bleu
+from annotated_transformer.translation.translator import Translator
 from benchmarks.side_by_side import require_packages, save, versions
 
 PACKAGES = ("onnx", "onnxruntime")

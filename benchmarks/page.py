@@ -25,13 +25,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from annotated_transformer import EOS, PAD, InputError, corpora, extra, progress_bar
-from annotated_transformer.bleu import sacre_bleu
-from annotated_transformer.decoding import length_penalty
-from annotated_transformer.live_page import PAGE, SWITCHES, write_page
-from annotated_transformer.onnx_export import likeliest
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.translation import Translator
+from annotated_transformer import EOS, PAD, InputError, extra, progress_bar
+from annotated_transformer.data import corpora
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
+from annotated_transformer.exchange.onnx import likeliest
+from annotated_transformer.translation.bleu import sacre_bleu
+from annotated_transformer.translation.search import length_penalty
+from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
 from benchmarks.side_by_side import save
 

@@ -25,9 +25,11 @@ from pathlib import Path
 
 from nltk.tree import Tree
 
-from annotated_transformer import InputError, corpora
-from annotated_transformer.checkpoints import write_file
-from annotated_transformer.parsing import (
+from annotated_transformer import InputError
+from annotated_transformer.data import corpora
+from annotated_transformer.data.trees import WORD
+from annotated_transformer.model.transformer import count_parameters
+from annotated_transformer.parsing.parser import (
     PARSING,
     TREES,
     Parse,
@@ -40,12 +42,11 @@ from annotated_transformer.parsing import (
     right_branching,
     score_parses,
 )
-from annotated_transformer.processes import STOPPED, Execution, Stopped
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.self_training import confidences, sure
-from annotated_transformer.training import train
-from annotated_transformer.transformer import count_parameters
-from annotated_transformer.trees import WORD
+from annotated_transformer.parsing.self_training import confidences, sure
+from annotated_transformer.training.checkpoints import write_file
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.processes import STOPPED, Execution, Stopped
+from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
 from benchmarks.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k

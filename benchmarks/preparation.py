@@ -16,11 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from annotated_transformer import PAD, corpora
-from annotated_transformer.batching import collate
-from annotated_transformer.epochs import epoch_batches
-from annotated_transformer.token_arrays import SAMPLE, TokenizedPairs, sample
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer import PAD
+from annotated_transformer.data import corpora
+from annotated_transformer.data.batching import collate
+from annotated_transformer.data.epochs import epoch_batches
+from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, sample
+from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks import side_by_side
 from benchmarks.side_by_side import resident_peak, save
 

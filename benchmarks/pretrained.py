@@ -27,16 +27,17 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import InputError, Translator, corpora, progress_bar, results
-from annotated_transformer.bleu import multi30k_bleu, sacre_bleu
-from annotated_transformer.checkpoints import PRETRAINED, read_sums, sha256, write_file, write_sums
-from annotated_transformer.decoding import Search
-from annotated_transformer.processes import STOPPED, Execution, Stopped
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig, changed
-from annotated_transformer.training import train
-from annotated_transformer.training_cost import run_cost
-from annotated_transformer.transformer import TransformerConfig, count_parameters
-from annotated_transformer.translation import score_split
+from annotated_transformer import InputError, Translator, progress_bar, results
+from annotated_transformer.data import corpora
+from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.tables.training_cost import run_cost
+from annotated_transformer.training.checkpoints import PRETRAINED, read_sums, sha256, write_file, write_sums
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.processes import STOPPED, Execution, Stopped
+from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, changed
+from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
+from annotated_transformer.translation.search import Search
+from annotated_transformer.translation.translator import score_split
 from benchmarks.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
@@ -44,7 +45,7 @@ MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, 
     TINY, model=dataclasses.replace(TINY.model, vocab_size=6_000), execution=Execution(precision="auto"),
     steps=14_000, validate_every=500, checkpoint_every=250, keep=20,
 )
-FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout (page 54b)
+FINISH = dataclasses.replace(  # then with two draws of little dropout that must agree, instead of much dropout
     MULTI30K, model=dataclasses.replace(MULTI30K.model, dropout=0.1), consistency=5.0, steps=2_500, warmup_steps=200,
     rate_factor=0.2, validate_every=250, checkpoint_every=100,
 )
@@ -139,7 +140,6 @@ ABOUT = {
                 "and education that is not commercial: take the weights for that, and name Tatoeba.",
     },
 }
-
 EXAMPLES["multi30k-en-de-wide"] = EXAMPLES["multi30k-en-de"]
 
 PART = (

@@ -21,15 +21,16 @@ from pathlib import Path
 import torch
 from nltk.tree import Tree
 
-from annotated_transformer import Translator, corpora
-from annotated_transformer.checkpoints import PRETRAINED, sha256
-from annotated_transformer.evalb import PUNCTUATION, constituents
-from annotated_transformer.parsing import PARSING, TREES, Parse, Parser, print_tree, score_parses
-from annotated_transformer.runs import Run, TrainingConfig
-from annotated_transformer.self_training import exchange_constituents
-from annotated_transformer.training import train
-from annotated_transformer.transformer import TransformerConfig, count_parameters
-from annotated_transformer.treebanks import TreeFiles
+from annotated_transformer import Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.treebanks import TreeFiles
+from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.parsing.evalb import PUNCTUATION, constituents
+from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, print_tree, score_parses
+from annotated_transformer.parsing.self_training import exchange_constituents
+from annotated_transformer.training.checkpoints import PRETRAINED, sha256
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run, TrainingConfig
 from benchmarks.parser import EXAMPLE, spread, write_trees
 from benchmarks.pretrained import PART, as_it_stands, one_sentence, put_into
 from benchmarks.side_by_side import choose, command_of, save

@@ -9,9 +9,9 @@ import argparse
 import hashlib
 from pathlib import Path
 
-from annotated_transformer.downloads import multi30k
-from annotated_transformer.everyday import everyday, groups, leaks, tatoeba, tatoeba_pairs
-from annotated_transformer.pairs import Corpus, Pairs, references
+from annotated_transformer.data.downloads import multi30k
+from annotated_transformer.data.parallel_text import Corpus, Pairs, references
+from annotated_transformer.data.tatoeba import everyday, groups, leaks, tatoeba, tatoeba_pairs
 from benchmarks.side_by_side import save
 
 

@@ -30,13 +30,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer import PAD
-from annotated_transformer.batching import Batch, collate
-from annotated_transformer.optimizer import adam
-from annotated_transformer.position import sinusoids
-from annotated_transformer.processes import autocast, memory_kept
-from annotated_transformer.training import WithLoss, train_step
-from annotated_transformer.training_cost import forward_flops, training_flops
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.data.batching import Batch, collate
+from annotated_transformer.model.position import sinusoids
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.tables.training_cost import forward_flops, training_flops
+from annotated_transformer.training.loop import WithLoss, train_step
+from annotated_transformer.training.optimizer import adam
+from annotated_transformer.training.processes import autocast, memory_kept
 from benchmarks.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
 from benchmarks.training_chart import chart
 from benchmarks.training_profile import KINDS, where_the_time_goes

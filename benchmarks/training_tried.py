@@ -19,14 +19,14 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from annotated_transformer import PAD
-from annotated_transformer.attention import MultiHeadAttention, padding_mask
-from annotated_transformer.batching import Batch
-from annotated_transformer.chunked_loss import fused_label_smoothed_cross_entropy
-from annotated_transformer.optimizer import adam
-from annotated_transformer.processes import memory_kept
-from annotated_transformer.training import WithLoss, train_step
-from annotated_transformer.training_cost import forward_flops
-from annotated_transformer.transformer import Transformer
+from annotated_transformer.data.batching import Batch
+from annotated_transformer.model.attention import MultiHeadAttention, padding_mask
+from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.tables.training_cost import forward_flops
+from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
+from annotated_transformer.training.loop import WithLoss, train_step
+from annotated_transformer.training.optimizer import adam
+from annotated_transformer.training.processes import memory_kept
 from benchmarks.side_by_side import matrix_products, save, take_turns
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work
 from benchmarks.training_profile import processor_time

@@ -19,10 +19,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
-from annotated_transformer import corpora
-from annotated_transformer.parsing import Parser, score_parses
-from annotated_transformer.tree_search import TreesSoFar
-from annotated_transformer.trees import Tree
+from annotated_transformer.data import corpora
+from annotated_transformer.data.trees import Tree
+from annotated_transformer.parsing.parser import Parser, score_parses
+from annotated_transformer.parsing.tree_search import TreesSoFar
 from benchmarks.pretrained import one_sentence
 from benchmarks.side_by_side import save
 

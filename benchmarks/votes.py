@@ -14,10 +14,10 @@ from pathlib import Path
 
 from nltk.tree import Tree
 
-from annotated_transformer import corpora
-from annotated_transformer.evalb import PUNCTUATION, bracket_scores, constituents
-from annotated_transformer.parsing import Parser
-from annotated_transformer.trees import TOP, is_word
+from annotated_transformer.data import corpora
+from annotated_transformer.data.trees import TOP, is_word
+from annotated_transformer.parsing.evalb import PUNCTUATION, bracket_scores, constituents
+from annotated_transformer.parsing.parser import Parser
 from benchmarks.pretrained import one_sentence
 from benchmarks.semi import BEAM, CORPUS, open_parser, parses_of, sooner
 from benchmarks.side_by_side import save

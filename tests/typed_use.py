@@ -8,23 +8,24 @@ from typing import assert_type
 import torch
 from torch import Tensor
 
-from annotated_transformer import EOS, InputError, Transformer, TransformerConfig, Translator, corpora
-from annotated_transformer.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.averaging import average_checkpoints
-from annotated_transformer.bleu import Bleu, paper_bleu, sacre_bleu
-from annotated_transformer.decoding import Hypothesis, beam_search, greedy_search
-from annotated_transformer.evalb import bracket_scores
-from annotated_transformer.exchange import from_marian, load_marian, to_ctranslate2, to_marian
-from annotated_transformer.onnx_export import to_onnx
-from annotated_transformer.optimizer import learning_rate
-from annotated_transformer.pairs import Corpus
-from annotated_transformer.parsing import Parser
-from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import train
-from annotated_transformer.trees import delinearize, linearize
+from annotated_transformer import EOS, InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.data.trees import delinearize, linearize
+from annotated_transformer.exchange.marian import from_marian, load_marian, to_ctranslate2, to_marian
+from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.training.averaging import average_checkpoints
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.optimizer import learning_rate
+from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
+from annotated_transformer.translation.search import Hypothesis, beam_search, greedy_search
 
 
 def translating(name: str, directory: Path) -> None:

@@ -4,7 +4,7 @@ python tools/build_site.py
 
 Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
 nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
-Beside them stands the page that translates (82), whose runtime is downloaded once, too.
+Beside them stands the page that translates, whose runtime is downloaded once, too.
 """
 import ast
 import base64
@@ -23,12 +23,12 @@ from pathlib import Path
 import vl_convert
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, refuse
 
 from annotated_transformer import InputError, Translator
-from annotated_transformer.explorer_chart import VEGA_LITE
-from annotated_transformer.filters import SHIPPED
-from annotated_transformer.live_page import PAGE, write_page
+from annotated_transformer.command_line.translate_and_parse import SHIPPED
+from annotated_transformer.exchange.browser_page import PAGE, write_page
+from annotated_transformer.figures.explorer_chart import VEGA_LITE
 
 ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
@@ -58,15 +58,18 @@ def anchor(heading: str) -> str:
     return heading.strip().replace(" ", "-")
 
 
-def with_links_of_the_site(markdown: str) -> str:
-    "A module's file becomes its page in the reference; other files of the repository are shown where it is published."
+def with_links_of_the_site(markdown: str, name: str) -> str:
+    "On a page: a module's file becomes its page in the reference; other files of the repository are shown where it is published."
+    up = "../" * name.count("/")
+
     def moved(match: re.Match) -> str:
         path = match[1]
-        module = re.fullmatch(rf"{PACKAGE}/([a-z]\w*)\.py", path)
-        return f"](api/{module[1]}.rst)" if module else f"]({repository()}/{path})"
+        module = re.fullmatch(rf"{PACKAGE}/((?:\w+/)*[a-z]\w*)\.py", path)
+        return f"]({up}api/{module[1].replace('/', '.')}.rst)" if module else f"]({repository()}/{path})"
 
-    markdown = re.sub(rf"\[([^]]*)\]\(\.\./{PACKAGE}/page/({PAGE})\)", r'<a href="\2">\1</a>', markdown)  # is no page of Sphinx's
-    return re.sub(r"\]\(\.\./([^)\s]+)\)", moved, markdown)
+    markdown = re.sub(rf"\[([^]]*)\]\((?:\.\./)+{PACKAGE}/exchange/page/({PAGE})\)",
+                      rf'<a href="{up}\2">\1</a>', markdown)  # is no page of Sphinx's
+    return re.sub(rf"\]\({re.escape(up)}\.\./([^)\s]+)\)", moved, markdown)
 
 
 def live_chart(specification: dict, place: str) -> str:
@@ -122,7 +125,7 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
             continue
         if cell["cell_type"] == "markdown":
             published = f" · [View on GitHub]({repository()}/nbs/{name}.ipynb)"
-            cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source))
+            cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source), name)
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
@@ -132,7 +135,7 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
             if CHART in data:
                 output["data"] = {"text/html": live_chart(data[CHART], f"chart-{cell['id']}-{number}")}
             elif "text/markdown" in data:
-                data["text/markdown"] = with_links_of_the_site("".join(data["text/markdown"]))
+                data["text/markdown"] = with_links_of_the_site("".join(data["text/markdown"]), name)
         cells.append(cell)
     return notebook | {"cells": cells}
 
@@ -197,8 +200,8 @@ def fetch_mathjax(static: Path) -> None:
 
 def write_translating_page() -> None:
     "The page that translates, beside the others; written anew only where something that it is made of has changed."
-    sources = [*sorted(Path(PACKAGE, "page").iterdir()), Path(PACKAGE, "live_page.py"),
-               Path(PACKAGE, "onnx_export.py"), Path(PACKAGE, "pretrained", SHIPPED, "SHA256SUMS")]
+    sources = [*sorted(Path(PACKAGE, "exchange", "page").iterdir()), Path(PACKAGE, "exchange", "browser_page.py"),
+               Path(PACKAGE, "exchange", "onnx.py"), Path(PACKAGE, "pretrained", SHIPPED, "SHA256SUMS")]
     made_of = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     page, note = PREPARED / "page", PREPARED / "page.sha256"
     if not (page.exists() and note.exists() and note.read_text() == made_of):
@@ -220,7 +223,8 @@ def prepare() -> None:
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
     for name in ("style.css", "charts.js", "search.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
-    notebooks = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(NOTEBOOKS.glob("*.ipynb"))}
+    notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
+                 for path in notebook_files()}
     listed = read_contents()
     pages = reference(listed)
     for name, notebook in notebooks.items():

@@ -2,6 +2,7 @@
 
 Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook.
 """
+import posixpath
 import re
 
 from contents import refuse
@@ -9,10 +10,10 @@ from contents import refuse
 CELL = "colab"  # the id of the cell that sets up
 LINK = re.compile(r"\n+\[Open in Colab\]\([^)]*\)(?=\n|$)")
 SET_UP = """\
-if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks read ../results
+if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks read results/
     !git clone -q --depth 1 -b {branch} https://github.com/{user}/{repo} /content/book
-    %cd -q /content/book/nbs
-    %pip install -q ..[all]"""
+    %cd -q /content/book/{folder}
+    %pip install -q /content/book[all]"""
 
 
 def with_colab(notebook: dict, name: str, about) -> dict:
@@ -20,10 +21,10 @@ def with_colab(notebook: dict, name: str, about) -> dict:
     first, *others = [cell for cell in notebook["cells"] if cell.get("id") != CELL]
     title, newline, text = LINK.sub("", "".join(first["source"])).partition("\n")
     if first["cell_type"] != "markdown" or not title.startswith("# "):
-        refuse(f"nbs/{name} must begin with a markdown cell whose first line is its title: `# ...`.")
-    address = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/nbs/".format(**about) + name
+        refuse(f"nbs/{name}.ipynb must begin with a markdown cell whose first line is its title: `# ...`.")
+    address = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/nbs/".format(**about) + f"{name}.ipynb"
     source = f"{title}\n\n[Open in Colab]({address}){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
-              "source": SET_UP.format(**about).splitlines(keepends=True)}
+              "source": SET_UP.format(**about, folder=posixpath.dirname(f"nbs/{name}")).splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}

@@ -1,10 +1,13 @@
 """Read nbs/contents.yml, the one list of notebooks, and write what the book makes of it.
 
 The contents stand in a cell of nbs/index.ipynb: what each page of the paper's part is about, and links to the workshop's. What
-those are about, and which module each page explains, stands in a cell of nbs/99_reference.ipynb. The last cell of each notebook
+those are about, and which module each page explains, stands in a cell of nbs/reference.ipynb. The last cell of each notebook
 leads to its neighbours. All are written by the build and renewed by it: nobody edits them in a notebook.
+
+A page is named by its path under nbs, without .ipynb: paper/3.2_attention. The number is the section of the paper.
 """
 import json
+import posixpath
 import re
 import sys
 from dataclasses import dataclass
@@ -16,24 +19,44 @@ NOTEBOOKS = Path("nbs")
 INDEX = "index"
 TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
 PARTS = {"paper": "The paper", "workshop": "The workshop"}
-ROW = ("notebook", "title", "shows")  # and `floor`, a number, where the notebook exports a module
+ROW = ("notebook", "title", "shows")
 
 
 @dataclass(frozen=True)
 class Page:
     "A row of the list."
 
-    notebook: str       # file name without .ipynb
+    notebook: str       # path under nbs, without .ipynb
     title: str
     shows: str
     part: str           # of PARTS
     chapter: str
-    module: str | None  # what the notebook exports
-    floor: int | None   # a module imports from lower floors alone
+    module: str | None  # what the notebook exports: model.attention
 
     @property
-    def link(self) -> str:
-        return f"[{self.notebook.split('_')[0]} {self.title}]({self.notebook}.ipynb)"
+    def name(self) -> str:
+        "The name of its file."
+        return self.notebook.rpartition("/")[2]
+
+    @property
+    def label(self) -> str:
+        "Its title, after the section of the paper that it follows."
+        number = self.name.partition("_")[0]
+        return f"§{number} {self.title}" if number[0].isdigit() else self.title
+
+    def link(self, here: str = INDEX) -> str:
+        "A link to it from the page `here`."
+        return f"[{self.label}]({way(here, self.notebook)})"
+
+
+def way(here: str, there: str) -> str:
+    "How a link on the page `here` names the page `there`."
+    return posixpath.relpath(f"{there}.ipynb", posixpath.dirname(here) or ".")
+
+
+def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
+    "All notebooks, in the order of their paths; copies that Jupyter keeps are none."
+    return sorted(path for path in notebooks.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
 def refuse(why: str):
@@ -45,23 +68,19 @@ def refuse(why: str):
 def module_of(notebook: dict) -> str | None:
     "The module that a notebook exports."
     cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")
-    return next((found[1] for found in map(re.compile(r"^#\| *default_exp (\w+)", re.MULTILINE).search, cells) if found), None)
+    return next((found[1] for found in map(re.compile(r"^#\| *default_exp ([\w.]+)", re.MULTILINE).search, cells) if found), None)
 
 
 def checked(row: dict, part: str, chapter: str, notebooks: Path) -> Page:
     "A row, when it has what it must have and its notebook is there."
     contents = notebooks / "contents.yml"
-    if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW, "floor"}:
-        refuse(f"{contents}: a row has {', '.join(ROW)}, for a module `floor`, and nothing else; this one has not: {row}.")
-    path, floor = notebooks / f"{row['notebook']}.ipynb", row.get("floor")
+    if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW}:
+        refuse(f"{contents}: a row has {', '.join(ROW)} and nothing else; this one has not: {row}.")
+    path = notebooks / f"{row['notebook']}.ipynb"
     if not path.exists():
         refuse(f"{contents} has a row for {path}, which does not exist: write the notebook or take the row out.")
     module = module_of(json.loads(path.read_text(encoding="utf-8")))
-    if module and type(floor) is not int:
-        refuse(f"{path} exports the module {module}: give its row in {contents} a `floor` above those of what it imports.")
-    if not module and floor is not None:
-        refuse(f"{path} exports no module: take `floor` out of its row in {contents}.")
-    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module, floor=floor)
+    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module)
 
 
 def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
@@ -78,8 +97,8 @@ def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
     names = [page.notebook for page in pages]
     for twice in sorted({name for name in names if names.count(name) > 1}):
         refuse(f"{contents} has more than one row for {twice}.")
-    for path in sorted(notebooks.glob("*.ipynb")):
-        if path.stem not in [*names, INDEX]:
+    for path in notebook_files(notebooks):
+        if str(path.relative_to(notebooks).with_suffix("")) not in [*names, INDEX]:
             refuse(f"{path} has no row in {contents}: write one where a reader should come to it.")
     return pages
 
@@ -97,34 +116,34 @@ def table(pages: list[Page]) -> str:
     lines = [f"### {PARTS['paper']}", "", "| | notebook | what it is about |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "paper":
-            lines += [f"| {chapter if page is members[0] else ''} | {page.link} | {page.shows} |" for page in members]
+            lines += [f"| {chapter if page is members[0] else ''} | {page.link()} | {page.shows} |" for page in members]
     lines += ["", f"### {PARTS['workshop']}", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
-            lines.append(f"| {chapter} | {' · '.join(page.link for page in members)} |")
+            lines.append(f"| {chapter} | {' · '.join(page.link() for page in members)} |")
     return "\n".join(lines)
 
 
-def list_of_pages(pages: list[Page]) -> str:
+def list_of_pages(pages: list[Page], here: str = "reference") -> str:
     "For the reference: every page with its module; the workshop's with what they are about, which the index does not say."
     lines = ["| notebook | module | what it is about |", "|---|---|---|"]
     for page in pages:
         if page.part == "workshop" or page.module:
             module = f"`{page.module}`" if page.module else ""
-            lines.append(f"| {page.link} | {module} | {page.shows if page.part == 'workshop' else ''} |")
+            lines.append(f"| {page.link(here)} | {module} | {page.shows if page.part == 'workshop' else ''} |")
     return "\n".join(lines)
 
 
 def neighbours(name: str, pages: list[Page]) -> str:
     "The line that ends a notebook: what stands before it and after it in its part."
     if name == INDEX:
-        return f"Next: {pages[0].link}"
+        return f"Next: {pages[0].link()}"
     [here] = [page for page in pages if page.notebook == name]
     part = [page for page in pages if page.part == here.part]
     place = part.index(here)
-    ways = [f"Before: {part[place - 1].link}"] if place else []
-    ways += [f"Next: {part[place + 1].link}"] if place + 1 < len(part) else []
-    return " · ".join([*ways, f"[Contents]({INDEX}.ipynb)"])
+    ways = [f"Before: {part[place - 1].link(name)}"] if place else []
+    ways += [f"Next: {part[place + 1].link(name)}"] if place + 1 < len(part) else []
+    return " · ".join([*ways, f"[Contents]({way(name, INDEX)})"])
 
 
 def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:

@@ -1,12 +1,12 @@
 """Do the tests bite? Change one thing in the package, run the tests of that module, and see whether they turn red.
 
 python tools/mutants.py                          300 mutants of the core, drawn by seed 1; those that no test notices are printed
-python tools/mutants.py --modules bleu evalb     of these modules alone
+python tools/mutants.py --modules translation.bleu   of these modules alone
 python tools/mutants.py --sample 50 --seed 2     fewer, others
 python tools/mutants.py --again FILE             those that the results file FILE says no test noticed: after mending
 
-A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/test_MODULE.py, the
-tests made from its notebook, or those of tests/system/test_details*.py whose names begin with the module's fail, or take ten
+A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/WING/test_NAME.py,
+the tests made from its notebook, or those of tests/system/test_details*.py whose names begin with NAME fail, or take ten
 times as long. Each runs in a process of its own over a copy of the package, so
 nothing here is touched. Foreign packages are imported once, before the fork. With --out the figures go to a results file.
 """
@@ -28,12 +28,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from export_tests import test_file
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "annotated_transformer"
-CORE = """additive_attention agreement attention attention_maps averaging batching bleu checkpoints chunked_loss corpora
-decoding embedding epochs evalb fast_attention fast_decoding feed_forward layer_types layers learned_positions
-models optimizer pairs parsing position pre_norm processes regularization runs saving shares tokenizer training
-training_cost transformer translation tree_search treebanks trees variations""".split()
+CORE = """model.additive_attention model.attention model.embedding model.fast_attention model.feed_forward model.layers
+model.learned_positions model.position model.pre_norm model.pretrained model.regularization model.transformer
+data.batching data.corpora data.epochs data.parallel_text data.tokenizer data.treebanks data.trees
+training.averaging training.checkpoints training.chunked_loss training.loading training.loop training.optimizer
+training.processes training.r_drop training.runs training.shares
+translation.bleu translation.kv_cache translation.search translation.translator parsing.evalb parsing.parser parsing.tree_search
+figures.attention_maps tables.layer_types tables.training_cost tables.variations""".split()
 FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 
@@ -91,9 +96,14 @@ def hidden(tree: ast.Module) -> set[int]:
     return {id(node) for root in roots for node in ast.walk(root)}
 
 
+def source_file(root: Path, module: str) -> Path:
+    "Where a module stands: model.attention in annotated_transformer/model/attention.py."
+    return root / PACKAGE / f"{module.replace('.', '/')}.py"
+
+
 def mutants(module: str) -> list[Mutant]:
     "All mutants of a module, in the order of its source."
-    text = (ROOT / PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    text = source_file(ROOT, module).read_text(encoding="utf-8")
     tree = ast.parse(text)
     left_alone, lines, found = hidden(tree), text.splitlines(), []
     for node in ast.walk(tree):
@@ -140,7 +150,7 @@ def tests_pass(mutant: Mutant, seconds: float) -> bool:
 
 def time_limit(module: str) -> float:
     "Ten times what the module's tests take without any change, and ten seconds; they must be green."
-    source = (ROOT / PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+    source = source_file(ROOT, module).read_text(encoding="utf-8")
     begin = time.monotonic()
     if not tests_pass(Mutant(module, 0, "", source), 600):
         raise SystemExit(f"the tests of {module} are red without any change")
@@ -161,14 +171,11 @@ def run_tests(mutant: Mutant, place: Path) -> int:
     "In the child: a copy of the package with the change, before all else on the path, and pytest on the module's tests."
     import pytest
 
-    package = place / PACKAGE
-    package.mkdir()
-    for path in (ROOT / PACKAGE).iterdir():
-        if path.suffix == ".py":
-            shutil.copy(path, package)
-        elif path.name != "__pycache__":
-            (package / path.name).symlink_to(path)
-    (package / f"{mutant.module}.py").write_text(mutant.source, encoding="utf-8")
+    package, heavy = place / PACKAGE, ("pretrained", "workbook")
+    shutil.copytree(ROOT / PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", *heavy))
+    for name in heavy:
+        (package / name).symlink_to(ROOT / PACKAGE / name)
+    source_file(place, mutant.module).write_text(mutant.source, encoding="utf-8")
     for name in ("results", "benchmarks", "nbs"):  # what tests read beside the package
         (place / name).symlink_to(ROOT / name)
     with open(os.devnull, "w") as nothing:
@@ -177,7 +184,7 @@ def run_tests(mutant: Mutant, place: Path) -> int:
     os.environ |= {"PYTHONPATH": str(place), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     os.chdir(place)
     sys.path.insert(0, str(place))
-    tests = [str(ROOT / "tests" / f"test_{mutant.module}.py"), *DETAILS.get(mutant.module, ())]
+    tests = [str(ROOT / "tests" / test_file(mutant.module)), *DETAILS.get(mutant.module, ())]
     options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(place), "-c", os.devnull]
     return int(pytest.main([*tests, *options]))
 
@@ -188,7 +195,7 @@ def details() -> dict[str, list[str]]:
     for path in sorted((ROOT / "tests" / "system").glob("test_details*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                module = max((name for name in CORE if node.name.startswith(f"test_{name}_")), key=len)
+                module = max((name for name in CORE if node.name.startswith(f"test_{name.rpartition('.')[2]}_")), key=len)
                 found.setdefault(module, []).append(f"{path}::{node.name}")
     return found
 

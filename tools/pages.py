@@ -2,7 +2,7 @@
 
 python tools/pages.py           a table of all pages, and the totals of both parts
 python tools/pages.py --run     the same, each page run first (its seconds are shown; no file is changed)
-python tools/pages.py 32 53     only the pages whose names begin so
+python tools/pages.py paper/3   only the pages whose names begin so
 
 words      of Markdown, tables included. Not counted: links to Colab, "Before ... Next", the table of contents, displayed
            equations, blocks of code. An inline formula counts as one word. Folded answers (<details>) have a column of their own.
@@ -147,7 +147,7 @@ def seconds_to_run(path: Path) -> float:
 
 def row(name: str, found: Measures, picture: str) -> str:
     seconds = "" if found.seconds is None else f"{found.seconds:.0f}"
-    return (f"{name:26} {found.words:6,} {found.answers:8,} {found.exported:9,} {found.tests:6,} {found.test_cells:6} "
+    return (f"{name:34} {found.words:6,} {found.answers:8,} {found.exported:9,} {found.tests:6,} {found.test_cells:6} "
             f"{found.shown:6,} {found.share:6.0%} {found.share_with_tests:6.0%} {picture:>8} {seconds:>8}")
 
 
@@ -156,7 +156,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="how the names of the wanted pages begin; all without it")
     parser.add_argument("--run", action="store_true", help="run each page first, and show its seconds")
     arguments = parser.parse_args()
-    print(f"{'page':26} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
+    print(f"{'page':34} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
           f"{'+tests':>6} {'picture':>8} {'seconds':>8}")
     places = {INDEX: "paper"} | {page.notebook: page.part for page in read_contents()}
     totals = dict.fromkeys(PARTS, Measures())
@@ -168,7 +168,7 @@ def main() -> int:
         if arguments.run:
             found.seconds = seconds_to_run(path)
         totals[part] += found
-        said = [] if name == "99_reference" else beyond(found, part)  # which is tables alone
+        said = [] if name == "reference" else beyond(found, part)  # which is tables alone
         marks = "  " + "; ".join(said) if said else ""
         print(row(name, found, str(found.picture or "none")) + marks, flush=True)
     for part, total in totals.items():

@@ -1,7 +1,7 @@
 """Check what the pages say: the numbers in their prose, their words, and that no name comes before its explanation.
 
 python tools/prose.py           one line for each number without a witness, each word that is not the book's, each name too early
-python tools/prose.py 32 53     only the pages whose names begin so
+python tools/prose.py paper/3   only the pages whose names begin so
 
 A number of three or more digits, or with a decimal point, needs a witness: it stands, as written or more exactly, in an output of
 the same notebook, in a results file that the notebook's code names, or in that code itself (an input, or what a test asserts).
@@ -13,7 +13,7 @@ Left alone are
   before the reader's eyes;
 - years, and numbers that are part of a name: §6.1, Table 2, equation (32.1), version 2.13, issue 317, test2016, files 0180.
 
-A name of the glossary (in nbs/99_reference.ipynb) may be used from the page that explains it onwards. An earlier page of the
+A name of the glossary (in nbs/reference.ipynb) may be used from the page that explains it onwards. An earlier page of the
 paper's part may use it in a quotation block, in a code span, or in a paragraph that links to the explanation. The first page,
 PREVIEW, runs ahead of the book. Words that also mean something else are not searched for: EVERYDAY.
 """
@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contents import NOTEBOOKS, Page, read_contents
+from contents import NOTEBOOKS, Page, read_contents, way
 from pages import ROOT, prose_of, source_of, written_here
 
 LITERATURE = {  # source: figures that a page may state without showing where it has them from
@@ -44,8 +44,8 @@ LITERATURE = {  # source: figures that a page may state without showing where it
 }
 FROM_LITERATURE = {figure for figures in LITERATURE.values() for figure in figures.split()}
 
-GLOSSARY = "99_reference"
-PREVIEW = "00_ten_minutes"
+GLOSSARY = "reference"
+PREVIEW = "paper/ten_minutes"
 EVERYDAY = {"position", "memory"}  # the place in a sentence; what a machine has
 
 DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
@@ -169,7 +169,7 @@ def words_not_ours(notebook: dict) -> list[str]:
 def glossary(notebook: dict) -> dict[str, str]:
     "Each name of the glossary and the notebook that explains it."
     text = next(source_of(cell) for cell in notebook["cells"] if "## Glossary" in source_of(cell))
-    rows = re.findall(r"^\| ([^|]+?) \| [^|]+ \| \[[^]]+\]\((\w+)\.ipynb\) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+ \| \[[^]]+\]\(([\w./]+)\.ipynb\) \|$", text, re.MULTILINE)
     return {name: page for names, page in rows for name in names.split(", ")}
 
 
@@ -186,7 +186,7 @@ def names_too_early(name: str, notebook: dict, explained: dict[str, str], pages:
             for paragraph in re.split(r"\n\s*\n", text):
                 prose = " ".join(prose_of(paragraph).split())
                 said += [f"cell {cell['id']}: “{found[0]}” is explained in {page}" for word, page in later.items()
-                         if f"({page}.ipynb" not in paragraph
+                         if f"({way(name, page)}" not in paragraph
                          and (found := re.search(rf"(?<!\w){re.escape(word)}s?(?!\w)", prose, re.IGNORECASE))]
     return said
 

@@ -11,10 +11,10 @@ from html import escape
 from pathlib import Path
 
 from annotated_transformer import Translator
-from annotated_transformer.attention_maps import plot_figure, save_drawing
-from annotated_transformer.canvas import Canvas
-from annotated_transformer.layers import EncoderLayer
-from annotated_transformer.map_drawing import COLOURS, FAINTEST, ON_DARK, QUIET
+from annotated_transformer.figures.attention_maps import plot_figure, save_drawing
+from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET
+from annotated_transformer.figures.canvas import Canvas
+from annotated_transformer.model.layers import EncoderLayer
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"

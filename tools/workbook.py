@@ -25,8 +25,8 @@ from export_tests import names_of, names_offered, with_sorted_imports
 from nbdev.process import NBProcessor
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
-OWN, SECTION = "91_workbook", "## Your functions in one model"   # the page and its section that make the last notebook
-TOGETHER = "99_together"
+OWN, SECTION = "workbook", "## Your functions in one model"   # the page and its section that make the last notebook
+TOGETHER = "all_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
     %pip install -q "{repo}[parsing,numbers] @ git+https://github.com/{user}/{repo}@{branch}\""""
@@ -186,7 +186,7 @@ def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]
                     text = section(cells, listed[name]["section"], f"nbs/{page.notebook}.ipynb")
                 needed = names_in(whole) & offered.keys() - {name}
                 found.append({
-                    "name": name, "page": page.notebook, "module": page.module, "methods": methods, **listed[name],
+                    "name": name, "page": page.name, "module": page.module, "methods": methods, **listed[name],
                     "text": text, "stub": bare, "solution": whole, "imports": sorted(offered[each] for each in needed),
                     "tests": tests_of(name, page.module, cells, listed[name].get("not asked", ())),
                 })
@@ -219,15 +219,15 @@ def said(test: str) -> str:
 def notebook_of(page: Page, exercises: list[dict], after: str, about) -> dict:
     "The workbook notebook of a page."
     intro = f"""\
-# {page.notebook.split("_")[0]} {page.title}: write it yourself
+# {page.label}: write it yourself
 
-[Open in Colab](https://colab.research.google.com/github/{{user}}/{{repo}}/blob/{{branch}}/{TARGET.as_posix()}/{page.notebook}.ipynb)
+[Open in Colab](https://colab.research.google.com/github/{{user}}/{{repo}}/blob/{{branch}}/{TARGET.as_posix()}/{page.name}.ipynb)
 
 These are the exercises of the page [{page.title}]({{book}}{page.notebook}.ipynb). Write your code in place of
 `raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
 exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
 exercise, and the first hint says the least.""".format(**about, book=address(about))
-    name = page.notebook
+    name = page.name
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
     cells = [cell("markdown", intro, f"{name} title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
@@ -290,7 +290,7 @@ def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
     names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
     files = {}
     for name, after in zip(names, [*names[1:], TOGETHER]):
-        [page] = [page for page in pages if page.notebook == name]
+        [page] = [page for page in pages if page.name == name]
         own = [exercise for exercise in exercises if exercise["page"] == name]
         files[f"{name}.ipynb"] = notebook_of(page, own, after, about)
     files[f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about)

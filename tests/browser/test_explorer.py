@@ -8,9 +8,9 @@ import nbformat
 import torch
 import vl_convert
 
-from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.explorer import explore
-from annotated_transformer.explorer_chart import VEGA_LITE
+from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.figures.explorer import explore
+from annotated_transformer.figures.explorer_chart import VEGA_LITE
 from benchmarks.explorer import NEXT_FRAME
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"

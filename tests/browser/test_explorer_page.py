@@ -14,8 +14,8 @@ import pytest
 import torch
 from PIL import Image
 
-from annotated_transformer.attention_maps import AttentionMaps
-from annotated_transformer.explorer import explore
+from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.figures.explorer import explore
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots" / "explorer"
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}

@@ -1,7 +1,7 @@
 """Every notebook as people use it: opened in JupyterLab, all cells run, its figures looked at; none may ask another host.
 
     make test-browser                                # all notebooks, the explorer, the site
-    make test-browser NB="nbs/33_feed_forward.ipynb nbs/34_embedding.ipynb"
+    make test-browser NB="nbs/paper/3.3_feed_forward.ipynb nbs/paper/3.4_embedding.ipynb"
 
 A picture of each notebook is left in screenshots/. Skipped without playwright or Chromium.
 """
@@ -17,7 +17,7 @@ from benchmarks.explorer import NEXT_FRAME
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / "screenshots" / "notebooks"
-NOTEBOOKS = [ROOT / name for name in os.environ.get("NB", "").split()] or sorted((ROOT / "nbs").glob("*.ipynb"))
+NOTEBOOKS = [ROOT / name for name in os.environ.get("NB", "").split()] or sorted((ROOT / "nbs").rglob("*.ipynb"))
 MOST_SECONDS = int(os.environ.get("NB_SECONDS", 600))  # for all cells of a notebook; a busy machine may need more
 
 # How many colours a figure has: one that shows nothing has one, and one that cannot be read has none.
@@ -58,7 +58,7 @@ def figures(notebook: dict) -> list[str]:
 
 def run_all(page, lab, path: Path) -> dict:
     "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
-    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/nbs/{path.name}")
+    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/{path.relative_to(ROOT).as_posix()}")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before there is a kernel, JupyterLab asks for one
     page.get_by_role("menuitem", name="Run", exact=True).click()

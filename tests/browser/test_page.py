@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from annotated_transformer import InputError, Translator
-from annotated_transformer.live_page import SWITCHES, write_page
+from annotated_transformer.exchange.browser_page import SWITCHES, write_page
 from benchmarks.explorer import NEXT_FRAME
 from benchmarks.page import PageGraphs, served
 

@@ -21,10 +21,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from build_site import only_imports  # noqa: E402
 from pages import measure  # noqa: E402
 
-SITE = ROOT / "_site"
+SITE, PACKAGE = ROOT / "_site", ROOT / "annotated_transformer"
 SCREENSHOTS = ROOT / "screenshots" / "site"
 PAGES = sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html") if path.relative_to(SITE).parts[0] != "_modules")
-NOTEBOOKS = {f"{path.stem}.html" for path in (ROOT / "nbs").glob("*.ipynb")}
+NOTEBOOKS = {str(path.relative_to(ROOT / "nbs").with_suffix(".html")) for path in (ROOT / "nbs").rglob("*.ipynb")}
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="there is no _site/: run `make site`")
 
@@ -73,13 +73,13 @@ def address():
 
 
 def test_every_notebook_and_module_has_a_page_and_its_place_in_the_navigation():
-    modules = {f"api/{path.stem}.html" for path in (ROOT / "annotated_transformer").glob("[a-z]*.py")}
+    modules = {f"api/{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}.html" for path in PACKAGE.rglob("[a-z]*.py")}
     assert NOTEBOOKS | modules <= set(PAGES)
     cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
     contents = [line for cell in cells for line in "".join(cell["source"]).splitlines() if line.startswith("| ")]
-    in_order = re.findall(r"\]\((\w+)\.ipynb\)", "\n".join(contents))
+    in_order = re.findall(r"\]\(([\w./]+)\.ipynb\)", "\n".join(contents))
     tree = (SITE / "index.html").read_text(encoding="utf-8").partition("sidebar-tree")[2].partition("</aside>")[0]
-    shown = re.findall(r'class="reference internal" href="(\w+)\.html"', tree)
+    shown = re.findall(r'class="reference internal" href="([\w./]+)\.html"', tree)
     assert shown == in_order and {f"{name}.html" for name in shown} == NOTEBOOKS - {"index.html"}
 
 
@@ -183,7 +183,8 @@ def test_a_search_finds_beam_search(page, address):
     found = page.locator("#search-results li a")
     found.first.wait_for()
     page.wait_for_load_state("networkidle")
-    assert {"61a_decoding.html", "api/decoding.html"} <= {urlsplit(a.get_attribute("href")).path for a in found.all()}
+    paths = {urlsplit(a.get_attribute("href")).path for a in found.all()}
+    assert {"paper/6.1_decoding.html", "api/translation.search.html"} <= paths
     assert all(asked.startswith(address) for asked in page.asked) and page.faults == []
 
 
@@ -197,7 +198,7 @@ def test_a_search_shows_no_latex(page, address):
 
 
 def test_the_explorer_lives_on_its_page(page, address):
-    page.goto(f"{address}/70a_explorer.html", wait_until="networkidle")
+    page.goto(f"{address}/figures/explorer.html", wait_until="networkidle")
     chart = page.locator(".live-chart").first
     before = chart.locator("canvas").screenshot()
     chart.locator(".vega-bind", has_text="head").get_by_label("2", exact=True).check()

@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from annotated_transformer import cli, corpora
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer.command_line import main as cli
+from annotated_transformer.data import corpora
+from annotated_transformer.model.transformer import TransformerConfig
 from benchmarks import semi
 from benchmarks.parser import write_trees
 

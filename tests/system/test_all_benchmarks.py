@@ -18,7 +18,7 @@ def test_short_without_the_command_line_and_with_one_writer(path):
     assert not [node.name for node in functions if node.end_lineno - node.lineno >= 60]
     origins = [f"{node.module}.{alias.name}" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names]
     origins += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
-    assert not [name for name in origins if name.startswith("annotated_transformer.cli")]
+    assert not [name for name in origins if name.startswith("annotated_transformer.command_line.main")]
     assert not [name for name in origins if name.endswith((".environment", ".read_state", ".checkpoint_directories"))]
 
 

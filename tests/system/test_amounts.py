@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer import corpora
-from annotated_transformer.parsing import print_tree
-from annotated_transformer.runs import Run
+from annotated_transformer.data import corpora
+from annotated_transformer.parsing.parser import print_tree
+from annotated_transformer.training.runs import Run
 from benchmarks import amounts, semi
 
 

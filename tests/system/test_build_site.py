@@ -15,33 +15,40 @@ from contents import NEIGHBOURS, Page, read_contents  # noqa: E402
 
 def test_the_navigation_is_the_list_of_notebooks():
     def page(name, *place):
-        return Page(name, name, "", *place, None, None)
+        return Page(name, name, "", *place, None)
 
-    pages = [page("31_layers", "paper", "§3 The model"), page("30_model", "paper", "§3 The model"),
-             page("53_adam", "paper", "§5 Training"), page("52a_disk", "workshop", "Training")]
+    pages = [page("paper/3.1_layers", "paper", "§3 The model"), page("paper/3_model", "paper", "§3 The model"),
+             page("paper/5.3_adam", "paper", "§5 Training"), page("training/disk", "workshop", "Training")]
     assert build_site.captions(pages) == [
-        ("§3 The model", ["31_layers", "30_model"]), ("§5 Training", ["53_adam"]), ("Workshop: Training", ["52a_disk"]),
+        ("§3 The model", ["paper/3.1_layers", "paper/3_model"]), ("§5 Training", ["paper/5.3_adam"]),
+        ("Workshop: Training", ["training/disk"]),
     ]
     cell = build_site.navigation(pages)["source"]
-    assert ":caption: Workshop: Training\n\n52a_disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
+    assert ":caption: Workshop: Training\n\ntraining/disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
 
 
 def test_the_reference_has_a_page_for_each_module_and_its_notebook():
     pages = build_site.reference(read_contents(ROOT / "nbs"))
-    assert "../32_attention" in pages["api/attention.rst"]
-    assert ".. automodule:: annotated_transformer.attention\n" in pages["api/attention.rst"]
-    modules = {path.stem for path in (ROOT / "annotated_transformer").glob("[a-z]*.py")}
+    assert "../paper/3.2_attention" in pages["api/model.attention.rst"]
+    assert ".. automodule:: annotated_transformer.model.attention\n" in pages["api/model.attention.rst"]
+    package = ROOT / "annotated_transformer"
+    modules = {".".join(path.relative_to(package).with_suffix("").parts) for path in package.rglob("[a-z]*.py")}
     assert pages.keys() == {f"api/{module}.rst" for module in modules} | {"api/index.rst"}
 
 
 def test_links_stay_in_the_site_where_they_can(monkeypatch):
     monkeypatch.chdir(ROOT)
-    text = "[a](../annotated_transformer/layers.py) [b](../results/x.json) [c](32_attention.ipynb#Try) [d](https://e.org/../f)"
-    assert build_site.with_links_of_the_site(text) == (
-        f"[a](api/layers.rst) [b]({build_site.repository()}/results/x.json) [c](32_attention.ipynb#Try) [d](https://e.org/../f)"
+    text = "[a](../annotated_transformer/model/layers.py) [b](../results/x.json) [c](paper/3.2_attention.ipynb) [d](https://e.org/../f)"
+    repository = build_site.repository()
+    assert build_site.with_links_of_the_site(text, "index") == (
+        f"[a](api/model.layers.rst) [b]({repository}/results/x.json) [c](paper/3.2_attention.ipynb) [d](https://e.org/../f)"
     )
-    page = "see [the page](../annotated_transformer/page/translate.html)."
-    assert build_site.with_links_of_the_site(page) == 'see <a href="translate.html">the page</a>.'
+    text = "[a](../../annotated_transformer/results.py) [b](../../results/x.json) [c](../paper/3.2_attention.ipynb#Try)"
+    assert build_site.with_links_of_the_site(text, "data/corpora") == (
+        f"[a](../api/results.rst) [b]({repository}/results/x.json) [c](../paper/3.2_attention.ipynb#Try)"
+    )
+    page = "see [the page](../../annotated_transformer/exchange/page/translate.html)."
+    assert build_site.with_links_of_the_site(page, "exchange/onnx") == 'see <a href="../translate.html">the page</a>.'
     assert build_site.anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
 
 
@@ -74,7 +81,7 @@ def test_beside_the_link_to_colab_stands_one_to_github(monkeypatch):
 
 
 def test_all_charts_of_the_book_are_of_one_version():
-    schemas = {output["data"][build_site.CHART]["$schema"] for path in (ROOT / "nbs").glob("*.ipynb")
+    schemas = {output["data"][build_site.CHART]["$schema"] for path in (ROOT / "nbs").rglob("*.ipynb")
                for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", [])
                if build_site.CHART in output.get("data", {})}
     assert schemas == {f"https://vega.github.io/schema/vega-lite/v{build_site.VEGA_LITE.split('.')[0]}.json"}

@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer import InputError, Translator, corpora
+from annotated_transformer import InputError, Translator
+from annotated_transformer.data import corpora
 
 ROOT = Path(__file__).parents[2]
 

@@ -19,14 +19,21 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from annotated_transformer import Translator, attention_maps, cli, corpora, training
-from annotated_transformer.checkpoints import checkpoint_directories
-from annotated_transformer.decoding import Search
-from annotated_transformer.pairs import Corpus
-from annotated_transformer.parsing import PARSING, TREES
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.sixteen_bits import fits_sixteen_bits
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer import Translator
+from annotated_transformer.command_line import main as cli
+from annotated_transformer.data import corpora
+from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.figures import attention_maps
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.parsing.parser import PARSING, TREES
+from annotated_transformer.training import loop as training
+from annotated_transformer.training.checkpoints import checkpoint_directories
+from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.translation.search import Search
+from annotated_transformer.translation.sixteen_bits import fits_sixteen_bits
+
+PACKAGE = "annotated_transformer"
+MAIN = f"from {PACKAGE}.command_line.main import main"
 
 ENGLISH = "zero one two three four five six seven eight nine".split()
 GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
@@ -494,7 +501,7 @@ def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp
 
 def test_a_page_needs_no_extra_package(run, tmp_path):
     words = ["attend", "one", "--model", str(run), "--out", str(tmp_path / "heads.html")]
-    program = f"import sys; sys.modules['vl_convert'] = None; from annotated_transformer.cli import main; main({words!r})"
+    program = f"import sys; sys.modules['vl_convert'] = None; {MAIN}; main({words!r})"
     done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"") and (tmp_path / "heads.html").exists()
 
@@ -591,7 +598,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
         picture = tmp_path / "marian" / "heads.svg"
         assert command("attend", "one two", "--model", out, "--out", picture)[0] == 0 and picture.exists()
     elif software == "onnx":
-        from annotated_transformer.onnx_export import OnnxTranslator
+        from annotated_transformer.exchange.onnx import OnnxTranslator
 
         assert OnnxTranslator(out, threads=1).translate(lines, beam_size=1, extra_length=9) == expected
     else:
@@ -731,7 +738,7 @@ def test_words_that_the_model_hardly_knows_are_told(command):
 
 
 def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):
-    monkeypatch.setattr("annotated_transformer.filters.at_terminal", lambda: True)
+    monkeypatch.setattr("annotated_transformer.command_line.translate_and_parse.at_terminal", lambda: True)
     for name, said in ((str(run), "trained on "), ("numbers-en-de", "for numbers, prices, dates and times")):
         status, out, err = command("translate", name)
         assert (status, out) == (0, "") and err.startswith(f"{name}, ") and said in err and err.endswith("Ctrl-D ends.\n")
@@ -745,7 +752,7 @@ def loaded_by(words: list[str]) -> set[str]:
     "The modules that a fresh process has loaded when the command is through."
     program = f"""
 import sys
-from annotated_transformer.cli import main
+from annotated_transformer.command_line.main import main
 try:
     main({words!r})
 except SystemExit as end:
@@ -776,7 +783,7 @@ def test_translating_loads_nothing_that_it_does_not_use(run):
 ])
 def test_what_is_not_installed_is_named_with_what_to_type(package, extra, words, run, tmp_path):
     words = words.replace("RUN", str(run)).replace("TMP", str(tmp_path)).split()
-    program = f"import sys; sys.modules[{package!r}] = None; from annotated_transformer.cli import main; main({words!r})"
+    program = f"import sys; sys.modules[{package!r}] = None; {MAIN}; main({words!r})"
     done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == (
@@ -811,7 +818,7 @@ def test_a_name_that_the_locale_cannot_hold(corpus, tmp_path):
     assert b"no text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("module", ["annotated_transformer.cli", "torch", "annotated_transformer.translation"])
+@pytest.mark.parametrize("module", [f"{PACKAGE}.command_line.main", "torch", f"{PACKAGE}.translation.translator"])
 def test_ctrl_c_ends_a_filter_without_a_word_also_while_modules_are_loaded(module):
     program = f"""
 import os, signal, sys

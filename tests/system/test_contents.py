@@ -18,7 +18,7 @@ def notebook(path: Path, *sources: str, ids: tuple[str, ...] = ()) -> None:
 
 
 def row(name: str, **others) -> dict:
-    return dict(notebook=name, title=name[3:].title(), shows="halves") | others
+    return dict(notebook=name, title=name.rpartition("/")[2].rpartition("_")[2].title(), shows="halves") | others
 
 
 def write_list(directory: Path, paper: list[dict], workshop: list[dict] = ()) -> None:
@@ -27,47 +27,52 @@ def write_list(directory: Path, paper: list[dict], workshop: list[dict] = ()) ->
     (directory / "contents.yml").write_text(yaml.safe_dump(groups), encoding="utf-8")
 
 
+LIST = [row("paper/1_more"), row("paper/1.2_toy"), row("paper/end")], [row("use/shop"), row("shelf")]
+
+
 @pytest.fixture
 def book(tmp_path):
     "Five notebooks, of which two export nothing, an index and the list."
-    for name in ("00_toy", "01_more", "10_shop"):
-        notebook(tmp_path / f"{name}.ipynb", "1 + 1", f"#| default_exp {name[3:]}")
-    notebook(tmp_path / "02_end.ipynb", "1 + 1")
-    notebook(tmp_path / "11_shelf.ipynb", ids=("title", "pages"))
+    (tmp_path / "paper" / ".ipynb_checkpoints").mkdir(parents=True)
+    (tmp_path / "use").mkdir()
+    for name, module in (("paper/1_more", "halves.more"), ("paper/1.2_toy", "halves.toy"), ("use/shop", "use.shop")):
+        notebook(tmp_path / f"{name}.ipynb", "1 + 1", f"#| default_exp {module}")
+    notebook(tmp_path / "paper/end.ipynb", "1 + 1")
+    notebook(tmp_path / "paper/.ipynb_checkpoints/old.ipynb", "1 + 1")  # Jupyter's own copy is no page
+    notebook(tmp_path / "shelf.ipynb", ids=("title", "pages"))
     notebook(tmp_path / "index.ipynb", ids=("title", "contents", "more"))
-    paper = [row("01_more", floor=1), row("00_toy", floor=0), row("02_end")]
-    write_list(tmp_path, paper, [row("10_shop", floor=2), row("11_shelf")])
+    write_list(tmp_path, *LIST)
     return tmp_path
 
 
 def test_the_pages_stand_in_the_order_of_the_list(book):
-    found = [(page.notebook, page.module, page.floor, page.part) for page in read_contents(book)]
-    assert found == [("01_more", "more", 1, "paper"), ("00_toy", "toy", 0, "paper"), ("02_end", None, None, "paper"),
-                     ("10_shop", "shop", 2, "workshop"), ("11_shelf", None, None, "workshop")]
+    found = [(page.notebook, page.module, page.part) for page in read_contents(book)]
+    assert found == [("paper/1_more", "halves.more", "paper"), ("paper/1.2_toy", "halves.toy", "paper"),
+                     ("paper/end", None, "paper"), ("use/shop", "use.shop", "workshop"), ("shelf", None, "workshop")]
 
 
 def test_the_tables_have_each_page(book):
     rows = [line for line in table(read_contents(book)).split("\n") if "ipynb" in line]
-    assert rows == ["| §1 Halves | [01 More](01_more.ipynb) | halves |",
-                    "|  | [00 Toy](00_toy.ipynb) | halves |",
-                    "|  | [02 End](02_end.ipynb) | halves |",
-                    "| In use | [10 Shop](10_shop.ipynb) · [11 Shelf](11_shelf.ipynb) |"]
+    assert rows == ["| §1 Halves | [§1 More](paper/1_more.ipynb) | halves |",
+                    "|  | [§1.2 Toy](paper/1.2_toy.ipynb) | halves |",
+                    "|  | [End](paper/end.ipynb) | halves |",
+                    "| In use | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
     rows = list_of_pages(read_contents(book)).split("\n")[2:]
-    assert rows == ["| [01 More](01_more.ipynb) | `more` |  |",
-                    "| [00 Toy](00_toy.ipynb) | `toy` |  |",
-                    "| [10 Shop](10_shop.ipynb) | `shop` | halves |",
-                    "| [11 Shelf](11_shelf.ipynb) |  | halves |"]
+    assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` |  |",
+                    "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |",
+                    "| [Shop](use/shop.ipynb) | `use.shop` | halves |",
+                    "| [Shelf](shelf.ipynb) |  | halves |"]
 
 
-def test_neighbours_are_those_of_the_same_part(book):
-    pages, contents = read_contents(book), "[Contents](index.ipynb)"
-    assert {name: neighbours(name, pages) for name in ("index", "01_more", "00_toy", "02_end", "10_shop", "11_shelf")} == {
-        "index": "Next: [01 More](01_more.ipynb)",
-        "01_more": f"Next: [00 Toy](00_toy.ipynb) · {contents}",
-        "00_toy": f"Before: [01 More](01_more.ipynb) · Next: [02 End](02_end.ipynb) · {contents}",
-        "02_end": f"Before: [00 Toy](00_toy.ipynb) · {contents}",
-        "10_shop": f"Next: [11 Shelf](11_shelf.ipynb) · {contents}",
-        "11_shelf": f"Before: [10 Shop](10_shop.ipynb) · {contents}",
+def test_neighbours_are_those_of_the_same_part_and_links_lead_from_folder_to_folder(book):
+    pages, contents = read_contents(book), "[Contents](../index.ipynb)"
+    assert {name: neighbours(name, pages) for name in ("index", *(page.notebook for page in pages))} == {
+        "index": "Next: [§1 More](paper/1_more.ipynb)",
+        "paper/1_more": f"Next: [§1.2 Toy](1.2_toy.ipynb) · {contents}",
+        "paper/1.2_toy": f"Before: [§1 More](1_more.ipynb) · Next: [End](end.ipynb) · {contents}",
+        "paper/end": f"Before: [§1.2 Toy](1.2_toy.ipynb) · {contents}",
+        "use/shop": f"Next: [Shelf](../shelf.ipynb) · {contents}",
+        "shelf": "Before: [Shop](use/shop.ipynb) · [Contents](index.ipynb)",
     }
 
 
@@ -77,28 +82,25 @@ def test_what_is_written_is_written_once_and_again_when_the_list_changes(book):
 
     first = with_contents(json.loads((book / "index.ipynb").read_text()), "index", read_contents(book))
     assert list(cells(first)) == ["title", "contents", "more", "neighbours"] and len(first["cells"]) == 4
-    assert first == with_contents(first, "index", read_contents(book)) and "01_more" in cells(first)["contents"]
-    (book / "01_more.ipynb").unlink()
-    write_list(book, [row("00_toy", floor=0), row("02_end")], [row("10_shop", floor=2), row("11_shelf")])
+    assert first == with_contents(first, "index", read_contents(book)) and "1_more" in cells(first)["contents"]
+    (book / "paper/1_more.ipynb").unlink()
+    write_list(book, LIST[0][1:], LIST[1])
     moved = cells(with_contents(first, "index", read_contents(book)))
-    assert moved["neighbours"] == "Next: [00 Toy](00_toy.ipynb)" and "01_more" not in moved["contents"]
+    assert moved["neighbours"] == "Next: [§1.2 Toy](paper/1.2_toy.ipynb)" and "1_more" not in moved["contents"]
     assert (moved["title"], moved["more"]) == ("# title", "# more")
-    shelf = cells(with_contents(json.loads((book / "11_shelf.ipynb").read_text()), "11_shelf", read_contents(book)))
-    assert list(shelf) == ["title", "pages", "neighbours"] and "`shop`" in shelf["pages"]
+    shelf = cells(with_contents(json.loads((book / "shelf.ipynb").read_text()), "shelf", read_contents(book)))
+    assert list(shelf) == ["title", "pages", "neighbours"] and "`use.shop`" in shelf["pages"]
 
 
-LIST = [row("00_toy", floor=0), row("01_more", floor=1), row("02_end"), row("10_shop", floor=2), row("11_shelf")]
+ROWS = LIST[0] + LIST[1]
 
 
 @pytest.mark.parametrize("rows, complaint", [
-    (LIST[1:], "00_toy.ipynb has no row in"),
-    ([*LIST, row("03_gone")], "03_gone.ipynb, which does not exist"),
-    ([row("00_toy"), *LIST[1:]], "00_toy.ipynb exports the module toy: give its row in"),
-    ([row("00_toy", floor="low"), *LIST[1:]], "00_toy.ipynb exports the module toy: give its row in"),
-    ([*LIST, row("02_end", floor=0)], "02_end.ipynb exports no module: take `floor` out"),
-    ([*LIST, LIST[0]], "more than one row for 00_toy"),
-    ([row("00_toy", flor=0)], "a row has notebook, title, shows, for a module `floor`, and nothing else"),
-    ([dict(notebook="00_toy", title="Toy")], "a row has notebook, title, shows, for a module `floor`, and nothing else"),
+    (ROWS[1:], "paper/1_more.ipynb has no row in"),
+    ([*ROWS, row("paper/gone")], "paper/gone.ipynb, which does not exist"),
+    ([*ROWS, ROWS[0]], "more than one row for paper/1_more"),
+    ([row("paper/1_more", floor=0)], "a row has notebook, title, shows and nothing else"),
+    ([dict(notebook="paper/1_more", title="Toy")], "a row has notebook, title, shows and nothing else"),
 ])
 def test_a_list_that_does_not_agree_with_the_notebooks_is_refused(book, capsys, rows, complaint):
     write_list(book, rows)

@@ -19,8 +19,8 @@ import sacrebleu
 from sacrebleu.dataset import DATASETS
 
 from annotated_transformer import InputError
-from annotated_transformer.corpora import from_directory, load
-from annotated_transformer.downloads import (
+from annotated_transformer.data.corpora import from_directory, load
+from annotated_transformer.data.downloads import (
     MULTI30K_SHA256,
     WMT14,
     Archive,
@@ -30,9 +30,9 @@ from annotated_transformer.downloads import (
     wmt14,
     wmt14_files,
 )
-from annotated_transformer.everyday import tatoeba_pairs
-from annotated_transformer.number_words import numbers
-from annotated_transformer.pairs import PairFiles, line_batches
+from annotated_transformer.data.number_words import numbers
+from annotated_transformer.data.parallel_text import PairFiles, line_batches
+from annotated_transformer.data.tatoeba import tatoeba_pairs
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_a_damaged_cached_file_and_no_network(tmp_path, closed_port):
 @pytest.mark.parametrize("name", ["tatoeba-en-de", "everyday-en-de"])
 def test_tatoeba_without_a_network_says_which_file_is_missing(name, tmp_path, closed_port, monkeypatch):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
-    monkeypatch.setattr("annotated_transformer.everyday.tatoeba_pairs", partial(tatoeba_pairs, base_url=closed_port))
+    monkeypatch.setattr("annotated_transformer.data.tatoeba.tatoeba_pairs", partial(tatoeba_pairs, base_url=closed_port))
     path = tmp_path / "tatoeba-en-de" / "deu-eng.zip"
     message = complaint(load, name)
     assert f"{path} is missing" in message and "a directory that holds tatoeba-en-de/deu-eng.zip" in message

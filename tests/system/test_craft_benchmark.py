@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from annotated_transformer.checkpoints import read_state
-from annotated_transformer.runs import Run
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.training.checkpoints import read_state
+from annotated_transformer.training.runs import Run
 from benchmarks import craft, semi
 
 

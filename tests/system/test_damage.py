@@ -12,7 +12,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import InputError
-from annotated_transformer.checkpoints import (
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.results import write
+from annotated_transformer.training.checkpoints import (
     SUMS,
     checkpoint_directories,
     clear_leftovers,
@@ -24,12 +27,9 @@ from annotated_transformer.checkpoints import (
     save_checkpoint,
     write_file,
 )
-from annotated_transformer.models import load, save
-from annotated_transformer.optimizer import adam
-from annotated_transformer.results import write
-from annotated_transformer.runs import Metrics, Run
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.training.loading import load, save
+from annotated_transformer.training.optimizer import adam
+from annotated_transformer.training.runs import Metrics, Run
 
 
 def test_each_kind_of_damage_is_named():
@@ -110,8 +110,8 @@ def test_a_full_disk_leaves_the_last_good_checkpoint():
 import resource, sys, torch
 from pathlib import Path
 from annotated_transformer import InputError
-from annotated_transformer.checkpoints import save_checkpoint
-from annotated_transformer.optimizer import adam
+from annotated_transformer.training.checkpoints import save_checkpoint
+from annotated_transformer.training.optimizer import adam
 torch.manual_seed(0)
 model = torch.nn.Linear(100, 100)
 model(torch.ones(1, 100)).sum().backward()
@@ -137,7 +137,7 @@ def test_two_trainings_cannot_share_a_run():
     with tempfile.TemporaryDirectory() as directory:
         program = f"""
 from pathlib import Path
-from annotated_transformer.checkpoints import only_one
+from annotated_transformer.training.checkpoints import only_one
 with only_one(Path({directory!r})):
     pass
 """

@@ -16,24 +16,34 @@ import torch
 from matplotlib.figure import Figure
 from torch import nn
 
-from annotated_transformer import (
-    EOS,
-    PAD,
-    UNK,
-    InputError,
-    Transformer,
-    TransformerConfig,
-    attention_maps,
-    translation,
-    treebanks,
-    variations,
+from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer.data import treebanks
+from annotated_transformer.data.batching import batches, by_length, pad, shift_right
+from annotated_transformer.data.corpora import from_directory
+from annotated_transformer.data.parallel_text import both_sides, line_batches, read_pairs
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.data.trees import WORD, Tree, clean, draw_tree, print_tree
+from annotated_transformer.figures import attention_maps
+from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
+from annotated_transformer.model.additive_attention import AdditiveMultiHeadAttention
+from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
+from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
+from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
+from annotated_transformer.parsing.parser import Parser, commonest_right_label, right_branching
+from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
+from annotated_transformer.tables import variations
+from annotated_transformer.tables.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
+from annotated_transformer.tables.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
+from annotated_transformer.tables.variations import (
+    PRINTED,
+    longest,
+    noise,
+    plot_variations,
+    run_variations,
+    table_3,
+    variations_table,
 )
-from annotated_transformer.additive_attention import AdditiveMultiHeadAttention
-from annotated_transformer.attention import MultiHeadAttention, causal_mask
-from annotated_transformer.attention_maps import AttentionMaps, sentence_ids
-from annotated_transformer.batching import batches, by_length, pad, shift_right
-from annotated_transformer.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
-from annotated_transformer.checkpoints import (
+from annotated_transformer.training.checkpoints import (
     from_hub,
     load_into,
     model_directory,
@@ -43,31 +53,14 @@ from annotated_transformer.checkpoints import (
     save_checkpoint,
     shipped_models,
 )
-from annotated_transformer.chunked_loss import fused_losses
-from annotated_transformer.corpora import from_directory
-from annotated_transformer.decoding import Search, beam_search, beam_step, greedy_search, length_penalty
-from annotated_transformer.evalb import BracketScores, bracket_scores
-from annotated_transformer.fast_decoding import StepwiseDecoder, continuations
-from annotated_transformer.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
-from annotated_transformer.models import search_settings
-from annotated_transformer.pairs import both_sides, line_batches, read_pairs
-from annotated_transformer.parsing import Parser, commonest_right_label, right_branching
-from annotated_transformer.regularization import Dropout, label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, TrainingConfig
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
-from annotated_transformer.translation import Translator, score
-from annotated_transformer.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
-from annotated_transformer.trees import WORD, Tree, clean, draw_tree, print_tree
-from annotated_transformer.variations import (
-    PRINTED,
-    longest,
-    noise,
-    plot_variations,
-    run_variations,
-    table_3,
-    variations_table,
-)
+from annotated_transformer.training.chunked_loss import fused_losses
+from annotated_transformer.training.loading import search_settings
+from annotated_transformer.training.runs import PRESETS, TrainingConfig
+from annotated_transformer.translation import translator as translation
+from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
+from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
+from annotated_transformer.translation.search import Search, beam_search, beam_step, greedy_search, length_penalty
+from annotated_transformer.translation.translator import Translator, score
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)

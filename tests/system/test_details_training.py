@@ -17,28 +17,18 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from annotated_transformer import (
-    EOS,
-    PAD,
-    UNK,
-    InputError,
-    Transformer,
-    TransformerConfig,
-    processes,
-    runs,
-    training,
-)
-from annotated_transformer.batching import Batch, pad, shift_right
-from annotated_transformer.checkpoints import (
+from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer.data.batching import Batch, pad, shift_right
+from annotated_transformer.data.epochs import epoch_batches
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.model.pretrained import no_larger, planned
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.training import loop as training
+from annotated_transformer.training import processes, runs
+from annotated_transformer.training.checkpoints import (
     load_weights,
 )
-from annotated_transformer.epochs import epoch_batches
-from annotated_transformer.processes import noted_signals
-from annotated_transformer.regularization import label_smoothed_cross_entropy
-from annotated_transformer.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
-from annotated_transformer.saving import no_larger, planned
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import (
+from annotated_transformer.training.loop import (
     all_finite,
     batches_from,
     begin,
@@ -50,6 +40,8 @@ from annotated_transformer.training import (
     train,
     train_step,
 )
+from annotated_transformer.training.processes import noted_signals
+from annotated_transformer.training.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)

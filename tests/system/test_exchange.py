@@ -8,10 +8,9 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Translator
-from annotated_transformer.attention_maps import plot_heads
-from annotated_transformer.batching import pad, shift_right
-from annotated_transformer.decoding import greedy_search
-from annotated_transformer.exchange import (
+from annotated_transformer.data.batching import pad, shift_right
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange.marian import (
     MarianPieces,
     MarianTransformer,
     from_marian,
@@ -23,8 +22,9 @@ from annotated_transformer.exchange import (
     to_onnx,
     token_names,
 )
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.figures.attention_maps import plot_heads
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.translation.search import greedy_search
 
 transformers = pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra `exchange` is not installed")

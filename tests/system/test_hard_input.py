@@ -12,12 +12,13 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, corpora
-from annotated_transformer.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
-from annotated_transformer.parsing import Parser
-from annotated_transformer.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer.training import train
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
 
 SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
 TRAIN = "train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --batch-tokens 120 --steps 20".split()
@@ -221,7 +222,7 @@ def test_a_picture_does_not_take_the_place_of_a_pipe(model, tmp_path, complaint)
 ])
 def test_a_marian_directory_that_is_damaged(model, tmp_path, changes, complaint):
     pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
-    from annotated_transformer.exchange import save_marian
+    from annotated_transformer.exchange.marian import save_marian
 
     save_marian(Translator.from_pretrained(model), tmp_path / "marian")
     if "pytorch_model.bin" in changes:  # pickles may run programs when they are loaded: none is
@@ -256,7 +257,7 @@ def test_a_full_disk_leaves_no_half_of_a_model(run, monkeypatch, complaint, erro
         raise error
 
     before = {path.name for path in run.iterdir()}
-    monkeypatch.setattr("annotated_transformer.models.write_sums", full)  # the last thing that is written
+    monkeypatch.setattr("annotated_transformer.training.loading.write_sums", full)  # the last thing that is written
     said = complaint("average", run)
     assert str(run / "average-2") in said and "No space left on device" in said
     assert {path.name for path in run.iterdir()} == before

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from annotated_transformer import Transformer, TransformerConfig, Translator
-from annotated_transformer.heads import Aligned, read_aligned, read_marks
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.figures.head_scores import Aligned, read_aligned, read_marks
 from benchmarks import heads, word_pairs
 
 ALIGNED, OBJECTS, PRONOUNS = (heads.sentences(name) for name in ("aligned", "objects", "pronouns"))

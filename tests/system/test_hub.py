@@ -6,7 +6,7 @@ import huggingface_hub
 import torch
 from huggingface_hub import hub_mixin
 
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
 
 
 def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypatch):

@@ -1,6 +1,5 @@
-"Imports run one way, so that each notebook can be read, and each module used, without those above it; nothing is too long."
+"Imports run one way, from wing to wing; nothing is too long; no pickle is loaded."
 import ast
-import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -8,37 +7,32 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "annotated_transformer"
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import read_contents  # noqa: E402
-
-FLOOR = {page.module: page.floor for page in read_contents(ROOT / "nbs") if page.module}
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_"))
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60  # lines
 
 
+def dotted(path: Path) -> str:
+    "model.attention for annotated_transformer/model/attention.py."
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+FILES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py")) if not path.stem.startswith("_")}
+
+
 def imported(module: str) -> set[str]:
-    "The modules of ours that a module imports, anywhere in it; the package's root is everyone's."
-    found = set()
-    for node in ast.walk(ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))):
+    "The modules of ours that a module imports, anywhere in it; the package's `__init__` is everyone's."
+    found, package = set(), ["annotated_transformer", *module.split(".")[:-1]]
+    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
-            origin = f"annotated_transformer.{node.module or ''}".rstrip(".") if node.level else node.module
-            found.update(f"{origin}.{alias.name}" for alias in node.names)
+            above = package[: len(package) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *filter(None, [node.module])])
+            found |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    ours = [name.split(".")[1] for name in found if name.startswith("annotated_transformer.")]
-    return {name for name in ours if (PACKAGE / f"{name}.py").exists()}
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_a_module_imports_only_from_floors_below_its_own(module):
-    assert module in FLOOR, f"annotated_transformer/{module}.py comes from no notebook that nbs/contents.yml lists"
-    too_high = [f"{other} ({FLOOR[other]})" for other in sorted(imported(module)) if FLOOR[other] >= FLOOR[module]]
-    assert not too_high, (f"{module} (floor {FLOOR[module]} in nbs/contents.yml) imports {', '.join(too_high)}: "
-                          "only lower floors may be imported")
+            found |= {alias.name for alias in node.names}
+    return {name.removeprefix("annotated_transformer.") for name in found} & FILES.keys()
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    list(TopologicalSorter({module: imported(module) for module in MODULES}).static_order())  # a CycleError names the circle
+    list(TopologicalSorter({module: imported(module) for module in FILES}).static_order())  # a CycleError names the circle
 
 
 def lengths_of_functions(path: Path) -> list[tuple[int, str]]:
@@ -55,18 +49,18 @@ def hold(measured: list[tuple[int, str]], limit: int):
 
 
 def test_no_module_is_too_long_to_be_read_in_one_go():
-    hold([(len((PACKAGE / f"{name}.py").read_text(encoding="utf-8").splitlines()), name) for name in MODULES], LONGEST_MODULE)
+    hold([(len(path.read_text(encoding="utf-8").splitlines()), name) for name, path in FILES.items()], LONGEST_MODULE)
 
 
 @pytest.mark.parametrize("directory", ["annotated_transformer", "tools"])
 def test_no_function_is_too_long_to_be_seen_at_once(directory):
-    paths = [path for path in sorted((ROOT / directory).glob("*.py")) if path.stem not in ("__init__", "_modidx")]
+    paths = [path for path in sorted((ROOT / directory).rglob("*.py")) if path.stem not in ("__init__", "_modidx")]
     hold([length for path in paths for length in lengths_of_functions(path)], LONGEST_FUNCTION)
 
 
 def test_no_pickle_is_ever_loaded():
     # A pickle can run code when it is opened: weights travel as safetensors, everything else as JSON or plain arrays.
-    for path in PACKAGE.glob("*.py"):
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 names = {alias.name for alias in node.names} | {getattr(node, "module", None)}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer.layer_types import layer_types
+from annotated_transformer.tables.layer_types import layer_types
 from benchmarks import layer_types as benchmark
 
 NAMES = set(layer_types(2, 1, 3, 3))

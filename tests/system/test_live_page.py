@@ -13,12 +13,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, cli, corpora, live_page
-from annotated_transformer.downloads import cache_directory
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.command_line import main as cli
+from annotated_transformer.data import corpora
+from annotated_transformer.data.downloads import cache_directory
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange import browser_page as live_page
 
 ROOT = Path(__file__).parents[2]
-FILES = ROOT / "annotated_transformer" / "page"
+FILES = ROOT / "annotated_transformer" / "exchange" / "page"
 SENTENCES = 10_000
 needs_onnx = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))), reason="no extra `exchange`")
 

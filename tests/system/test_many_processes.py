@@ -15,17 +15,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from annotated_transformer.checkpoints import FILES, checkpoint_directories
-from annotated_transformer.launch import launch
-from annotated_transformer.processes import Execution
-from annotated_transformer.runs import Run, TrainingConfig
-from annotated_transformer.training import train
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.training.launch import launch
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.processes import Execution
+from annotated_transformer.training.runs import Run, TrainingConfig
 
 TRAIN = """
 import os, torch
-from annotated_transformer.runs import TrainingConfig
-from annotated_transformer.training import train
+from annotated_transformer.training.runs import TrainingConfig
+from annotated_transformer.training.loop import train
 os.environ.update(surroundings)
 torch.set_num_threads(1)
 {patch}
@@ -33,9 +33,10 @@ train(TrainingConfig.from_dict(config), run)
 """
 # Children come from a server that has imported PyTorch already: the imports took most of their time.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["annotated_transformer.training", "torch.utils.tensorboard", "pytest"])
+SERVER.set_forkserver_preload(["annotated_transformer.training.loop", "torch.utils.tensorboard", "pytest"])
 MEAN_OF_MEANS = """
-from annotated_transformer import PAD, training
+from annotated_transformer import PAD
+from annotated_transformer.training import loop as training
 right = training.batch_loss
 def own_mean(model, batch, smoothing, tokens, *rest):
     # each process divides by its own tokens; the mean over processes follows

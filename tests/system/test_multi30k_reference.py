@@ -3,8 +3,8 @@ import gzip
 
 import pytest
 
-from annotated_transformer.bleu import multi30k_bleu, multi30k_tokens
-from annotated_transformer.downloads import cache_directory
+from annotated_transformer.data.downloads import cache_directory
+from annotated_transformer.translation.bleu import multi30k_bleu, multi30k_tokens
 
 TESTS = ["test_2016_flickr", "test_2017_flickr", "test_2017_mscoco"]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotated_transformer import Translator
-from annotated_transformer.pairs import Corpus
+from annotated_transformer.data.parallel_text import Corpus
 from benchmarks import onnx as benchmark
 
 PAIRS = [("forty-two", "zweiundvierzig"), ("ninety-nine thousand and one", "neunundneunzigtausendeins"), ("seven", "sieben")]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer import corpora
-from annotated_transformer.token_arrays import TokenizedPairs
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.data import corpora
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks import preparation
 
 ROOT = Path(__file__).parents[2]
@@ -35,9 +35,9 @@ def test_twice_the_pairs_need_no_more_memory(tmp_path):
 KILLER = """
 import json, os, random, signal, sys, time
 from pathlib import Path
-from annotated_transformer.token_arrays import TokenizedPairs
-from annotated_transformer.tokenizer import Tokenizer
-from annotated_transformer import corpora
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.data import corpora
 
 corpus, out, model, seed = sys.argv[1:]
 moments, progress, struck = random.Random(int(seed)), Path(out, "train.progress"), []

@@ -15,12 +15,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from annotated_transformer import InputError, Transformer, Translator, corpora
-from annotated_transformer.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
-from annotated_transformer.parsing import Parser, print_tree
-from annotated_transformer.processes import Execution
-from annotated_transformer.runs import Run, TrainingConfig
-from annotated_transformer.transformer import TransformerConfig
+from annotated_transformer import InputError, Transformer, Translator
+from annotated_transformer.data import corpora
+from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.parsing.parser import Parser, print_tree
+from annotated_transformer.training.checkpoints import PRETRAINED, damage, read_sums, sha256, shipped_models
+from annotated_transformer.training.processes import Execution
+from annotated_transformer.training.runs import Run, TrainingConfig
 from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
 

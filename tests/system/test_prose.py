@@ -44,7 +44,7 @@ def test_one_word_for_one_thing(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_comes_before_its_explanation(name):
-    expect(names_too_early(name, read(name), glossary(read("99_reference")), PAGES), name, ORDER_TO_MEND, "ORDER_TO_MEND")
+    expect(names_too_early(name, read(name), glossary(read("reference")), PAGES), name, ORDER_TO_MEND, "ORDER_TO_MEND")
 
 
 def page(markdown: str, code: str = "", printed: str = "") -> dict:
@@ -90,7 +90,7 @@ def test_a_wrong_number_is_noticed(results, markdown, code, printed, said):
     assert numbers_without_witness(page(markdown, code, printed), results) == [f"cell prose: {said}"]
 
 
-@pytest.mark.parametrize("name", ["32_attention", "53_optimizer", "40_why_self_attention"])
+@pytest.mark.parametrize("name", ["paper/3.2_attention", "paper/5.3_optimizer", "paper/4_why_self_attention"])
 def test_a_number_that_is_changed_in_a_real_page_is_noticed(name):
     notebook, planted = read(name), "Measured: 0.73519 of 918,273 cases."
     cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] != "colab")
@@ -111,16 +111,17 @@ def test_words_that_are_not_the_books_are_noticed(markdown, found):
 
 
 def test_a_name_may_not_come_before_its_explanation():
-    pages = [Page(name, name, "", "paper", "", None, None) for name in ("10_cost", "32_attention", "35_position")]
+    pages = [Page(name, name, "", "paper", "", None) for name in ("10_cost", "paper/3.2_attention", "paper/3.5_position")]
     explained = glossary(page("## Glossary\n\n| word | meaning | explained in |\n|---|---|---|\n"
-                              "| key, query | what meets | [32](32_attention.ipynb) |\n"
-                              "| clock | turns | [35](35_position.ipynb) |"))
-    assert explained == {"key": "32_attention", "query": "32_attention", "clock": "35_position"}
+                              "| key, query | what meets | [Attention](paper/3.2_attention.ipynb) |\n"
+                              "| clock | turns | [Position](paper/3.5_position.ipynb) |"))
+    assert explained == {"key": "paper/3.2_attention", "query": "paper/3.2_attention", "clock": "paper/3.5_position"}
 
     def early(name, text):
         return names_too_early(name, page(text), explained, pages)
 
-    assert early("10_cost", "A Key opens\n\ntwo clocks") == ["cell prose: “Key” is explained in 32_attention",
-                                                            "cell prose: “clocks” is explained in 35_position"]
-    assert early("32_attention", "A key, monkeys and `clock`\n\n> clock\n\n[the clock](35_position.ipynb) ticks") == []
-    assert early("35_position", "clock") == early("52a_checkpoints", "clock") == []
+    assert early("10_cost", "A Key opens\n\ntwo clocks") == ["cell prose: “Key” is explained in paper/3.2_attention",
+                                                            "cell prose: “clocks” is explained in paper/3.5_position"]
+    told = "A key, monkeys and `clock`\n\n> clock\n\n[the clock](3.5_position.ipynb) ticks"
+    assert early("paper/3.2_attention", told) == []
+    assert early("paper/3.5_position", "clock") == early("training/checkpoints", "clock") == []

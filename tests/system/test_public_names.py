@@ -6,22 +6,23 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
-MODULES = sorted(path.stem for path in PACKAGE.glob("*.py") if not path.stem.startswith("_"))
+FILES = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.stem[0] != "_"]
+MODULES = sorted(".".join(path.with_suffix("").parts) for path in FILES)
 
 # What users and other projects may count on, by module; it changes only with a line in CHANGELOG.md.
 FIXED = {
-    "transformer": "Transformer TransformerConfig",
-    "attention": "scaled_dot_product_attention MultiHeadAttention",
-    "optimizer": "learning_rate",
-    "regularization": "label_smoothed_cross_entropy",
-    "decoding": "beam_search greedy_search",
-    "averaging": "average_checkpoints",
-    "bleu": "sacre_bleu paper_bleu",
-    "translation": "Translator",
-    "attention_maps": "plot_heads explore",
-    "parsing": "Parser linearize delinearize bracket_scores",
-    "exchange": "to_marian from_marian to_ctranslate2 to_onnx",
-    "corpora": "load",
+    "model.transformer": "Transformer TransformerConfig",
+    "model.attention": "scaled_dot_product_attention MultiHeadAttention",
+    "training.optimizer": "learning_rate",
+    "model.regularization": "label_smoothed_cross_entropy",
+    "translation.search": "beam_search greedy_search",
+    "training.averaging": "average_checkpoints",
+    "translation.bleu": "sacre_bleu paper_bleu",
+    "translation.translator": "Translator",
+    "figures.attention_maps": "plot_heads explore",
+    "parsing.parser": "Parser linearize delinearize bracket_scores",
+    "exchange.marian": "to_marian from_marian to_ctranslate2 to_onnx",
+    "data.corpora": "load",
 }
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer import Translator, cli
+from annotated_transformer import Translator
+from annotated_transformer.command_line import main as cli
 from benchmarks.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[2]

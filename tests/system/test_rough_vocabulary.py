@@ -3,10 +3,10 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD
-from annotated_transformer.batching import pad
-from annotated_transformer.decoding import greedy_search
-from annotated_transformer.rough_vocabulary import RoughVocabulary
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.data.batching import pad
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.translation.rough_vocabulary import RoughVocabulary
+from annotated_transformer.translation.search import greedy_search
 
 pytestmark = pytest.mark.skipif(
     not RoughVocabulary.can(torch.empty(1, 1)), reason="this processor has no instructions for 8-bit dot products (VNNI)"

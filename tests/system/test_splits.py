@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from annotated_transformer.corpora import load
-from annotated_transformer.downloads import MULTI30K_SHA256, cache_directory
-from annotated_transformer.everyday import leaks, tatoeba_pairs
-from annotated_transformer.pairs import references
+from annotated_transformer.data.corpora import load
+from annotated_transformer.data.downloads import MULTI30K_SHA256, cache_directory
+from annotated_transformer.data.parallel_text import references
+from annotated_transformer.data.tatoeba import leaks, tatoeba_pairs
 from benchmarks import splits
 
 FIGURES = json.loads((Path(__file__).parents[2] / "results/tatoeba-splits.json").read_text(encoding="utf-8"))["figures"]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from annotated_transformer import EOS, InputError
-from annotated_transformer.token_arrays import TokenizedPairs
+from annotated_transformer.data.large_corpora import TokenizedPairs
 
 
 def stand_in(model: bytes = b"1") -> SimpleNamespace:

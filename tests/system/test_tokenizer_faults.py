@@ -6,7 +6,7 @@ import pytest
 from sentencepiece import SentencePieceTrainer
 
 from annotated_transformer import InputError
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer.data.tokenizer import Tokenizer
 
 TEXT = ["eins zwei drei vier fünf sechs sieben acht neun zehn"] * 9
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from annotated_transformer.batching import collate
-from annotated_transformer.training import WithLoss
-from annotated_transformer.transformer import Transformer, TransformerConfig
+from annotated_transformer.data.batching import collate
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.training.loop import WithLoss
 from benchmarks import training_tried
 from benchmarks.training import SMOOTHING, Work
 from benchmarks.training_profile import Clocked, what_for

@@ -1,7 +1,7 @@
 """benchmarks.tree_search: small."""
-from annotated_transformer.parsing import Parser
-from annotated_transformer.tree_search import TreesSoFar
-from annotated_transformer.trees import Tree
+from annotated_transformer.data.trees import Tree
+from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.parsing.tree_search import TreesSoFar
 from benchmarks import tree_search
 
 

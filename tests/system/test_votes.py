@@ -5,8 +5,8 @@ import random
 import pytest
 from nltk.tree import Tree
 
-from annotated_transformer import corpora
-from annotated_transformer.evalb import constituents
+from annotated_transformer.data import corpora
+from annotated_transformer.parsing.evalb import constituents
 from benchmarks import votes
 
 WORDS = "a b c d e f g".split()

@@ -15,11 +15,12 @@ import torch
 from sacrebleu.dataset import DATASETS
 from safetensors.torch import load_file
 
-from annotated_transformer import UNK, cli
-from annotated_transformer.checkpoints import checkpoint_directories
-from annotated_transformer.runs import PRESETS
-from annotated_transformer.token_arrays import TokenizedPairs
-from annotated_transformer.tokenizer import Tokenizer
+from annotated_transformer import UNK
+from annotated_transformer.command_line import main as cli
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.training.checkpoints import checkpoint_directories
+from annotated_transformer.training.runs import PRESETS
 
 STEPS = 240  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 120 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900
@@ -148,7 +149,7 @@ def take_places(monkeypatch, data: Path, newstests: Path) -> None:
 
 def process(home: Path, *words, stdin: bytes = b"") -> str:
     "Standard output of a Python process that ends well and has nothing to complain of."
-    path = os.pathsep.join([str(Path(cli.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])])
+    path = os.pathsep.join([str(Path(cli.__file__).parents[2]), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, **places(home / "data", home / "sacrebleu"), "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     ended = subprocess.run([sys.executable, *map(str, words)], env=environment, cwd=home, input=stdin, capture_output=True)
     assert ended.returncode == 0, ended.stderr.decode()
