@@ -31,11 +31,11 @@ def fill():
 def test_nothing_that_is_there_is_overwritten():
     with tempfile.TemporaryDirectory() as directory:
         everything = write(directory)[0]
-        Path(directory, "paper/3.2_attention.ipynb").write_text("mine")
-        Path(directory, "paper/3.5_position.ipynb").unlink()
+        Path(directory, "3.2_attention.ipynb").write_text("mine")
+        Path(directory, "3.5_position.ipynb").unlink()
         written, kept = write(directory)
-        assert written == ["paper/3.5_position.ipynb"] and len(kept) == len(everything) - 1
-        assert Path(directory, "paper/3.2_attention.ipynb").read_text() == "mine"
+        assert written == ["3.5_position.ipynb"] and len(kept) == len(everything) - 1
+        assert Path(directory, "3.2_attention.ipynb").read_text() == "mine"
 
 
 def test_every_stub_is_red_and_says_that_it_is_not_written():
@@ -97,7 +97,7 @@ def test_a_cell_that_is_not_python_costs_only_its_own_exercise(fill):
         assert found["padding_mask"].green
         sentence = "line 1 of its cell is not Python (expected ':'): `def causal_mask(length, device=None)`"
         assert found["causal_mask"].sentence == sentence
-        Path(directory, "paper/3.2_attention.ipynb").write_text("{")
+        Path(directory, "3.2_attention.ipynb").write_text("{")
         try:
             check_all(directory)
         except InputError as error:

@@ -164,7 +164,7 @@ def solve(directory: Path, name: str, source: str) -> None:
 def test_a_student_writes_solves_and_breaks(command, tmp_path):
     directory = tmp_path / "mine"
     status, out, _ = command("workbook", directory)
-    assert status == 0 and "notebooks written" in out and "paper/3.2_attention.ipynb" in out
+    assert status == 0 and "notebooks written" in out and "3.2_attention.ipynb" in out
     three = ("scaled_dot_product_attention", "causal_mask", "learning_rate")
     for name in three:
         solve(directory, name, exercises()[name].solution)
@@ -172,9 +172,9 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     assert status == 0 and f"3 of {len(exercises())} exercises are green" in out
     assert all(f"✓ green  {name}: " in out for name in three)
     solve(directory, "causal_mask", exercises()["causal_mask"].solution.replace("tril()", "triu()"))
-    before = (directory / "paper/3.2_attention.ipynb").read_bytes()
+    before = (directory / "3.2_attention.ipynb").read_bytes()
     status, out, _ = command("workbook", directory)
-    assert "0 notebooks written" in out and (directory / "paper/3.2_attention.ipynb").read_bytes() == before
+    assert "0 notebooks written" in out and (directory / "3.2_attention.ipynb").read_bytes() == before
     status, out, _ = command("workbook", directory, "--check")
     [line] = [line for line in out.splitlines() if " causal_mask:" in line]
     assert "✗ red" in line and "“no look ahead” fails for length=5, with result (5, 5): " in line
