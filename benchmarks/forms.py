@@ -101,8 +101,9 @@ def attention(size: dict, times: int = 1) -> Forms:
     length = times * size["length"]
     x, allowed = torch.randn(size["rows"] // times, length, size["d_model"]), causal_mask(length)
 
+
     def readable(x: Tensor) -> Tensor:
-        return module.output(scaled_dot_product_attention(*module.project(x, x), allowed)[0])
+        return module.join(scaled_dot_product_attention(*module.project(x), allowed)[0])
 
     return {"readable": with_gradients(readable, x), "fast": with_gradients(lambda x: module(x, x, causal=True), x)}
 

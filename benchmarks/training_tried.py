@@ -47,14 +47,14 @@ def without_padding(learner: WithLoss, batch: Batch) -> Batch:
         shape = batch.source.shape if places is source else batch.target.shape
         return rows.new_zeros(shape.numel(), rows.size(1)).index_copy_(0, places, rows).unflatten(0, shape)
 
-    def forward(self, x, memory=None, allowed=None, causal=False):
+    def forward(self, x, memory=None, allowed=None, causal=False, cache=None):
         own = target if causal or memory is not None else source
         if memory is None:
             parts = padded(F.linear(x, self.in_projection), own).split(self.widths, dim=-1)
         else:
             query, both = self.in_projection.split([self.widths[0], sum(self.widths[1:])])
             parts = padded(F.linear(x, query), own), *padded(F.linear(memory, both), source).split(self.widths[1:], dim=-1)
-        heads = self.attend(*map(self._heads, parts), allowed, causal).transpose(1, 2).flatten(2)
+        heads = self.attend(*map(self.cut, parts), allowed, causal).transpose(1, 2).flatten(2)
         return self.out_projection(heads.flatten(0, 1).index_select(0, own))
 
     for attention in attentions(learner):
@@ -85,11 +85,11 @@ class Projected(torch.autograd.Function):
 
 def heads_uncopied(learner: WithLoss, batch: Batch) -> Batch:
     "The gradients of heads are not copied together in self-attention; over the encoder's output, those of matrices once."
-    def project(self, x, memory=None):
+    def project(self, x, memory=None, cache=None):
         if memory is None:
-            return tuple(map(self._heads, Projected.apply(x, self.in_projection, self.widths)))
+            return tuple(map(self.cut, Projected.apply(x, self.in_projection, self.widths)))
         query, both = self.in_projection.split([self.widths[0], sum(self.widths[1:])])
-        return self._heads(F.linear(x, query)), *self.keys_and_values(F.linear(memory, both))
+        return self.cut(F.linear(x, query)), *self.keys_and_values(F.linear(memory, both))
 
     for attention in attentions(learner):
         attention.project = MethodType(project, attention)

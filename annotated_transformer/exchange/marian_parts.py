@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import EOS, PAD, InputError
-from ..model.attention import MultiHeadAttention
+from ..model.attention import KeyValueCache, MultiHeadAttention
 from ..model.embedding import SharedEmbedding
 from ..model.feed_forward import FeedForward
 from ..model.transformer import Transformer, TransformerConfig
@@ -33,12 +33,13 @@ class BiasedAttention(MultiHeadAttention):
         "The queries of all heads, with their bias."
         return super().project_query(x) + self.query_bias.view(self.n_heads, 1, self.d_k)
 
-    def project_new(
+    def project_self(
         self,
-        x: Tensor,                   # (B, T, d_model)
-    ) -> tuple[Tensor, Tensor]:      # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
+        x: Tensor,                             # (B, T, d_model)
+        cache: KeyValueCache | None = None,
+    ) -> tuple[Tensor, Tensor]:                # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
         "All three, with the bias of the queries."
-        query, both = super().project_new(x)
+        query, both = super().project_self(x, cache)
         return query + self.query_bias.view(self.n_heads, 1, self.d_k), both
 
 # %% ../../nbs/exchange/marian_parts.ipynb #0b1775c0

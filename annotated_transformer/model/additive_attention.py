@@ -4,10 +4,9 @@
 __all__ = ['AdditiveAttention', 'AdditiveMultiHeadAttention']
 
 # %% ../../nbs/model/additive_attention.ipynb #32a00003
-import torch
 from torch import Tensor, nn
 
-from .attention import MultiHeadAttention, causal_mask
+from .attention import MultiHeadAttention, boolean_mask
 
 # %% ../../nbs/model/additive_attention.ipynb #2abd0234
 class AdditiveAttention(nn.Module):
@@ -43,28 +42,23 @@ class AdditiveMultiHeadAttention(MultiHeadAttention):
         super().__init__(d_model, n_heads, d_k, d_v)
         self.additive = additive
 
-    def attend(
+    def attend_with_weights(
         self,
         query: Tensor,                  # (B, h, T, d_k)
         key: Tensor,                    # (B, h, S, d_k)
         value: Tensor,                  # (B, h, S, d_v)
+        allowed: Tensor | None = None,  # bool, broadcastable to (B, h, T, S)
+    ) -> tuple[Tensor, Tensor]:         # (B, h, T, d_v) and (B, h, T, S)
+        "All heads at once."
+        return self.additive(query, key, value, allowed)
+
+    def attend(
+        self,
+        query: Tensor,                  # as above
+        key: Tensor,
+        value: Tensor,
         allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
         causal: bool = False,           # in place of `allowed`
     ) -> Tensor:                        # (B, h, T, d_v)
-        "All heads at once."
-        if causal:
-            allowed = causal_mask(query.size(2), query.device)
-        elif allowed is not None and allowed.dtype != torch.bool:
-            allowed = allowed == 0
-        return self.additive(query, key, value, allowed)[0]
-
-    def weights(
-        self,
-        x: Tensor,                      # all as in `forward`
-        memory: Tensor | None = None,
-        allowed: Tensor | None = None,
-        causal: bool = False,
-    ) -> Tensor:                        # (B, h, T, S); each row sums to one
-        "The weights by which each head averages in this call."
-        allowed = causal_mask(x.size(1), x.device) if causal else allowed
-        return self.additive(*self.project(x, memory), allowed)[1]
+        "The same without the weights."
+        return self.attend_with_weights(query, key, value, boolean_mask(query, allowed, causal))[0]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .. import InputError
 from .additive_attention import AdditiveMultiHeadAttention
-from .attention import MultiHeadAttention, padding_mask
+from .attention import MultiHeadAttention, padding_mask, recorded
 from .embedding import SharedEmbedding
 from .feed_forward import FeedForward
 from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
@@ -92,21 +92,14 @@ class AttentionWeights(NamedTuple):
     encoder_decoder: Tensor   # (L, B, h, T, S)
 
 # %% ../../nbs/paper/3_transformer.ipynb #b55e9a68
-def watched(model: "Transformer", source: Tensor, target_input: Tensor) -> AttentionWeights:
-    "One forward pass. The fast form of attention keeps no weights, so each attention computes them again by the readable form."
-    found, training = [], model.training
-
-    def note(attention: MultiHeadAttention, given: tuple, options: dict) -> None:
-        found.append(attention.weights(*given, **options))
-
-    attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
-    hooks = [attention.register_forward_pre_hook(note, with_kwargs=True) for attention in attentions]
+def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) -> AttentionWeights:
+    "One forward pass without dropout, which records the weights of every attention."
+    training = model.training
     try:
-        model.eval()(source, target_input)
+        with recorded(model) as found:
+            model.eval()(source, target_input)
     finally:
         model.train(training)
-        for hook in hooks:
-            hook.remove()
     n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
     return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
 
@@ -193,7 +186,7 @@ class Transformer(nn.Module, Parts, Saved):
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> AttentionWeights:     # row t of a decoder's map belongs to the prediction of target token t
         "The weights of every layer and head, without dropout, by the readable form of attention."
-        return watched(self, source, target_input)
+        return recorded_maps(self, source, target_input)
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(

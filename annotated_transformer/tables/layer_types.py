@@ -81,8 +81,8 @@ class RestrictedSelfAttention(SelfAttention):
         self,
         x: Tensor,  # (B, n, d)
     ) -> Tensor:    # (B, n, d)
-        query, key, value = self.attention.project(x, x)
-        return self.attention.output(restricted_attention(query, key, value, self.neighbourhood))
+        query, key, value = self.attention.project(x)
+        return self.attention.join(restricted_attention(query, key, value, self.neighbourhood))
 
 # %% ../../nbs/tables/layer_types.ipynb #b457ee42
 def numbers_kept(

@@ -2,10 +2,9 @@
 import math
 
 import torch
-import torch.nn.functional as F
 
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated_transformer.model.fast_attention import SHORT, attend_in_16_bits
+from annotated_transformer.model.fast_attention import SHORT, attend, attend_in_16_bits
 
 
 def test_readable_equals_fused_in_output_and_gradient():
@@ -21,7 +20,7 @@ def test_readable_equals_fused_in_output_and_gradient():
     for name, allowed in masks.items():
         inputs = [torch.randn(B, h, *size, dtype=torch.float64, requires_grad=True) for size in ((T, d_k), (S, d_k), (S, d_v))]
         readable = scaled_dot_product_attention(*inputs, allowed)[0]
-        fused = F.scaled_dot_product_attention(*inputs, allowed)
+        fused = attend(*inputs, allowed)
         torch.testing.assert_close(readable, fused, msg=name)
         direction = torch.randn_like(readable)
         for ours, theirs in zip(torch.autograd.grad(readable, inputs, direction), torch.autograd.grad(fused, inputs, direction)):
@@ -75,7 +74,7 @@ def test_under_autocast_a_cpu_takes_16_bits_for_short_rows_and_32_for_long_ones(
         x, memory = torch.randn(2, 3, 8), torch.randn(2, S, 8)
         with torch.autocast("cpu", torch.bfloat16):
             projected = attention.project(x, memory)
-            heads = attention.attend(*projected)
+            heads = attend(*projected)
             gradient, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
         assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == kind
         expected = scaled_dot_product_attention(*(part.float() for part in projected))[0]

@@ -255,8 +255,8 @@ def test_a_model_takes_parts_of_ones_own():
     class Directions(MultiHeadAttention):
         "Scores are cosines, times 5."
 
-        def project(self, x, memory=None):
-            query, key, value = super().project(x, memory)
+        def project(self, x, memory=None, cache=None):
+            query, key, value = super().project(x, memory, cache)
             return 5 * 4**0.5 * nn.functional.normalize(query, dim=-1), nn.functional.normalize(key, dim=-1), value
 
 
