@@ -43,9 +43,18 @@ KINDS = {
     "encoder_decoder": Kind("encoder-decoder attention", "target, written", "source"),
 }
 
-# %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0073
-class Labelled:
-    "Weights of the three kinds with labels that fit them, and how a notebook shows them."
+# %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0011
+@dataclass(frozen=True, eq=False, repr=False)
+class AttentionMaps:
+    "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."
+
+    source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
+    target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
+    target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
+    encoder: Tensor          # (L, h, S, S); each row sums to one
+    decoder: Tensor          # (L, h, T, T)
+    encoder_decoder: Tensor  # (L, h, T, S)
+    aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
 
     kinds: ClassVar[dict[str, Kind]] = KINDS
 
@@ -73,19 +82,6 @@ class Labelled:
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         "What a notebook shows: the chart of `explore`."
         return explore(self)._repr_mimebundle_(include, exclude) | {"text/plain": repr(self)}
-
-# %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0011
-@dataclass(frozen=True, eq=False, repr=False)
-class AttentionMaps(Labelled):
-    "What each head of each layer looks at, for one sentence and its translation; the labels belong to the axes."
-
-    source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
-    target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
-    target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor          # (L, h, S, S); each row sums to one
-    decoder: Tensor          # (L, h, T, T)
-    encoder_decoder: Tensor  # (L, h, T, S)
-    aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
 
     def words(
         self,

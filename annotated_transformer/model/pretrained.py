@@ -6,11 +6,13 @@ __all__ = []
 # %% ../../nbs/model/pretrained.ipynb #4c0ebd3e
 import json
 import os
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Self
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
 
 import torch
-from huggingface_hub import PyTorchModelHubMixin
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
@@ -18,47 +20,84 @@ from .. import InputError, regular
 from ..training.checkpoints import load_into, load_weights, model_directory, write_file
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
-class Saved(PyTorchModelHubMixin, library_name="annotated_transformer", tags=["translation"]):
-    "Saving and loading for a model that is made from a config; `config_class` names the config's class."
+Model = TypeVar("Model", bound=nn.Module)
+CARD = """---
+library_name: annotated_transformer
+tags: [translation]
+---
 
-    config_class: type
+A model of `annotated_transformer`. To be filled in: the languages, what the model was trained on, how good it is, and the
+licence of the weights.
+"""
 
-    @classmethod
-    def from_pretrained(
-        cls,
-        path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
-        **options: Any,            # for the hub
-    ) -> Self:                     # the model, in eval mode
-        "Load what `save_pretrained` or `push_to_hub` wrote."
-        directory = model_directory(path_or_name, **options)
-        path, weights = directory / "config.json", directory / "model.safetensors"
-        try:
-            config = cls.config_class(**json.loads(regular(path).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from None
-        except (ValueError, TypeError, RecursionError):
-            raise InputError(f"{path}: this is not the configuration of a model, or it is damaged") from None
-        return cls.filled(config, load_weights(weights), weights)
 
-    @classmethod
-    def filled(
-        cls,
-        config,                     # of `config_class`
-        weights: dict[str, Tensor],
-        path: Path,                 # where the weights come from, for the message
-    ) -> Self:                      # the model, in eval mode
-        "A model with these weights. A config that asks for others is refused before it can take the memory for them."
-        if not no_larger(config, weights):
-            load_into(planned(cls, config), weights, path)
-        model = cls(config)
-        load_into(model, weights, path)
-        return model.eval()
+def save_model(
+    model: nn.Module,
+    config: Any,            # a dataclass
+    directory: str | Path,
+) -> None:
+    "Write model.safetensors, then config.json, and a README.md for the hub where there is none."
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    path, card = directory / "config.json", directory / "README.md"
+    path.unlink(missing_ok=True)  # an older one, which would not fit
+    write_file(directory / "model.safetensors", lambda beside: save_file(model.state_dict(), beside))
+    path.write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8")
+    if not card.exists():
+        card.write_text(CARD, encoding="utf-8")
 
-    def _save_pretrained(self, save_directory: Path) -> None:
-        "Called by `save_pretrained`, which writes config.json itself."
-        write_file(Path(save_directory, "model.safetensors"), lambda path: save_file(self.state_dict(), path))
+
+def push_model(
+    save: Callable[[Path], None],   # writes what is pushed into a directory
+    repo_id: str,                   # OWNER/NAME, which is made if it is not there
+    private: bool,
+    commit_message: str,
+) -> str:                           # address of the commit
+    "Put a model's files on the Hugging Face hub; a model card that is there already stays."
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with TemporaryDirectory() as directory:
+        save(Path(directory))
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
+        return str(api.upload_folder(
+            repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept
+        ))
+
+
+def load_model(
+    kind: type[Model],
+    config_kind: type,         # of its config
+    path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
+    **options: Any,            # for the hub
+) -> Model:                    # in eval mode
+    "Load what `save_model` wrote."
+    directory = model_directory(path_or_name, **options)
+    path, weights = directory / "config.json", directory / "model.safetensors"
+    try:
+        config = config_kind(**json.loads(regular(path).read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    except (ValueError, TypeError, RecursionError):
+        raise InputError(f"{path}: this is not the configuration of a model, or it is damaged") from None
+    return filled(kind, config, load_weights(weights), weights)
+
+
+def filled(
+    kind: type[Model],
+    config: Any,                # a `TransformerConfig`
+    weights: dict[str, Tensor],
+    path: Path,                 # where the weights come from, for the message
+) -> Model:                     # in eval mode
+    "A model with these weights. A config that asks for others is refused before it can take the memory for them."
+    if not no_larger(config, weights):
+        load_into(planned(kind, config), weights, path)
+    model = kind(config)
+    load_into(model, weights, path)
+    return model.eval()
 
 
 def no_larger(

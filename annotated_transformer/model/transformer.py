@@ -5,7 +5,8 @@ __all__ = ['ATTENTIONS', 'RESIDUALS', 'POSITIONS', 'TransformerConfig', 'Attenti
 
 # %% ../../nbs/paper/3_transformer.ipynb #11a41541
 from dataclasses import dataclass
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
 from .learned_positions import LearnedPositions
 from .position import PositionalEncoding
 from .pre_norm import PreNormResidual
-from .pretrained import Saved
+from .pretrained import load_model, push_model, save_model
 from .regularization import Dropout
 
 # %% ../../nbs/paper/3_transformer.ipynb #360466de
@@ -103,12 +104,25 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
     n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
     return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
 
-# %% ../../nbs/paper/3_transformer.ipynb #30000005
-class Parts:
-    "New parts, of the sizes and kinds that `self.config` names. A model with a part of its own overrides one of these."
+# %% ../../nbs/paper/3_transformer.ipynb #7bf31220
+class Transformer(nn.Module):
+    "The model of Figure 1."
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = c = config
+        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
+        self.positions = POSITIONS[c.positions](c.d_model, c.max_length)
+        self.dropout = Dropout(c.dropout)
+        self.encoder = Encoder([
+            EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
+        ], self.last_norm())
+        self.decoder = Decoder([
+            DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
+        ], self.last_norm())
 
     def attention(self) -> nn.Module:
-        "A new attention."
+        "A new attention; a model with a part of its own overrides this method, or one of the next two."
         c = self.config
         return ATTENTIONS[c.compatibility](c.d_model, c.n_heads, c.d_k, c.d_v)
 
@@ -123,29 +137,6 @@ class Parts:
     def last_norm(self) -> nn.Module | None:
         "What normalises a stack's output, where its last layer has not done so."
         return nn.LayerNorm(self.config.d_model) if self.config.norm == "pre" else None
-
-    def encoder_layer(self) -> EncoderLayer:
-        "A new layer."
-        return EncoderLayer(self.attention(), self.feed_forward(), self.residual)
-
-    def decoder_layer(self) -> DecoderLayer:
-        "A new layer."
-        return DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual)
-
-# %% ../../nbs/paper/3_transformer.ipynb #7bf31220
-class Transformer(nn.Module, Parts, Saved):
-    "The model of Figure 1."
-
-    config_class = TransformerConfig
-
-    def __init__(self, config: TransformerConfig):
-        super().__init__()
-        self.config = c = config
-        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
-        self.positions = POSITIONS[c.positions](c.d_model, c.max_length)
-        self.dropout = Dropout(c.dropout)
-        self.encoder = Encoder([self.encoder_layer() for _ in range(c.n_layers)], self.last_norm())
-        self.decoder = Decoder([self.decoder_layer() for _ in range(c.n_layers)], self.last_norm())
 
     def embed(
         self,
@@ -187,6 +178,23 @@ class Transformer(nn.Module, Parts, Saved):
     ) -> AttentionWeights:     # row t of a decoder's map belongs to the prediction of target token t
         "The weights of every layer and head, without dropout, by the readable form of attention."
         return recorded_maps(self, source, target_input)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
+        **options: Any,            # for the hub: revision, token, cache_dir, ...
+    ) -> Self:                     # in eval mode
+        "Load what `save_pretrained` or `push_to_hub` wrote."
+        return load_model(cls, TransformerConfig, path_or_name, **options)
+
+    def save_pretrained(self, directory: str | Path) -> None:
+        "Write model.safetensors, config.json, and a README.md where there is none."
+        save_model(self, self.config, directory)
+
+    def push_to_hub(self, repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
+        "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
+        return push_model(self.save_pretrained, repo_id, private, commit_message)
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(

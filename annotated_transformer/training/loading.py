@@ -10,6 +10,7 @@ from pathlib import Path
 
 from .. import InputError, regular
 from ..data.tokenizer import Tokenizer
+from ..model.pretrained import filled
 from ..model.transformer import Transformer
 from .checkpoints import damage, model_directory, read_sums, write_sums
 from .runs import Run
@@ -57,7 +58,7 @@ def load(
     tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
     if run.exists():
         config, search = replace(run.config.model, vocab_size=tokenizer.vocab_size), Search()
-        model = Transformer.filled(config, run.weights(average), directory)
+        model = filled(Transformer, config, run.weights(average), directory)
     else:
         model, search = Transformer.from_pretrained(directory), search_settings(directory)
     require_one_vocabulary(model, tokenizer)

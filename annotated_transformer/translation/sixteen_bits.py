@@ -9,15 +9,15 @@ from torch import Tensor
 
 from .. import InputError
 from ..model.transformer import Transformer
-from .eight_bits import EightBits, require_packed, with_matrices
+from .eight_bits import PackedMatrix, require_packed, with_matrices
 
 # %% ../../nbs/translation/sixteen_bits.ipynb #616a0006
-class SixteenBits(EightBits):
-    "A matrix in half precision that `F.linear` takes in place of one of floats. Inputs and sums keep their 32 bits."
+class SixteenBits(PackedMatrix):
+    "Weights in half precision; inputs and sums keep their 32 bits."
 
     @staticmethod
     def pack(matrix: Tensor, bias: Tensor | None):
-        "In the form that PyTorch's kernel reads."
+        "In the form that the kernel reads."
         return torch.ops.quantized.linear_prepack_fp16(matrix, bias)
 
     def times(

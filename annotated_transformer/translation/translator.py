@@ -8,7 +8,6 @@ import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import torch
@@ -20,6 +19,7 @@ from ..data.parallel_text import Corpus, references
 from ..data.tokenizer import Tokenizer
 from ..figures import attention_maps
 from ..model.embedding import SharedEmbedding
+from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
 from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
@@ -211,16 +211,11 @@ def push(
     commit_message: str,
 ) -> str:  # address of the commit
     "Put a translator's files on the hub, with a model card where there is none yet."
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    with TemporaryDirectory() as directory:
+    def save(directory: Path) -> None:
         translator.save_pretrained(directory)
-        Path(directory, "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
-        api.create_repo(repo_id, private=private, exist_ok=True)
-        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
-        commit = api.upload_folder(repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept)
-        return str(commit)
+        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
+
+    return push_model(save, repo_id, private, commit_message)
 
 # %% ../../nbs/paper/6.1_translation.ipynb #80ac45b1
 @dataclass(frozen=True)

@@ -1,27 +1,25 @@
-"A model alone goes to the hub by huggingface_hub's own mixin; the steps that need a network are played by a stand-in."
-from pathlib import Path
-from types import SimpleNamespace
+"A model alone goes to the hub; the steps that need a network are played by a stand-in."
+import shutil
 
 import huggingface_hub
 import torch
-from huggingface_hub import hub_mixin
 
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
 
 
 def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypatch):
     class StandIn:
-        def __init__(self, token=None):
+        def create_repo(self, repo_id, **_):
             pass
 
-        def create_repo(self, repo_id, **_):
-            return SimpleNamespace(repo_id=repo_id)
+        def file_exists(self, repo_id, name):
+            return (tmp_path / "hub" / name).exists()
 
         def upload_folder(self, repo_id, folder_path, **_):
-            Path(folder_path).rename(tmp_path / "hub")
+            shutil.copytree(folder_path, tmp_path / "hub")
             return f"commit to {repo_id}"
 
-    monkeypatch.setattr(hub_mixin, "HfApi", StandIn)
+    monkeypatch.setattr(huggingface_hub, "HfApi", StandIn)
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **_: str(tmp_path / "hub"))
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(19, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_v=5, norm="pre", max_length=9))
