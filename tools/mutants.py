@@ -32,8 +32,8 @@ from export_tests import test_file
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "annotated_transformer"
-CORE = """model.additive_attention model.attention model.embedding model.fast_attention model.feed_forward model.layers
-model.learned_positions model.position model.pre_norm model.pretrained model.regularization model.transformer
+CORE = """model.attention model.embedding model.fast_attention model.feed_forward model.layers
+model.position model.pretrained model.regularization model.transformer model.variants
 data.batching data.corpora data.epochs data.parallel_text data.tokenizer data.treebanks data.trees
 training.averaging training.checkpoints training.chunked_loss training.loading training.loop training.optimizer
 training.processes training.r_drop training.runs training.shares

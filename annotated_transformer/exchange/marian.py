@@ -85,16 +85,16 @@ def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int
 def require_fit(
     model: Transformer,
     software: str,    # its name
-    **unknown: str,   # fields of the configuration, and the value that the software does not know
+    **known: str,     # fields of the configuration, and the one value that the software knows
 ) -> None:
     "InputError with the reason, for a model that the software has no form for."
     c = model.config
     if type(model) is not Transformer:
         raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
     require_widths(software, c.d_model, c.n_heads, c.d_k, c.d_v)
-    for name, value in {"compatibility": "additive", **unknown}.items():
-        if getattr(c, name) == value:
-            raise InputError(f"{software} has no form for a model with {name}={value!r}: it cannot be carried over")
+    for name, value in {"compatibility": "dot-product", **known}.items():
+        if getattr(c, name) != value:
+            raise InputError(f"{software} has no form for a model with {name}={getattr(c, name)!r}: it cannot be carried over")
 
 # %% ../../nbs/exchange/marian.ipynb #b86e836b
 def to_marian(
@@ -103,7 +103,7 @@ def to_marian(
 ):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None for want of a tokenizer
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."
     transformers = extra("transformers")
-    require_fit(model, "Marian", positions="learned", norm="pre")
+    require_fit(model, "Marian", positions="sinusoidal", norm="post")
     c = model.config
     sizes = {
         f"{side}_{theirs}": ours for side in ("encoder", "decoder")

@@ -12,16 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from .. import InputError
-from .additive_attention import AdditiveMultiHeadAttention
 from .attention import MultiHeadAttention, padding_mask, recorded
 from .embedding import SharedEmbedding
 from .feed_forward import FeedForward
 from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
-from .learned_positions import LearnedPositions
 from .position import PositionalEncoding
-from .pre_norm import PreNormResidual
 from .pretrained import load_model, push_model, save_model
 from .regularization import Dropout
+from .variants import AdditiveMultiHeadAttention, LearnedPositions, PreNormResidual
 
 # %% ../../nbs/paper/3_transformer.ipynb #360466de
 def complete(config: "TransformerConfig") -> None:

@@ -22,7 +22,7 @@ from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.layers import Residual
 from annotated_transformer.model.position import PositionalEncoding
-from annotated_transformer.model.pre_norm import PreNormResidual
+from annotated_transformer.model.variants import PreNormResidual
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,9 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import WORD, Tree, clean, draw_tree, print_tree
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
-from annotated_transformer.model.additive_attention import AdditiveMultiHeadAttention
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
+from annotated_transformer.model.variants import AdditiveMultiHeadAttention
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing.parser import Parser, commonest_right_label, right_branching
 from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar

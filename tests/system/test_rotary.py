@@ -1,0 +1,111 @@
+"A variant touches its own page and one line: rotary positions (Su et al. 2021), with the class here in place of the page."
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+
+from annotated_transformer import EOS, PAD
+from annotated_transformer.figures.architecture import draw_transformer
+from annotated_transformer.model import transformer
+from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttention
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.eight_bits import in_eight_bits
+from annotated_transformer.translation.search import (
+    beam_search,
+    greedy_search,
+    next_token_without_cache,
+    readable_beam_search,
+    readable_greedy_search,
+)
+
+
+def turned(heads: Tensor, position: Tensor) -> Tensor:  # (B, h, T, d_k), (T,)
+    "Each pair of numbers turned by an angle that grows with the position, slower from pair to pair."
+    angle = position[:, None] * 10_000 ** -(torch.arange(0, heads.size(-1), 2) / heads.size(-1))  # (T, d_k / 2)
+    even, odd, sine, cosine = heads[..., 0::2], heads[..., 1::2], angle.sin(), angle.cos()
+    return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+
+
+class RotaryAttention(MultiHeadAttention):
+    "In self-attention, a score depends on the distance of query and key."
+
+    def project_self(self, x: Tensor, cache: KeyValueCache | None = None) -> tuple[Tensor, Tensor]:
+        "As before, with queries and keys turned; in decoding all of `x` stands at one position."
+        query, both = super().project_self(x, cache)
+        position = torch.arange(x.size(1)) if cache is None else torch.full((x.size(1),), cache.position)
+        key, value = both.split(self.widths[1:], dim=-1)
+        key = turned(self.cut(key), position).transpose(1, 2).flatten(2)
+        return turned(query, position), torch.cat([key, value], dim=-1)
+
+
+@pytest.fixture
+def model(monkeypatch) -> Transformer:
+    "Trained a little, so that no two of its words are equally likely."
+    monkeypatch.setitem(transformer.ATTENTIONS, "rotary", RotaryAttention)  # the one line
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility="rotary", max_length=12))
+    optimizer, losses = adam(model.parameters()), []
+    optimizer.param_groups[0]["lr"] = 0.02
+    source, target = torch.tensor([[5, 6, 7, EOS], [8, 4, EOS, PAD]]), torch.tensor([[7, 6, 5, EOS], [4, 8, EOS, PAD]])
+    for _ in range(20):
+        loss = label_smoothed_cross_entropy(model(source, torch.cat([torch.zeros(2, 1).long(), target[:, :-1]], 1)), target, 0.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]
+    return model.eval()
+
+
+SOURCE = torch.tensor([[5, 6, 7, 3, EOS], [8, 4, EOS, PAD, PAD]])
+
+
+def test_scores_depend_on_the_distance_and_not_on_the_place():
+    torch.manual_seed(0)
+    weights = RotaryAttention(8, 2, 4, 4).weights(torch.randn(8).expand(1, 6, 8))[0]  # one vector at all places
+    ratio = weights[:, :, 1:] / weights[:, :, :-1]                                     # of neighbouring keys
+    torch.testing.assert_close(ratio[:, 1:, 1:], ratio[:, :-1, :-1])
+    assert (ratio - 1).abs().max() > 1e-3
+
+
+def test_decoding_with_a_cache_gives_what_the_whole_model_gives(model):
+    found = beam_search(model, SOURCE, beam_size=3, extra_length=4), greedy_search(model, SOURCE, extra_length=4)
+    for row, ids in enumerate(SOURCE):
+        next_token, longest = next_token_without_cache(model, ids), int((ids != PAD).sum()) + 4
+        expected = readable_beam_search(next_token, 3, 0.6, longest)[0]
+        assert found[0][row][0].tokens == expected.tokens and abs(found[0][row][0].score - expected.score) < 1e-4
+        assert found[1][row] == readable_greedy_search(next_token, longest)
+
+
+def test_its_maps_its_picture_its_files_and_its_eight_bits(model, tmp_path):
+    target_input = torch.tensor([[PAD, 3, 4]])
+    maps = model.attention_maps(SOURCE[:1], target_input)
+    first, x = model.encoder.layers[0].self_attention.sublayer, model.embed(SOURCE[:1])
+    query, key, _ = first.project(x)
+    torch.testing.assert_close(maps.encoder[0], (query @ key.mT / 4**0.5).softmax(-1))
+    draw_transformer(copy.deepcopy(model))
+    model.save_pretrained(tmp_path)
+    torch.testing.assert_close(Transformer.from_pretrained(tmp_path)(SOURCE[:1], target_input), model(SOURCE[:1], target_input))
+    assert beam_search(in_eight_bits(model), SOURCE, 3)[0][0].tokens == beam_search(model, SOURCE, 3)[0][0].tokens
+
+
+def test_it_goes_to_onnx_step_by_step(model, tmp_path):
+    pytest.importorskip("onnxruntime", reason="the extra `exchange` is not installed")
+    from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
+
+    to_onnx(model, tmp_path / "onnx")
+    found = OnnxTranslator(tmp_path / "onnx").search([[5, 6, 7, 3, EOS], [8, 4, EOS]], 3, extra_length=4)
+    for ours, theirs in zip(beam_search(model, SOURCE, 3, extra_length=4), found):
+        assert ours[0].tokens == theirs[0].tokens and abs(ours[0].score - theirs[0].score) < 1e-4
+
+
+def test_software_that_does_not_know_it_refuses_it(model):
+    pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
+    from annotated_transformer import InputError
+    from annotated_transformer.exchange.marian import to_marian
+
+    with pytest.raises(InputError, match="compatibility='rotary'"):
+        to_marian(model)
