@@ -339,8 +339,7 @@ def cost(
     """
     if (run is None) == (tokens_per_second is None):
         raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
-    from annotated_transformer.tables.forecasts import predict_table
-    from annotated_transformer.tables.training_cost import run_cost, table_row
+    from annotated_transformer.tables.training_cost import predict_table, run_cost, table_row
 
     if run is None:
         print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
