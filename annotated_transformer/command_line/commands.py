@@ -206,7 +206,8 @@ first on a page).
     form = out.suffix.lower()
     require_form(out, figure, word, beside)
     from annotated_transformer.figures.attention_maps import explore, sentence_ids, token_labels
-    from annotated_transformer.figures.attention_plots import choose_heads, find
+    from annotated_transformer.figures.attention_plots import choose_heads
+    from annotated_transformer.figures.token_labels import find
 
     translator = open_translator(model)
     config, tokenizer = translator.model.config, translator.tokenizer
