@@ -19,8 +19,7 @@ import numpy as np
 from annotated_transformer import PAD
 from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import collate
-from annotated_transformer.data.epochs import epoch_batches
-from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, sample
+from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, epoch_batches, sample
 from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks import side_by_side
 from benchmarks.side_by_side import resident_peak, save

@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "annotated_transformer"
 CORE = """model.attention model.embedding model.fast_attention model.feed_forward model.layers
 model.position model.pretrained model.regularization model.transformer model.variants
-data.batching data.corpora data.epochs data.parallel_text data.tokenizer data.treebanks data.trees
+data.batching data.corpora data.large_corpora data.parallel_text data.tokenizer data.treebanks data.trees
 training.averaging training.checkpoints training.chunked_loss training.loading training.loop training.optimizer
 training.processes training.r_drop training.runs training.shares
 translation.bleu translation.kv_cache translation.search translation.translator parsing.evalb parsing.parser parsing.tree_search

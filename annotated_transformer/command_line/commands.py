@@ -206,7 +206,8 @@ first on a page).
     form = out.suffix.lower()
     require_form(out, figure, word, beside)
     from annotated_transformer.figures.attention_maps import explore, sentence_ids, token_labels
-    from annotated_transformer.figures.attention_plots import choose_heads, find
+    from annotated_transformer.figures.attention_plots import choose_heads
+    from annotated_transformer.figures.token_labels import find
 
     translator = open_translator(model)
     config, tokenizer = translator.model.config, translator.tokenizer
@@ -339,8 +340,7 @@ def cost(
     """
     if (run is None) == (tokens_per_second is None):
         raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
-    from annotated_transformer.tables.forecasts import predict_table
-    from annotated_transformer.tables.training_cost import run_cost, table_row
+    from annotated_transformer.tables.training_cost import predict_table, run_cost, table_row
 
     if run is None:
         print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))

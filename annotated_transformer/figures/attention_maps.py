@@ -13,16 +13,8 @@ from torch import Tensor
 from .. import EOS, PAD, InputError
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer
-from annotated_transformer.figures.attention_plots import (  # noqa: F401
-    END,
-    START,
-    group_words,
-    piece_label,
-    plot_figure,
-    plot_heads,
-    plot_heat_maps,
-    save_drawing,
-)
+from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
+from .token_labels import END, START, group_words, piece_label
 from ..model.transformer import Transformer
 from ..translation.search import Search, beam_search
 

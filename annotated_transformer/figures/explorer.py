@@ -17,8 +17,8 @@ from string import Template
 import torch
 
 from .. import InputError, extra
-from .attention_plots import shown
 from .explorer_chart import VEGA_LITE, sentence, specification
+from .token_labels import shown
 from ..training.checkpoints import write_file
 
 # %% auto #0

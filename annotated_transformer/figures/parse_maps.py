@@ -11,8 +11,9 @@ from torch import Tensor
 from .. import InputError
 from ..data.trees import LEAVES, TOP, Tree, is_word, linearize
 from .attention_maps import AttentionMaps
-from .attention_plots import END, FAINTEST, LINES
+from .attention_plots import FAINTEST, LINES
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
+from .token_labels import END
 
 
 def kind_of(token: str) -> str:

@@ -22,8 +22,7 @@ from torch import Tensor, nn
 
 from .. import PAD, InputError
 from ..data.batching import Batch, batches, collate
-from ..data.epochs import epoch_batches
-from ..data.large_corpora import TokenizedPairs
+from ..data.large_corpora import TokenizedPairs, epoch_batches
 from ..data.tokenizer import Tokenizer
 from ..model.pretrained import planned
 from ..model.regularization import label_smoothed_cross_entropy

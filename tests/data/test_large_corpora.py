@@ -8,7 +8,8 @@ import pytest
 
 from annotated_transformer import EOS
 from annotated_transformer.data import corpora
-from annotated_transformer.data.large_corpora import TokenizedPairs, sample
+from annotated_transformer.data.batching import batches, padding_share
+from annotated_transformer.data.large_corpora import TokenizedPairs, epoch_batches, sample, stride
 from annotated_transformer.data.tokenizer import Tokenizer
 
 
@@ -94,3 +95,44 @@ def test_a_sample_is_spread_evenly_and_never_too_large():
     assert rows(0, 5) == []
     drawn = sample(iter([("a", "b")] * 3 + [None]), 3)  # nothing is read ahead
     assert [next(drawn) for _ in range(6)] == ["a", "b"] * 3
+
+
+def test_every_pair_comes_once_an_epoch_whatever_the_block(stand_in):
+    sizes = np.random.default_rng(2).integers(1, 20, (391, 2))
+    with tempfile.TemporaryDirectory() as directory:
+        texts = [(" ".join("3" * s), " ".join("4" * t)) for s, t in sizes.tolist()]
+        pairs = TokenizedPairs.write(directory, "train", texts, stand_in(9))
+        lengths = pairs.lengths
+        assert (lengths == sizes + 1).all()
+
+        def order(seed=3, epoch=5, **options):
+            return [rows.tolist() for rows in epoch_batches(pairs, 60, seed, epoch, **options)]
+
+        for block in (40, 100, 390, 391, 1_000):
+            whole = order(block=block)
+            assert sorted(sum(whole, [])) == list(range(391))
+            assert all(len(rows) * lengths[rows].max() <= 60 for rows in whole)
+            assert order(block=block) == whole
+            assert order(block=block, epoch=6) != whole != order(block=block, seed=4)
+            for skip in (1, 17, len(whole) - 1, len(whole), len(whole) + 9):
+                assert order(block=block, skip=skip) == whole[skip:]
+        assert order() == [rows.tolist() for rows in batches(lengths, 60, seed=3, epoch=5)]  # one block: the same batches
+        assert padding_share(lengths, order(block=100)) < 0.5 * padding_share(lengths, np.array_split(np.arange(391), 80))
+        empty = TokenizedPairs.write(directory, "empty", [], stand_in(9))
+        assert list(epoch_batches(empty, 60, 0, 0)) == []
+
+
+def test_a_block_reaches_over_the_whole_corpus_and_each_epoch_has_its_own():
+    n, block = 30_011, 3_000
+    first = []
+    for epoch in range(20):
+        start, step = stride(n, np.random.default_rng((0, epoch)))
+        walk = (start + step * np.arange(n)) % n
+        assert len(np.unique(walk)) == n
+        first.append(set(walk[:block].tolist()))
+        tenths = np.bincount(walk[:block] * 10 // n, minlength=10)   # pairs of the block from each tenth of the corpus
+        assert tenths.min() > 0.8 * block / 10 and tenths.max() < 1.2 * block / 10
+    assert max(len(one & other) for one, other in zip(first, first[1:])) < 0.5 * block
+    for n in (2, 6, 12, 30):                                         # many divisors, few steps to choose from
+        start, step = stride(n, np.random.default_rng(0))
+        assert sorted((start + step * np.arange(n)) % n) == list(range(n))

@@ -19,7 +19,7 @@ from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
 from annotated_transformer.data.batching import Batch, pad, shift_right
-from annotated_transformer.data.epochs import epoch_batches
+from annotated_transformer.data.large_corpora import epoch_batches
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.pretrained import no_larger, planned
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy

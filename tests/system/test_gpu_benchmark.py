@@ -9,8 +9,7 @@ import torch
 
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.corpora import load
-from annotated_transformer.data.epochs import epoch_batches
-from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.large_corpora import TokenizedPairs, epoch_batches
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import TransformerConfig

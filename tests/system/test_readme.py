@@ -134,6 +134,29 @@ def test_the_table_of_speed_is_what_was_measured():
     assert f"takes {ratio:.2f} times as long as `import torch`" in text
 
 
+def test_the_sections_of_speed_are_what_was_measured():
+    text = page("docs/speed.md")
+    training, preparation = (json.loads(page(f"results/{name}.json"))["figures"] for name in ("training", "preparation"))
+    names = {"ours": "ours", "PyTorch's": "peer", "PyTorch's, with the paper's dropout": "peer with the paper's dropout",
+             "PyTorch's, freed memory kept": "peer, memory kept"}
+    for row, contender in names.items():
+        parts = [training["steps"][work]["contenders"][contender] for work in ("tiny", "base")]
+        said = [f"{part['median_seconds']:.2f} s, {part['share_of_matrix_products']:.0%}" for part in parts]
+        assert f"| {row} | {said[0]} | {said[1]} |" in text
+    for size in ("half", "whole"):
+        stages = preparation[size]
+        peaks = " | ".join(f"{stages[stage]['peak_gibibytes']:.2f} GiB" for stage in ("prepare", "epoch"))
+        assert f"memory, {stages['prepare']['pairs'] // 10**6} million pairs | {peaks} |" in text
+    each = stages["prepare"]["seconds_per_million_pairs"]  # of the larger corpus
+    once, epoch = stages["prepare"]["seconds"]["learn_the_pieces"], stages["epoch"]["seconds_per_million_pairs"]["epoch"]
+    seconds = f"{each['count'] + each['tokenise']:.1f} s, and {once:.1f} s once for the vocabulary | {epoch:.1f} s"
+    assert f"| seconds for a million pairs | {seconds} |" in text
+    for size in ("4.5 million pairs", "36 million pairs"):
+        hours = preparation["extrapolated"][size]
+        minutes = f"{60 * hours['preparation_hours']:.0f} minutes | {60 * hours['reading_an_epoch_hours']:.1f} minutes"
+        assert f"| by proportion, {size} | {minutes} |" in text
+
+
 def test_what_is_installed_is_what_was_measured():
     text, figures = page("docs/installation.md"), json.loads(page("results/installation.json"))["figures"]
     both = [figures["before"], figures["now"]]

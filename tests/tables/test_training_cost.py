@@ -16,11 +16,15 @@ from annotated_transformer import InputError
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
 from annotated_transformer.tables.training_cost import (
+    BATCH_TOKENS,
+    PAPER_RUNS,
     SUSTAINED_RATE,
     RunCost,
     flops_per_target_token,
     forward_flops,
     paper_cost,
+    predict,
+    predict_table,
     run_cost,
     table_row,
     training_flops,
@@ -191,3 +195,67 @@ def test_what_is_missing_or_damaged_in_a_run_is_named():
     for rate in (0, -9.5e12, math.nan, math.inf):
         assert complaint(run, rate) == f"the rate must be a number above 0, not {rate!r}"
     shutil.rmtree(run)
+
+
+def test_the_papers_step_times_give_the_papers_training_times():
+    paper = {"base en-de": (0.4, 100 / 9), "base en-fr": (0.432, 12), "big en-de": (1.0, 250 / 3), "big en-fr": (1.008, 84)}
+    for name, (seconds, hours) in paper.items():
+        config, steps = PAPER_RUNS[name]
+        found = predict(config, steps, BATCH_TOKENS, BATCH_TOKENS / seconds / 8, devices=8)
+        assert math.isclose(found.days * 24, hours) and math.isclose(found.device_hours, 8 * hours)
+        assert found.kilowatt_hours is None
+        in_all = steps * BATCH_TOKENS * flops_per_target_token(config)
+        assert math.isclose(found.flops_per_second * found.device_hours * 3600, in_all)
+
+
+def test_a_prediction_by_hand():
+    config = TransformerConfig(20, n_layers=1, d_model=2, d_ff=3, n_heads=1, d_k=1, d_v=1)
+    found = predict(config, steps=1_000, batch_tokens=432, tokens_per_second=10, devices=4, watts=250, efficiency=0.5)
+    assert math.isclose(found.days, 432_000 / 20 / 86400) and math.isclose(found.days, 0.25)
+    assert math.isclose(found.device_hours, 24) and math.isclose(found.kilowatt_hours, 6)
+    per_pair = 3 * (6 * 56 * 2 * 2 + 2 * 3 * 28**2 * 2 + 4 * 56 * 2 * 3 + 2 * 28 * 2 * 19)
+    assert math.isclose(found.flops_per_second, 5 * per_pair / 28)
+    alone = predict(config, steps=1_000, batch_tokens=432, tokens_per_second=10, watts=250, efficiency=0.5)
+    assert math.isclose(alone.days, 0.5) and math.isclose(alone.kilowatt_hours, 3), "nobody to lose time to"
+
+
+def test_the_table_holds_the_predictions():
+    text = predict_table({"base": 10_000, "big": 2_500}, devices=(1, 8), watts=100, efficiency=0.8)
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        "days on updates 1 8".split(),
+        "base en-de 100,000 2.89 0.452".split(),   # 2.5e9 tokens / 10,000 a second / 86,400, then / (8 x 0.8)
+        "base en-fr 100,000 2.89 0.452".split(),
+        "big en-de 300,000 34.7 5.43".split(),
+        "big en-fr 300,000 34.7 5.43".split(),
+        "all of them 75.2 11.8".split(),
+        "device hours 1,806 2,257".split(),
+        "kWh 181 226".split(),
+    ]
+    assert len({len(line) for line in text.splitlines()[1:]}) == 1, "aligned"
+    only_big = predict_table({"big": 2_500}, devices=(8,))
+    assert "base" not in only_big and "kWh" not in only_big and "keeps" not in only_big
+
+
+def test_impossible_numbers_are_refused():
+    config = TransformerConfig.base(37_000)
+    good = {"steps": 10, "batch_tokens": 20, "tokens_per_second": 30.0, "devices": 2, "watts": 40.0, "efficiency": 0.5}
+    for name in good:
+        for bad in (0, -1, math.nan, math.inf, "7"):
+            message = ""
+            try:
+                predict(config, **good | {name: bad})
+            except InputError as error:
+                message = str(error)
+            assert message == f"{name.replace('_', ' ')} must be a number above 0, not {bad!r}"
+    for call, words in [
+        (lambda: predict(config, **good | {"efficiency": 1.5}), "cannot be above 1: 1.5"),
+        (lambda: predict_table({"medium": 3.0}), "base and big, not 'medium'"),
+        (lambda: predict_table({}), "give the rate of base, big or both"),
+        (lambda: predict_table({"big": -3.0}), "tokens per second must be a number above 0, not -3.0"),
+    ]:
+        message = ""
+        try:
+            call()
+        except InputError as error:
+            message = str(error)
+        assert words in message

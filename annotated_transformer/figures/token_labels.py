@@ -1,0 +1,86 @@
+"""How the figures write tokens, and which tokens make a word.
+
+Tokens are pieces of words. SentencePiece marks each piece that begins a word with `▁`. Most pieces do, so the figures mark the
+others: a piece that continues a word has a dot before it, as in `play ·ing`. A piece that would be misread under this rule (a
+lone `▁`, or a word that itself begins with a dot) keeps its `▁`. Punctuation continues a word too, but is drawn without the dot.
+"""
+import re
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from .. import InputError
+
+__all__ = ["START", "END", "piece_label", "shown", "is_sign", "word_starts", "group_words", "bare", "find"]
+
+START, END = "<start>", "<eos>"
+CONTINUES = "·"  # before a piece that goes on with a word
+
+
+def piece_label(
+    piece: str,   # as SentencePiece writes it: "▁" begins a word
+) -> str:
+    "A piece as the figures show it: bare where it begins a word, after a dot where it goes on with one."
+    if not piece.startswith("▁"):
+        return CONTINUES + piece
+    bare = piece[1:]
+    return piece if not bare or bare.startswith(CONTINUES) else bare
+
+
+def shown(label: str) -> str:
+    "A label as it is drawn. Punctuation alone gets no dot before it: `·.` is taken for dirt."
+    rest = label.removeprefix(CONTINUES)
+    return label if any(map(str.isalnum, rest)) or not rest.strip(CONTINUES) else rest
+
+
+def is_sign(label: str) -> bool:
+    "Whether a label holds punctuation and nothing else."
+    rest = label.removeprefix(CONTINUES).removeprefix("▁")
+    return bool(rest) and not any(map(str.isalnum, rest))
+
+
+def word_starts(
+    labels: list[str],      # of pieces
+    signs_apart: bool,      # punctuation before and after a word is a word of its own; inside, as in well-known, it is not
+) -> list[bool]:
+    "Which pieces begin a word: those without a dot, and the first."
+    starts = [i == 0 or not label.startswith(CONTINUES) for i, label in enumerate(labels)]
+    if signs_apart:
+        for i in range(len(labels) - 1, 0, -1):  # from the end, so that each of `?!` finds that a word begins after it
+            starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])
+        for i in range(1, len(labels)):
+            starts[i] |= starts[i - 1] and is_sign(labels[i - 1])
+    return starts
+
+
+def group_words(
+    labels: list[str],                 # (n) of pieces
+    signs_apart: bool = False,         # whether punctuation is a word of its own
+) -> tuple[list[str], Tensor]:         # labels of the W words, and (n, W): 1 where the piece belongs to the word
+    "Which pieces make which word."
+    starts = word_starts(labels, signs_apart)
+    word = torch.tensor(starts).cumsum(0) - 1
+    words = [""] * (int(word[-1]) + 1)
+    for i, (label, number) in enumerate(zip(labels, word.tolist())):
+        bare_label = words[number] or i and starts[i] and label.startswith(CONTINUES)
+        words[number] += label.removeprefix(CONTINUES) if bare_label else label
+    return [piece_label(text) if text.startswith("▁") else text for text in words], F.one_hot(word).float()
+
+
+def bare(word: str) -> str:
+    "Without the punctuation around it."
+    return re.sub(r"^\W+|\W+$", "", word)
+
+
+def find(
+    labels: list[str],
+    word: str,
+) -> list[int]:    # positions of its pieces, wherever it stands; those of punctuation only if `word` has it
+    "Where a word stands, whole or in pieces; InputError when it does not."
+    words, belongs = group_words(labels)
+    whole = [words[row.index(1)] for row in belongs.tolist()]
+    found = [i for i, (label, of) in enumerate(zip(labels, whole)) if word in (label, of) or word == bare(of) and bare(label)]
+    if not found:
+        raise InputError(f"there is no word {word!r} to look from: choose one of {' '.join(words)}")
+    return found
