@@ -509,22 +509,6 @@ def test_translation_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkey
     assert translator().push_to_hub("me/it", private=True, commit_message="Better") == ("me/it", True, "Better")
 
 
-def test_translation_takes_rough_logits_where_they_pay(monkeypatch):
-    class Rough:
-        MOST_ROWS = 3
-        pays = classmethod(lambda cls, weight: True)
-
-        def __init__(self, weight):
-            pass
-
-    monkeypatch.setattr(translation, "RoughVocabulary", Rough)
-    found = translator()
-    assert found._rough_vocabulary(4) is None
-    made = found._rough_vocabulary(3)
-    assert isinstance(made, Rough) and found._rough_vocabulary(1) is made
-    assert translator(precision="int8")._rough_vocabulary(1) is None
-
-
 def test_translation_counts_what_is_exactly_right():
     assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"]).exact == pytest.approx(1 / 3)
 
