@@ -41,10 +41,10 @@ from annotated_transformer.tables.training_cost import forward_flops
 from annotated_transformer.translation.eight_bits import in_eight_bits, largest_weight
 from annotated_transformer.translation.search import Search, beam_search, greedy_search
 from annotated_transformer.translation.sixteen_bits import in_sixteen_bits
-from benchmarks.decoding_chart import chart
-from benchmarks.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
-from benchmarks.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
+from benchmarks.shared.decoding_chart import chart
+from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
+from benchmarks.shared.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
 SIZES = {
     "base": TransformerConfig.base(37_000),

@@ -32,7 +32,7 @@ from annotated_transformer.translation.search import (
 )
 from benchmarks.decoding import random_model
 from benchmarks.preparation import resident_peak
-from benchmarks.side_by_side import in_own_process, save, take_turns
+from benchmarks.shared.side_by_side import in_own_process, save, take_turns
 
 SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
 SIZES = {

@@ -27,7 +27,7 @@ from annotated_transformer.figures.head_scores import (
     claim,
     read_aligned,
 )
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 
 HERE = Path(__file__).parent

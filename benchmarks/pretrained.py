@@ -38,7 +38,7 @@ from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, ch
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.search import Search
 from annotated_transformer.translation.translator import score_split
-from benchmarks.side_by_side import choose, command_of, mean_and_deviation
+from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them

@@ -33,7 +33,7 @@ from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run, TrainingConfig
 from benchmarks.parser import EXAMPLE, spread, write_trees
 from benchmarks.pretrained import PART, as_it_stands, one_sentence, put_into
-from benchmarks.side_by_side import choose, command_of, save
+from benchmarks.shared.side_by_side import choose, command_of, save
 
 NAME = "parser-en"
 CORPUS = "treebank-words"

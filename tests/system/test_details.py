@@ -29,7 +29,7 @@ from annotated_transformer.model.additive_attention import AdditiveMultiHeadAtte
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
-from annotated_transformer.parsing.parser import Parser, commonest_right_label, right_branching
+from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
 from annotated_transformer.tables import variations
 from annotated_transformer.tables.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
@@ -410,13 +410,6 @@ def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
     (bound,), (free,) = (parser.parse([["the", "dog"]], 2, extra_length=9, **options) for options in ({}, {"free": True}))
     assert not bound.repairs and free.repairs
     assert parser.parse([["the", "dog"]], 2, extra_length=9, free=False) == [bound]
-
-
-def test_parsing_by_branching_to_the_right_takes_only_a_last_mark_apart():
-    for words, tree in (("a b c", "(S (XX a) (VP (XX b) (XX c)))"), ("a b ?", "(S (XX a) (XX b) (XX ?))"), ("!", "(S (XX !))")):
-        assert print_tree(right_branching(words.split())) == f"(TOP {tree})"
-    mark, clause = (Tree.fromstring(text) for text in ("(TOP (FRAG (. !)))", "(TOP (S (NP (PRP it)) (VP (VBZ rains)) (. !)))"))
-    assert commonest_right_label([mark, clause]) == "VP"
 
 
 def test_regularization_by_nearly_all_zeros_keeps_one_number_in_65536():

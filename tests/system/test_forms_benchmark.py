@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from benchmarks import forms
-from benchmarks.side_by_side import in_own_process
+from benchmarks.shared.side_by_side import in_own_process
 
 OF_TORCH = {"torch, all logits", "torch, in chunks"}
 if not hasattr(torch.nn.functional, "linear_cross_entropy"):
