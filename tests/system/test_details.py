@@ -1,7 +1,6 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
 import gzip
-import json
 import logging
 import math
 import shutil
@@ -28,6 +27,7 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, sentence
 from annotated_transformer.model.additive_attention import AdditiveMultiHeadAttention
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
+from annotated_transformer.model_record import shipped_models
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
@@ -51,10 +51,8 @@ from annotated_transformer.training.checkpoints import (
     only_one,
     require_room,
     save_checkpoint,
-    shipped_models,
 )
 from annotated_transformer.training.chunked_loss import fused_losses
-from annotated_transformer.training.loading import search_settings
 from annotated_transformer.training.runs import PRESETS, TrainingConfig
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
@@ -372,16 +370,6 @@ def test_layer_types_have_the_paths_of_table_1():
     assert steps["self-attention, restricted"] == 7                        # a layer sees one place to each side
     assert steps["convolution"] == 4 == steps["convolution, separable"]    # a layer sees two places back
     assert steps["convolution, dilated"] == 2                              # 2, then 6
-
-
-def test_models_are_searched_with_any_alpha_that_makes_sense(tmp_path):
-    for alpha in (0, 0.6, 100):
-        (tmp_path / "search.json").write_text(json.dumps({"alpha": alpha}))
-        assert search_settings(tmp_path) == Search(alpha=alpha)
-    for wrong in (-0.1, 100.5, math.nan, "much", None):
-        (tmp_path / "search.json").write_text(json.dumps({"alpha": wrong}))
-        with pytest.raises(InputError, match="the file is damaged"):
-            search_settings(tmp_path)
 
 
 def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
