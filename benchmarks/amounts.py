@@ -27,7 +27,7 @@ from annotated_transformer.training.runs import Run
 from benchmarks import semi
 from benchmarks.parser import write_trees
 from benchmarks.pretrained import one_sentence
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 ANOTHER_PARSER, EXCHANGED = "another parser", "exchanged"  # whose trees were added
 STEPS = (3_600, 300)

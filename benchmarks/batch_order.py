@@ -19,7 +19,7 @@ from annotated_transformer.data import batching, corpora
 from annotated_transformer.data.batching import batches, padding_share
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import PRESETS, Run
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 
 def by_both_sides(lengths: np.ndarray, tie: np.ndarray) -> np.ndarray:

@@ -20,13 +20,14 @@ from nltk.tree import Tree
 from annotated_transformer.data import corpora
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.parsing.evalb import bracket_scores
-from annotated_transformer.parsing.parser import commonest_right_label, right_branching, score_parses
+from annotated_transformer.parsing.parser import score_parses
 from annotated_transformer.training.checkpoints import load_into, load_weights
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import as_it_stands, one_sentence
 from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, parses_of, sooner
-from benchmarks.side_by_side import save
+from benchmarks.shared.baselines import commonest_right_label, right_branching
+from benchmarks.shared.side_by_side import save
 
 RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)
 POINTS, EVERY = 5, {"validation": 9, "test": 3}  # of the curve; sentences for each that is taken

@@ -39,13 +39,12 @@ from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
 from annotated_transformer.tables.training_cost import forward_flops
 from annotated_transformer.translation.eight_bits import in_eight_bits, largest_weight
-from annotated_transformer.translation.rough_vocabulary import RoughVocabulary
 from annotated_transformer.translation.search import Search, beam_search, greedy_search
 from annotated_transformer.translation.sixteen_bits import in_sixteen_bits
-from benchmarks.decoding_chart import chart
-from benchmarks.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
-from benchmarks.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
+from benchmarks.shared.decoding_chart import chart
+from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
+from benchmarks.shared.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
 SIZES = {
     "base": TransformerConfig.base(37_000),
@@ -120,13 +119,11 @@ def sources(model: Transformer, work: Work) -> list[list[int]]:
     return drawn[: work.batch]
 
 
-def our_search(model: Transformer, sentences: list[list[int]], work: Work, use_rough: bool = True) -> Decoder:
+def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> Decoder:
     "Each sentence may get `longest` tokens; where the lengths differ, the longer sources a few more, which none of them needs."
     source, extra_length = pad(sentences), work.longest - work.lengths[0]
     if work.beams == 1:
-        use_rough = use_rough and RoughVocabulary.pays(model.embedding.weight)
-        rough = RoughVocabulary(model.embedding.weight) if use_rough else None
-        return partial(greedy_search, model, source, extra_length, rough)  # made once for a model, as Translator does
+        return partial(greedy_search, model, source, extra_length)
     return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, Search.alpha, extra_length)]
 
 
@@ -233,7 +230,7 @@ def measure(
     sentences, names = sources(model, work), token_names(model.config.vocab_size)
     searches = {
         "ours": our_search(model, sentences, work),
-        **{name: our_search(one, sentences, work, use_rough=False) for name, one in packed.items()},
+        **{name: our_search(one, sentences, work) for name, one in packed.items()},
         "hugging_face": marian_search(marian, sentences, work),
         **{name: ctranslate2_search(pools[name], names, sentences, work) for name in CTRANSLATE2},
         "onnx_runtime": onnx_search(pools["onnx_runtime"], sentences, work),

@@ -25,7 +25,7 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import search as decoding
 from annotated_transformer.translation.eight_bits import in_eight_bits, largest_weight, whole_rows
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
 VOCABULARY, CHOICE = "products: vocabulary", "likeliest words, log Z"

@@ -24,7 +24,7 @@ from annotated_transformer.data.batching import pad
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.eight_bits import largest_weight
-from benchmarks.side_by_side import save, take_turns
+from benchmarks.shared.side_by_side import save, take_turns
 
 RESULTS = Path("results")
 MODELS = ("everyday-en-de", "multi30k-en-de")

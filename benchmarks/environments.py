@@ -19,7 +19,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = ("", "parsing", "numbers", "charts", "tensorboard", "exchange", "all")

@@ -14,7 +14,7 @@ from pathlib import Path
 from annotated_transformer import InputError, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 SENTENCES = Path(__file__).with_name("sentences") / "everyday.txt"
 VERDICTS = ("right", "nearly", "wrong", "open")

@@ -20,7 +20,7 @@ import torch
 from annotated_transformer import InputError, progress_bar
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
 

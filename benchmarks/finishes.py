@@ -24,7 +24,7 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import JUDGES, RECIPES, one_sentence
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 CUT, STRENGTH = 0.05, 3.0  # share of the tokens, weight of the divergence: the published ones
 

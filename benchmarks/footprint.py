@@ -23,8 +23,8 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.runs import PRESETS
-from benchmarks import side_by_side
-from benchmarks.side_by_side import resident_peak, save
+from benchmarks.shared import side_by_side
+from benchmarks.shared.side_by_side import resident_peak, save
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
 

@@ -24,7 +24,6 @@ from annotated_transformer.model.transformer import Transformer, TransformerConf
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.processes import memory_kept
 from annotated_transformer.translation.search import (
-    RoughVocabulary,
     beam_search,
     greedy_search,
     next_token_without_cache,
@@ -33,7 +32,7 @@ from annotated_transformer.translation.search import (
 )
 from benchmarks.decoding import random_model
 from benchmarks.preparation import resident_peak
-from benchmarks.side_by_side import in_own_process, save, take_turns
+from benchmarks.shared.side_by_side import in_own_process, save, take_turns
 
 SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
 SIZES = {
@@ -150,19 +149,10 @@ def beams(size: dict) -> Forms:
     }
 
 
-def vocabulary(size: dict) -> Forms:
-    model, source = talkative(size)
-    extra, rough = size["longest"] - source.size(1), RoughVocabulary(model.embedding.weight)
-    return {
-        "readable": lambda: greedy_search(model, source, extra)[0],
-        "fast": lambda: greedy_search(model, source, extra, rough)[0],
-    }
-
-
-PARTS = {  # the last is the fast search without and with the words that cannot win
+PARTS = {
     "loss": loss, "attention": attention, "attention, long sentences": partial(attention, times=8),
     "attention in 16 bits": attention_in_16_bits,
-    "greedy search": greedy, "beam search": beams, "words that cannot win": vocabulary,
+    "greedy search": greedy, "beam search": beams,
 }
 
 
@@ -180,8 +170,6 @@ def measure(parts: Sequence[str], size: dict, rounds: int) -> dict:
     "Seconds of all forms of each part, and how many times as fast as the readable one the others are."
     found = {}
     for name in parts:
-        if name == "words that cannot win" and not RoughVocabulary.can(torch.empty(1, 1)):
-            continue  # this processor has no such product
         torch.manual_seed(SEED)
         forms = PARTS[name](size)
         expected = forms["readable"]()

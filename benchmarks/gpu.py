@@ -32,7 +32,7 @@ from annotated_transformer.training.loop import batches_from, learner_for, new_m
 from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Execution, Group, join, part_seed
 from annotated_transformer.training.runs import PRESETS, TrainingConfig, prepare
-from benchmarks.side_by_side import command_of, resident_peak
+from benchmarks.shared.side_by_side import command_of, resident_peak
 
 SETTINGS = {  # name: precision of the matrix products, torch.compile
     "bfloat16": ("bfloat16", False),

@@ -27,7 +27,9 @@ from annotated_transformer.figures.head_scores import (
     claim,
     read_aligned,
 )
-from benchmarks.side_by_side import save
+from annotated_transformer.model_record import PRETRAINED
+from benchmarks.shared.shipping import keep_alignment_head
+from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 
 HERE = Path(__file__).parent
@@ -120,6 +122,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="multi30k-en-de", help="name or directory")
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
     parser.add_argument("--out", type=Path, default=Path("results/heads.json"))
+    parser.add_argument("--ship", action="store_true", help="put the head that aligns best into the record of the shipped model")
     arguments = parser.parse_args()
     try:
         translator, corpus = Translator.from_pretrained(arguments.model), load(arguments.corpus)
@@ -149,6 +152,9 @@ def main() -> None:
         "lists": {name: len(lines) for name, lines in lists.items()}, "by_rule": origins,
     }
     save(arguments.out, "benchmarks.heads", figures, config)
+    if arguments.ship:
+        best = figures["measures"]["encoder_decoder"]["aligned word"]["best"]
+        keep_alignment_head(PRETRAINED / arguments.model, best["layer"], best["head"])
     for kind, measures in figures["measures"].items():
         for name, one in measures.items():
             if one["interval"]:

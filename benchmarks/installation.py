@@ -18,7 +18,7 @@ from configparser import ConfigParser
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = {

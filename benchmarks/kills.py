@@ -21,7 +21,7 @@ from annotated_transformer.model.transformer import TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run, TrainingConfig
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
 MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)

@@ -20,7 +20,7 @@ from annotated_transformer.tables.layer_types import (
     multiplications,
     path_length,
 )
-from benchmarks.side_by_side import save, take_turns
+from benchmarks.shared.side_by_side import save, take_turns
 
 SEED = 0
 SIZES = {  # timed: batch, width, longest sequence

@@ -14,7 +14,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.exchange.onnx import PRECISIONS, OnnxTranslator, to_onnx
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.translator import Translator
-from benchmarks.side_by_side import require_packages, save, versions
+from benchmarks.shared.side_by_side import require_packages, save, versions
 
 PACKAGES = ("onnx", "onnxruntime")
 SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name

@@ -34,7 +34,7 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name
 BEAMS = (1, 4)

@@ -36,10 +36,8 @@ from annotated_transformer.parsing.parser import (
     Parser,
     ParsingScores,
     bracket_scores,
-    commonest_right_label,
     linearize,
     print_tree,
-    right_branching,
     score_parses,
 )
 from annotated_transformer.parsing.self_training import confidences, sure
@@ -47,7 +45,8 @@ from annotated_transformer.training.checkpoints import write_file
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.processes import STOPPED, Execution, Stopped
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
-from benchmarks.side_by_side import choose, mean_and_deviation, save, take_turns
+from benchmarks.shared.baselines import commonest_right_label, right_branching
+from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from

@@ -21,7 +21,7 @@ from annotated_transformer import InputError, progress_bar
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import TOP, WORD, is_word
 from annotated_transformer.parsing.evalb import bracket_scores
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes of binary trees alone, parents
 RARE = "?"                                   # begins the classes of rare words; alone, the class of all of them

@@ -21,8 +21,8 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, epoch_batches, sample
 from annotated_transformer.data.tokenizer import Tokenizer
-from benchmarks import side_by_side
-from benchmarks.side_by_side import resident_peak, save
+from benchmarks.shared import side_by_side
+from benchmarks.shared.side_by_side import resident_peak, save
 
 LANGUAGES = {"en": "bcdfghklmnprst", "de": "bdfghklmnrstwz"}  # and their consonants
 WORDS, MEAN, LONGEST, VALIDATION = 300_000, 25, 100, 1_000    # different words of a language; words of a sentence; pairs

@@ -19,7 +19,6 @@ import dataclasses
 import functools
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,15 +29,17 @@ import torch
 from annotated_transformer import InputError, Translator, progress_bar, results
 from annotated_transformer.data import corpora
 from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.tables.training_cost import run_cost
-from annotated_transformer.training.checkpoints import PRETRAINED, read_sums, sha256, write_file, write_sums
+from annotated_transformer.training.checkpoints import sha256, write_file
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.processes import STOPPED, Execution, Stopped
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, changed
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.search import Search
 from annotated_transformer.translation.translator import score_split
-from benchmarks.side_by_side import choose, command_of, mean_and_deviation
+from benchmarks.shared.shipping import put_into
+from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
@@ -111,7 +112,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 - **Data:** {data}
 - **Recipe:** {parts};
   mean of the last {average} checkpoints{stored}; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
-- **Search:** beam {beams}, length penalty {alpha} (`search.json`).
+- **Search:** beam {beams}, length penalty {alpha} (`record.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/{name}.json` of the repository.
 - **Made again by:** `{command}`
@@ -274,24 +275,10 @@ def card(name: str, trained: Trained, tokenizer_size: int, hardware: dict, comma
 def ship(name: str, trained: Trained, hardware: dict, command: str, directory: Path) -> None:
     "Put the model of the last run into `directory`, with its card."
     translator = Translator.from_pretrained(trained.last, trained.found["average"], device="cpu")
-    translator.alpha = trained.found["alpha"]
     if name in IN_16_BITS:
         translator.model.half()
-    put_into(directory, translator, card(name, trained, translator.tokenizer.vocab_size, hardware, command))
-
-
-def put_into(directory: Path, translator: Translator, text: str) -> None:
-    "Write a model and its card; in `directory` stands the old one, or the new one whole."
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
-        beside = Path(beside, "model")
-        translator.save_pretrained(beside)
-        (beside / "README.md").write_text(text, encoding="utf-8")
-        (beside / "model.safetensors").chmod(0o644)  # safetensors keeps its files to their owner
-        write_sums(beside, (*read_sums(beside), "README.md"))
-        if directory.exists():
-            directory.rename(beside.with_name("old"))
-        beside.rename(directory)
+    text = card(name, trained, translator.tokenizer.vocab_size, hardware, command)
+    put_into(directory, translator, text, trained.runs[trained.last].corpus, dataclasses.asdict(trained.search()))
 
 
 def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:

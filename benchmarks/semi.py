@@ -25,15 +25,17 @@ from annotated_transformer import Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.treebanks import TreeFiles
 from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.parsing.evalb import PUNCTUATION, constituents
 from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, print_tree, score_parses
 from annotated_transformer.parsing.self_training import exchange_constituents
-from annotated_transformer.training.checkpoints import PRETRAINED, sha256
+from annotated_transformer.training.checkpoints import sha256
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run, TrainingConfig
 from benchmarks.parser import EXAMPLE, spread, write_trees
-from benchmarks.pretrained import PART, as_it_stands, one_sentence, put_into
-from benchmarks.side_by_side import choose, command_of, save
+from benchmarks.pretrained import PART, as_it_stands, one_sentence
+from benchmarks.shared.shipping import put_into
+from benchmarks.shared.side_by_side import choose, command_of, save
 
 NAME = "parser-en"
 CORPUS = "treebank-words"
@@ -342,7 +344,7 @@ def main(options: Sequence[str] | None = None) -> None:
         translator = Parser.from_pretrained(run, found[best]["average"]).translator
         translator.model.half()
         text = card(found[best], seeds[best], sizes, translator.tokenizer.vocab_size, record)
-        put_into(directory, translator, text)
+        put_into(directory, translator, text, CORPUS, {})  # how it is searched, `Parser` says
         figures["weights_sha256"] = sha256(directory / "model.safetensors")
         save(arguments.out, "benchmarks.semi", figures, config, best, words[3:])
     print(f"{arguments.out} is written")

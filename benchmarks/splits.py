@@ -12,7 +12,7 @@ from pathlib import Path
 from annotated_transformer.data.downloads import multi30k
 from annotated_transformer.data.parallel_text import Corpus, Pairs, references
 from annotated_transformer.data.tatoeba import everyday, groups, leaks, tatoeba, tatoeba_pairs
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 
 def by_line(pairs: Pairs, like: Corpus) -> Corpus:

@@ -37,9 +37,9 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.processes import autocast, memory_kept
-from benchmarks.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
-from benchmarks.training_chart import chart
-from benchmarks.training_profile import KINDS, where_the_time_goes
+from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
+from benchmarks.shared.training_chart import chart
+from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
 MATRICES = {"full": (2048, 4096), "small": (64, 128)}  # the machine's rate is the best of these: the harder yardstick

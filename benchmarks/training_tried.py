@@ -27,9 +27,9 @@ from annotated_transformer.training.chunked_loss import fused_label_smoothed_cro
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.processes import memory_kept
-from benchmarks.side_by_side import matrix_products, save, take_turns
+from benchmarks.shared.side_by_side import matrix_products, save, take_turns
+from benchmarks.shared.training_profile import processor_time
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work
-from benchmarks.training_profile import processor_time
 
 WARMUP, UNCHANGED, LARGE = 4, "as it is", "large product"
 

@@ -24,7 +24,7 @@ from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.parser import Parser, score_parses
 from annotated_transformer.parsing.tree_search import TreesSoFar
 from benchmarks.pretrained import one_sentence
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 SEED, LONGEST, LONG = 1, 30, 5
 SIGNS = "( ) (S )NP XX TOP -LRB- -NONE- ⁇ ▁ 日本語 naïve 😀 … -- `` 3,000,000 '' & %".split()

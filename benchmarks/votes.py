@@ -20,7 +20,7 @@ from annotated_transformer.parsing.evalb import PUNCTUATION, bracket_scores, con
 from annotated_transformer.parsing.parser import Parser
 from benchmarks.pretrained import one_sentence
 from benchmarks.semi import BEAM, CORPUS, open_parser, parses_of, sooner
-from benchmarks.side_by_side import save
+from benchmarks.shared.side_by_side import save
 
 
 def votes(trees: Sequence[Tree], counted: list[bool]) -> Counter:

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from .. import InputError
 from .options import AS_USUAL, SearchOptions, require_between
 from .translate_and_parse import SHIPPED, Model, open_translator
+from ..model_record import record_of
 
 if TYPE_CHECKING:
     from annotated_transformer.data.parallel_text import Corpus
@@ -53,10 +54,10 @@ def score_command(
 
     translator = open_translator(model, search)
     run = Run(model) if Run(model).exists() else None
-    shipped = model if model in corpora.CORPORA and not Path(model).is_dir() else None  # its name is that of its corpus
-    if corpus is None and run is None and shipped is None:
+    own = run.config.corpus if run else record_of(model).corpus
+    if corpus is None and own is None:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
-    data = corpora.load(corpus or (run.config.corpus if run else shipped))
+    data = corpora.load(corpus or own)
     split = split or ("test" if data.tests else "validation")
     data.split(split)  # complains of an unknown name
     subject, score_split = scoring(data, translator)

@@ -131,7 +131,7 @@ def configuration(
     default = Run(run).config if goes_on else PRESETS[name]
     follow = {} if goes_on or start else {"d_k": None, "d_v": None}
     if start and not goes_on:
-        default = dataclasses.replace(default, model=load(start)[0].config)
+        default = dataclasses.replace(default, model=load(start).model.config)
     chosen = {part: {argument.name: given[argument.name] for argument in arguments if argument.name in given}
               for part, arguments in parts.items()}
     model = dataclasses.replace(default.model, **follow | chosen["model"])

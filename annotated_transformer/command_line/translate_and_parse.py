@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from .. import InputError
 from .options import AS_USUAL, SearchOptions
+from ..model_record import record_of
 
 if TYPE_CHECKING:
     from annotated_transformer.data.tokenizer import Tokenizer
@@ -65,20 +66,12 @@ def at_terminal() -> bool:
     return sys.stdin.isatty()
 
 # %% ../../nbs/command_line/translate_and_parse.ipynb #90b00002
-KNOWS = {
-    "everyday-en-de": "English to German, for everyday sentences and captions of photographs",
-    "multi30k-en-de": "English to German, for captions of photographs",
-    "numbers-en-de": "English to German, for numbers, prices, dates and times",
-    "parser-en": "English sentences to trees, words apart as the Penn Treebank has them (do n't; Ann 's; a blank before . and ,)",
-}
-
-
 def greeting(model: str) -> str:
     "Which model answers, what it is good at, and how to end."
     from annotated_transformer.training.runs import Run
 
     run = Run(model)
-    knows = KNOWS.get(model) or (f"trained on {run.config.corpus}" if run.exists() else "")
+    knows = record_of(model).about or (f"trained on {run.config.corpus}" if run.exists() else "")
     return f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; Ctrl-D ends."
 
 

@@ -5,7 +5,6 @@ __all__ = ['Tree', 'WORD', 'LEAVES', 'TOP', 'EMPTY', 'ROOTS', 'DEEPEST', 'LABELS
            'linearize', 'print_tree', 'repair', 'delinearize']
 
 # %% ../../nbs/paper/6.3_trees.ipynb #429b3600
-import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -185,27 +184,6 @@ def put_in_place(
     for i, token in enumerate(tokens):
         row += [token] if is_bracket(token) else [WORD] * signs[i]
     return row, repairs
-
-# %% ../../nbs/paper/6.3_trees.ipynb #fc59a6c1
-def damaged(
-    tokens: Sequence[str],
-    rng: random.Random,
-    share: float,  # of the tokens that something happens to
-) -> list[str]:
-    "Some tokens dropped, doubled, exchanged for others, or pulled to the front: a model at its worst, for tests."
-    odd = ["(", ")", "(NP", ")NP", "(S", ")S", ")QP", WORD, TOP, EMPTY, "⁇", "X)X", f"({TOP}", "(-x"]
-    found: list[str] = []
-    for token in tokens:
-        kind = rng.randrange(4) if rng.random() < share else None
-        if kind is None:
-            found.append(token)
-        elif kind == 1:
-            found += [token, token]
-        elif kind == 2:
-            found.append(rng.choice(odd))
-        elif kind == 3:
-            found.insert(0, token)
-    return found
 
 # %% ../../nbs/paper/6.3_trees.ipynb #3f242134
 def bracket_free(word: str) -> str:

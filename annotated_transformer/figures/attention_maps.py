@@ -109,9 +109,6 @@ def record(
     return AttentionMaps(*labels, *(weights[:, 0].float().cpu() for weights in model.attention_maps(source_ids, target_input)))
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #1771005e
-ALIGNED = {"everyday-en-de": (4, 4), "multi30k-en-de": (3, 1)}  # the head that aligns best, by figures/head_scores
-
-
 def token_labels(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
     "How the figures show each token."
     signs = {PAD: START, EOS: END}

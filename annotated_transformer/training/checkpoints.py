@@ -21,8 +21,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-import annotated_transformer
 from .. import InputError, regular
+from ..model_record import PRETRAINED, shipped_models
 
 # %% ../../nbs/training/checkpoints.ipynb #27ef261c
 def sync(
@@ -213,11 +213,12 @@ def damage(
 # %% ../../nbs/training/checkpoints.ipynb #2fe26bc1
 def load_weights(
     path: str | Path,        # a `.safetensors` file
+    hashed: bool = False,    # its sum has just been compared: a large file takes seconds
 ) -> dict[str, Tensor]:
     "Read weights; InputError when the file is missing or damaged, also by the SHA256SUMS that stands beside it."
     path = Path(path)
     try:
-        expected = read_sums(regular(path).parent).get(path.name)
+        expected = None if hashed else read_sums(regular(path).parent).get(path.name)
         if expected is not None and sha256(path) != expected:
             raise SafetensorError("its checksum is wrong")
         return load_file(path)
@@ -268,13 +269,13 @@ def newest_checkpoint(
 
 # %% ../../nbs/training/checkpoints.ipynb #954a0893
 def load_checkpoint(
-    directory: Path,
+    directory: Path,   # that `newest_checkpoint` has found whole
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> dict:  # the state that was saved
     "Put a checkpoint back into model and optimizer, on whatever device they are."
-    load_into(model, load_weights(directory / FILES[0]), directory / FILES[0])
-    means, states = load_weights(directory / FILES[1]), {}
+    load_into(model, load_weights(directory / FILES[0], hashed=True), directory / FILES[0])
+    means, states = load_weights(directory / FILES[1], hashed=True), {}
     for i, (name, _) in enumerate(model.named_parameters()):
         own = {key.removeprefix(f"{name}."): value for key, value in means.items() if key.rpartition(".")[0] == name}
         states[i] = {key: value.clone() for key, value in own.items()}
@@ -311,14 +312,6 @@ def require_room(
         )
 
 # %% ../../nbs/training/checkpoints.ipynb #e60312d7
-PRETRAINED = Path(annotated_transformer.__file__).parent / "pretrained"
-
-
-def shipped_models() -> list[str]:
-    "Names of the trained models in the package."
-    return sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
-
-
 def model_directory(
     path_or_name: str | Path,
     **options,               # for the hub: revision, token, cache_dir, ...

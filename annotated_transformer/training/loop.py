@@ -149,13 +149,13 @@ def load_start(
     config: TrainingConfig,
 ) -> tuple[Transformer, Tokenizer]:
     "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
-    model, tokenizer, _ = loading.load(config.start_from)
+    start = loading.load(config.start_from)
     free = {"vocab_size", "dropout"} | ({"max_length"} if config.model.positions == "sinusoidal" else set())
-    for name, there in dataclasses.asdict(model.config).items():
+    for name, there in dataclasses.asdict(start.model.config).items():
         here = getattr(config.model, name)
         if name not in free and here != there:
             raise InputError(f"--start-from {config.start_from}: {name} is {there!r} there and {here!r} here; they must agree")
-    return model, tokenizer
+    return start.model, start.tokenizer
 
 # %% ../../nbs/paper/5.2_training.ipynb #2723007d
 def batches_from(
@@ -270,8 +270,8 @@ def resume(
 ) -> dict:  # where the run stands
     "Put the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
-    if found := group.together(lambda: newest_checkpoint(run.directory)):
-        state = group.together(lambda: load_checkpoint(found, model, optimizer))
+    if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
+        state = group.together(lambda: load_checkpoint(found[-1], model, optimizer))
     elif config.start_from:
         model.load_state_dict(group.together(lambda: load_start(config))[0].state_dict())
     highest, lowest = group.highest(state["step"], -state["step"])

@@ -16,7 +16,6 @@ from torch import Tensor
 from .. import EOS, PAD, InputError
 from ..model.transformer import Transformer
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
-from .rough_vocabulary import RoughVocabulary
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #7ae8e94c
 NextToken = Callable[[list[int]], Tensor]  # tokens so far -> (V,) log-probabilities of the next one
@@ -139,7 +138,6 @@ def greedy_search(
     model: Transformer,
     source: Tensor,          # (B, S) ids
     extra_length: int = Search.extra_length,
-    rough: RoughVocabulary | None = None,   # of this model: the same result, sooner, when few sentences are left
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
     "Take the likeliest token at each step."
     Search(extra_length=extra_length)  # refuses what cannot be
@@ -149,11 +147,7 @@ def greedy_search(
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            hidden = decoder.step(tokens)                                     # (B', 1, d_model)
-            if rough is not None and len(tokens) <= rough.MOST_ROWS:
-                tokens = rough.likeliest(hidden.squeeze(1))[:, None]
-            else:
-                tokens = likeliest(decoder.logits(hidden), 1)[1]              # (B', 1)
+            tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]    # (B', 1)
             going = tokens[:, 0] != EOS
             for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
                 out[i].append(token)

@@ -18,13 +18,12 @@ from ..data.batching import pad
 from ..data.parallel_text import Corpus, references
 from ..data.tokenizer import Tokenizer
 from ..figures import attention_maps
-from ..model.embedding import SharedEmbedding
 from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
+from ..model_record import ModelRecord
 from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .eight_bits import in_eight_bits
-from .rough_vocabulary import RoughVocabulary
 from .search import Allowed, Search, beam_search, greedy_search
 from .sixteen_bits import fits_sixteen_bits, in_sixteen_bits
 
@@ -78,7 +77,7 @@ class Translator:
         packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
         self._searched = packed(model) if packed else model
         self.name: str | None = None  # what it was loaded from
-        self._rough: RoughVocabulary | None = None
+        self.record = ModelRecord()   # and what is known of that
 
     @classmethod
     def from_pretrained(
@@ -89,9 +88,9 @@ class Translator:
         precision: str = "float32",   # of the search's products: as for `Translator`
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
-        model, tokenizer, search = loading.load(path_or_name, average)
-        found = cls(model.to(device or usual_device(precision)), tokenizer, search.alpha, precision)
-        found.name = str(path_or_name)
+        loaded = loading.load(path_or_name, average)
+        found = cls(loaded.model.to(device or usual_device(precision)), loaded.tokenizer, loaded.search.alpha, precision)
+        found.name, found.record = str(path_or_name), loaded.record
         return found
 
     def __repr__(self) -> str:
@@ -106,8 +105,8 @@ class Translator:
         return Search(alpha=self.alpha)
 
     def save_pretrained(self, directory: str | Path) -> None:
-        "Write model.safetensors, config.json, tokenizer.model, search.json, and their sums."
-        loading.save(directory, self.model, self.tokenizer, self.search)
+        "Write model.safetensors, config.json, tokenizer.model, record.json, and their sums."
+        loading.save(directory, self.model, self.tokenizer, self.search, self.record)
 
     def push_to_hub(
         self,
@@ -156,7 +155,7 @@ class Translator:
         def best(source: Tensor, part: list[int]) -> list[list[int]]:
             source = source.to(self.model.embedding.weight.device)
             if beam_size == 1 and allowed is None:
-                return greedy_search(self._searched, source, extra_length, self._rough_vocabulary(len(part)))
+                return greedy_search(self._searched, source, extra_length)
             found = beam_search(self._searched, source, **dataclasses.asdict(search), allowed=allowed and allowed(part))
             if not all(found):
                 number = part[found.index([])] + 1
@@ -172,16 +171,7 @@ class Translator:
     ) -> attention_maps.AttentionMaps:
         "What each head looks at while the model reads the source and writes the target: Figures 3-5."
         maps = attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
-        return dataclasses.replace(maps, aligned=attention_maps.ALIGNED.get(self.name))
-
-    def _rough_vocabulary(self, sentences: int) -> RoughVocabulary | None:
-        "Made when it first helps: for few sentences and a large vocabulary."
-        weight = self.model.embedding.weight
-        plain = type(self.model.embedding) is SharedEmbedding  # the proof knows of no bias
-        helps = sentences <= RoughVocabulary.MOST_ROWS and plain
-        if self._rough is None and helps and self.precision == "float32" and RoughVocabulary.pays(weight):
-            self._rough = RoughVocabulary(weight)
-        return self._rough
+        return dataclasses.replace(maps, aligned=self.record.alignment_head)
 
 # %% ../../nbs/paper/6.1_translation.ipynb #aca8478c
 CARD = """---

@@ -6,8 +6,8 @@ import torch
 from annotated_transformer import InputError, Transformer, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import Tree, print_tree, repair
-from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
-from annotated_transformer.parsing.parser import Parse, Parser, commonest_right_label, right_branching, score_parses
+from annotated_transformer.parsing.evalb import BracketScores
+from annotated_transformer.parsing.parser import Parse, Parser, score_parses
 from annotated_transformer.translation.translator import Translator
 
 
@@ -90,13 +90,3 @@ def test_malformed_outputs_are_counted():
     assert scores.brackets == BracketScores(sentences=2, complete=1, matched=2, gold=4, predicted=3)
     assert scores.to_dict()["f1"] == 400 / 7 and scores.to_dict()["sentences"] == 3
     assert "malformed outputs: 2 of 3" in str(scores) and "words dropped: 1" in str(scores)
-
-
-def test_right_branching_by_hand():
-    tree = right_branching("Ann wants to sleep .".split(), "VP")
-    assert print_tree(tree) == "(TOP (S (XX Ann) (VP (XX wants) (VP (XX to) (XX sleep))) (XX .)))"
-    assert print_tree(right_branching(["."])) == "(TOP (S (XX .)))" and right_branching(list("ab"), "X").leaves() == ["a", "b"]
-    gold = Tree.fromstring("(TOP (S (NP (NN Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))")
-    scores = bracket_scores([gold], [tree])
-    assert (scores.matched, scores.gold, scores.predicted) == (3, 6, 3)  # missing: NP over Ann, VP over sleep, S over "to sleep"
-    assert commonest_right_label([gold, Tree.fromstring("(TOP (NP (NN a) (PP (IN b))))")]) == "VP"

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.side_by_side import choose, command_of, mean_and_deviation, save
+from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
-FILES = sorted(Path(__file__).parents[2].glob("benchmarks/*.py"))
+FILES = sorted(Path(__file__).parents[2].glob("benchmarks/**/*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -25,6 +25,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model_record import record_of
 from annotated_transformer.parsing.parser import PARSING, TREES
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
@@ -496,7 +497,7 @@ def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp
         assert (status, err) == (0, "") and first_on_the_page(out) == expected
         assert printed.splitlines()[::2] == [*expected[3:], str(out)]  # after each sentence its translation
     assert command("attend", "A dog runs.", "--out", out)[0] == 0
-    assert first_on_the_page(out) == ("encoder_decoder", *attention_maps.ALIGNED["everyday-en-de"], "A dog runs.")
+    assert first_on_the_page(out) == ("encoder_decoder", *record_of("everyday-en-de").alignment_head, "A dog runs.")
 
 
 def test_a_page_needs_no_extra_package(run, tmp_path):

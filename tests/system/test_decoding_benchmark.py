@@ -13,7 +13,7 @@ from annotated_transformer import InputError
 from annotated_transformer.model.transformer import Transformer, TransformerConfig, count_parameters
 from benchmarks import decoding, decoding_profile
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
-from benchmarks.decoding_chart import chart
+from benchmarks.shared.decoding_chart import chart
 
 missing = [package for package in decoding.PACKAGES if importlib.util.find_spec(package) is None]
 needs_others = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")

@@ -1,7 +1,6 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
 import gzip
-import json
 import logging
 import math
 import shutil
@@ -28,8 +27,9 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, sentence
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.variants import AdditiveMultiHeadAttention
+from annotated_transformer.model_record import shipped_models
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
-from annotated_transformer.parsing.parser import Parser, commonest_right_label, right_branching
+from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
 from annotated_transformer.tables import variations
 from annotated_transformer.tables.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
@@ -51,10 +51,8 @@ from annotated_transformer.training.checkpoints import (
     only_one,
     require_room,
     save_checkpoint,
-    shipped_models,
 )
 from annotated_transformer.training.chunked_loss import fused_losses
-from annotated_transformer.training.loading import search_settings
 from annotated_transformer.training.runs import PRESETS, TrainingConfig
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
@@ -374,16 +372,6 @@ def test_layer_types_have_the_paths_of_table_1():
     assert steps["convolution, dilated"] == 2                              # 2, then 6
 
 
-def test_models_are_searched_with_any_alpha_that_makes_sense(tmp_path):
-    for alpha in (0, 0.6, 100):
-        (tmp_path / "search.json").write_text(json.dumps({"alpha": alpha}))
-        assert search_settings(tmp_path) == Search(alpha=alpha)
-    for wrong in (-0.1, 100.5, math.nan, "much", None):
-        (tmp_path / "search.json").write_text(json.dumps({"alpha": wrong}))
-        with pytest.raises(InputError, match="the file is damaged"):
-            search_settings(tmp_path)
-
-
 def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     target.write_text("eins\nzwei\ndrei\nvier\nfünf\n", encoding="utf-8")
@@ -410,13 +398,6 @@ def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
     (bound,), (free,) = (parser.parse([["the", "dog"]], 2, extra_length=9, **options) for options in ({}, {"free": True}))
     assert not bound.repairs and free.repairs
     assert parser.parse([["the", "dog"]], 2, extra_length=9, free=False) == [bound]
-
-
-def test_parsing_by_branching_to_the_right_takes_only_a_last_mark_apart():
-    for words, tree in (("a b c", "(S (XX a) (VP (XX b) (XX c)))"), ("a b ?", "(S (XX a) (XX b) (XX ?))"), ("!", "(S (XX !))")):
-        assert print_tree(right_branching(words.split())) == f"(TOP {tree})"
-    mark, clause = (Tree.fromstring(text) for text in ("(TOP (FRAG (. !)))", "(TOP (S (NP (PRP it)) (VP (VBZ rains)) (. !)))"))
-    assert commonest_right_label([mark, clause]) == "VP"
 
 
 def test_regularization_by_nearly_all_zeros_keeps_one_number_in_65536():
@@ -507,22 +488,6 @@ def test_translation_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkey
     monkeypatch.setattr(translation, "push", lambda found, repo_id, private, message: (repo_id, private, message))
     assert translator().push_to_hub("me/it") == ("me/it", False, "Push model and tokenizer")
     assert translator().push_to_hub("me/it", private=True, commit_message="Better") == ("me/it", True, "Better")
-
-
-def test_translation_takes_rough_logits_where_they_pay(monkeypatch):
-    class Rough:
-        MOST_ROWS = 3
-        pays = classmethod(lambda cls, weight: True)
-
-        def __init__(self, weight):
-            pass
-
-    monkeypatch.setattr(translation, "RoughVocabulary", Rough)
-    found = translator()
-    assert found._rough_vocabulary(4) is None
-    made = found._rough_vocabulary(3)
-    assert isinstance(made, Rough) and found._rough_vocabulary(1) is made
-    assert translator(precision="int8")._rough_vocabulary(1) is None
 
 
 def test_translation_counts_what_is_exactly_right():

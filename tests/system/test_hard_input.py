@@ -183,7 +183,7 @@ def test_sums_name_files_of_their_own_directory_alone(model, tmp_path):
     ("model/model.safetensors", lambda place: Translator.from_pretrained(place / "model")),
     ("model/SHA256SUMS", lambda place: load_weights(place / "model" / "model.safetensors")),
     ("run/config.json", lambda place: Run(place / "run").config),
-    ("model/search.json", lambda place: Translator.from_pretrained(place / "model")),
+    ("model/record.json", lambda place: Translator.from_pretrained(place / "model")),
 ])
 def test_a_pipe_to_which_nobody_writes_is_not_waited_for(place, read, model, corpus, tmp_path):
     shutil.copytree(corpus, tmp_path / "texts")
@@ -204,8 +204,8 @@ def test_a_pipe_to_which_nobody_writes_is_not_waited_for(place, read, model, cor
 
 @pytest.mark.parametrize("alpha", ["Infinity", "1e308", "NaN", "-1", '"x"', "101"])
 def test_a_length_penalty_that_cannot_be(model, alpha):
-    (model / "search.json").write_text(f'{{"alpha": {alpha}}}')
-    with pytest.raises(InputError, match="search.json: the file is damaged"):
+    (model / "record.json").write_text(f'{{"search": {{"alpha": {alpha}}}}}')
+    with pytest.raises(InputError, match="record.json: the file is damaged"):
         Translator.from_pretrained(model)
 
 

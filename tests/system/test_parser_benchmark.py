@@ -8,13 +8,14 @@ import torch
 from nltk.tree import Tree
 
 from annotated_transformer.data import corpora
-from annotated_transformer.data.trees import damaged, linearize, repair
+from annotated_transformer.data.trees import linearize, repair
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.model.transformer import TransformerConfig
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import Parse
 from annotated_transformer.training.runs import PRESETS, Run
 from benchmarks import parser as benchmark
+from benchmarks.shared.baselines import damaged
 
 RECIPE = dataclasses.replace(
     PRESETS["parsing-small"], model=TransformerConfig(96, n_layers=1, d_model=32, d_ff=64, n_heads=4, dropout=0.0, max_length=60),

@@ -14,7 +14,7 @@ import pytest
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
-from benchmarks.side_by_side import mean_and_deviation
+from benchmarks.shared.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]

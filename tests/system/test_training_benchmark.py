@@ -14,10 +14,11 @@ from annotated_transformer import PAD
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
 from annotated_transformer.training.loop import WithLoss
-from benchmarks import training, training_chart, training_profile
-from benchmarks.side_by_side import in_own_process
+from benchmarks import training
+from benchmarks.shared import training_chart, training_profile
+from benchmarks.shared.side_by_side import in_own_process
+from benchmarks.shared.training_profile import KINDS
 from benchmarks.training import CONTENDERS, SMOOTHING, Peer, Work, peer_step, with_the_papers_dropout
-from benchmarks.training_profile import KINDS
 
 CONFIG = TransformerConfig(19, n_layers=2, d_model=12, d_ff=20, n_heads=2, dropout=0.0, max_length=16)
 WORK = Work(CONFIG, rows=5, length=16)

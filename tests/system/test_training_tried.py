@@ -10,8 +10,8 @@ from annotated_transformer.data.batching import collate
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
 from annotated_transformer.training.loop import WithLoss
 from benchmarks import training_tried
+from benchmarks.shared.training_profile import Clocked, what_for
 from benchmarks.training import SMOOTHING, Work
-from benchmarks.training_profile import Clocked, what_for
 from benchmarks.training_tried import CHANGES, UNCHANGED, at_most
 
 CONFIG = TransformerConfig(311, n_layers=2, d_model=12, d_ff=20, n_heads=2, d_k=5, d_v=5, dropout=0.0, max_length=16)

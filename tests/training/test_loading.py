@@ -7,7 +7,9 @@ import torch
 from annotated_transformer import InputError
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer, TransformerConfig
-from annotated_transformer.training.checkpoints import load_weights, shipped_models
+from annotated_transformer.model_record import ModelRecord, shipped_models
+from annotated_transformer.training import checkpoints
+from annotated_transformer.training.checkpoints import load_weights
 from annotated_transformer.training.loading import load, save
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run, TrainingConfig
@@ -19,13 +21,26 @@ def test_a_model_that_is_loaded_is_the_one_that_was_saved():
     tokenizer = Tokenizer.train(["bad cab", "a b c d e f", "cafe de facade"] * 3, 20)
     model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30))
     with tempfile.TemporaryDirectory() as directory:
-        save(directory, model, tokenizer, Search(alpha=1.25))
-        loaded, pieces, search = load(directory)
+        save(directory, model, tokenizer, Search(alpha=1.25), ModelRecord(corpus="letters", alignment_head=(1, 3)))
+        loaded = load(directory)
         alone = Transformer.from_pretrained(directory)
-    assert search == Search(alpha=1.25) and pieces.encode("bad cab") == tokenizer.encode("bad cab")
-    for found in (loaded, alone):
+    assert loaded.search == Search(alpha=1.25) and loaded.tokenizer.encode("bad cab") == tokenizer.encode("bad cab")
+    assert loaded.run is None and loaded.record.corpus == "letters" and loaded.record.alignment_head == (1, 3)
+    for found in (loaded.model, alone):
         assert found.config == model.config and not found.training
         assert all(torch.equal(weight, found.state_dict()[name]) for name, weight in model.state_dict().items())
+
+
+def test_each_file_of_a_model_is_hashed_once():
+    hashed, sha256 = [], checkpoints.sha256
+    checkpoints.sha256 = lambda path: hashed.append(Path(path).name) or sha256(path)
+    try:
+        load("numbers-en-de")
+    finally:
+        checkpoints.sha256 = sha256
+    files = ["README.md", "config.json", "model.safetensors", "record.json", "tokenizer.model"]
+    assert sorted(hashed) == files, hashed
+
 
 
 def test_names_that_are_nowhere_are_refused_and_paths_never_asked_of_a_network():
@@ -54,7 +69,8 @@ def test_a_run_is_loaded_with_the_mean_of_its_last_checkpoints():
         weights = [load_weights(path / "model.safetensors") for path in Run(run).checkpoints()]
         assert len(weights) == 3
         for average, expected in ((None, [0, 1, 2]), (2, [1, 2]), (1, [2])):
-            found = load(run, average)[0].state_dict()
+            found = load(run, average).model.state_dict()
             for name in last:
                 torch.testing.assert_close(found[name], sum(weights[i][name].double() for i in expected).div(len(expected)).float())
-        assert all(torch.equal(load(run, 1)[0].state_dict()[name], last[name]) for name in last)
+        assert all(torch.equal(load(run, 1).model.state_dict()[name], last[name]) for name in last)
+        assert load(run).run.config == config and load(run).record.corpus == directory

@@ -100,7 +100,7 @@ def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate(texts, unt
         translator.push_to_hub("ann/model")
         assert card.read_text() == "filled in" and Translator.from_pretrained("ann/model").alpha == 0.5
     names = {path.name for path in (hub / "ann" / "model").iterdir()}
-    assert names == {"README.md", "SHA256SUMS", "config.json", "model.safetensors", "search.json", "tokenizer.model"}
+    assert names == {"README.md", "SHA256SUMS", "config.json", "model.safetensors", "record.json", "tokenizer.model"}
 
 
 def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise(texts, untrained):
@@ -112,15 +112,15 @@ def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise(texts, 
         assert again.alpha == 4.0 and again.translate(texts, extra_length=9) == long
         assert again.translate(texts, alpha=0.0, extra_length=9) == short
         Path(directory, "SHA256SUMS").unlink()
-        for text in ('{"alpha": -1}', '{"alpha": "x"}', "[]", "{"):
-            Path(directory, "search.json").write_text(text)
+        for text in ('{"search": {"alpha": -1}}', '{"search": {"alpha": "x"}}', "[]", "{"):
+            Path(directory, "record.json").write_text(text)
             try:
                 Translator.from_pretrained(directory)
             except InputError as error:
-                assert "search.json" in str(error)
+                assert "record.json" in str(error)
             else:
                 raise AssertionError(f"{text} was accepted")
-        Path(directory, "search.json").unlink()
+        Path(directory, "record.json").unlink()
         assert Translator.from_pretrained(directory).alpha == 0.6
 
 

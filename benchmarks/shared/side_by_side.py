@@ -54,7 +54,7 @@ def matrix_products(side: int = 2048) -> Callable[[], object]:
 def in_own_process(module: str, function: str, *arguments):
     "What a function of a module of ours returns in a new process: one that was never larger, since a peak does not come down."
     call = f"import json; from {module} import {function}; print(json.dumps({function}(*{arguments!r})))"
-    root = Path(__file__).resolve().parents[1]
+    root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", call], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
 

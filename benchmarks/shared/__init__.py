@@ -1,0 +1,1 @@
+"What several benchmarks share: measuring side by side, their charts and profiles, and simple baselines."

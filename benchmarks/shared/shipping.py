@@ -1,0 +1,42 @@
+"How a trained model gets into the package: with its card, and with the record of what it is."
+import dataclasses
+import tempfile
+from pathlib import Path
+
+from annotated_transformer import Translator
+from annotated_transformer.model_record import read_record, write_record
+from annotated_transformer.training.checkpoints import read_sums, write_sums
+
+
+def put_into(
+    directory: Path,
+    translator: Translator,
+    text: str,      # of the card, README.md
+    corpus: str,    # that it was trained on
+    search: dict,   # settings that were chosen for it; none: the paper's
+) -> None:
+    """Write a model, its card and its record; in `directory` stands the old one, or the new one whole.
+
+    The record keeps what a training does not change. Which head aligns best, `benchmarks.heads --ship` has to measure anew.
+    """
+    record = dataclasses.replace(read_record(directory), corpus=corpus, search=search, alignment_head=None)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
+        beside = Path(beside, "model")
+        translator.save_pretrained(beside)
+        write_record(beside, record)
+        (beside / "README.md").write_text(text, encoding="utf-8")
+        write_sums(beside, (*read_sums(beside), "README.md"))
+        if directory.exists():
+            directory.rename(beside.with_name("old"))
+        beside.rename(directory)
+
+
+def keep_alignment_head(
+    directory: Path,  # of a model that ships
+    layer: int,       # from 1
+    head: int,
+) -> None:
+    "Put the head that most often looks at the word being translated into the model's record."
+    write_record(directory, dataclasses.replace(read_record(directory), alignment_head=(layer, head)))
+    write_sums(directory, read_sums(directory))

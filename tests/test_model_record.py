@@ -1,0 +1,65 @@
+"The record of a model: what it may say, what is refused, and that it is read without torch."
+import json
+import subprocess
+import sys
+
+import pytest
+
+from annotated_transformer import InputError
+from annotated_transformer.model_record import PRETRAINED, ModelRecord, read_record, record_of, shipped_models, write_record
+from annotated_transformer.training.loading import load
+
+WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (3, 1))
+
+
+def test_what_is_written_is_read(tmp_path):
+    for record in (WHOLE, ModelRecord()):
+        write_record(tmp_path, record)
+        assert read_record(tmp_path) == record == record_of(tmp_path) == record_of(str(tmp_path))
+    assert json.loads((tmp_path / "record.json").read_text()) == {}
+
+
+def test_an_older_file_of_the_search_alone_is_read_where_there_is_no_record(tmp_path):
+    assert read_record(tmp_path) == ModelRecord() == record_of(tmp_path / "nowhere")
+    (tmp_path / "search.json").write_text('{"alpha": 1.25}')
+    assert read_record(tmp_path) == ModelRecord(search={"alpha": 1.25})
+    write_record(tmp_path, WHOLE)
+    assert read_record(tmp_path) == WHOLE
+
+
+@pytest.mark.parametrize("alpha", [0, 0.6, 100])
+def test_any_alpha_that_makes_sense(tmp_path, alpha):
+    (tmp_path / "record.json").write_text(json.dumps({"search": {"alpha": alpha}}))
+    assert read_record(tmp_path).search == {"alpha": alpha}
+
+
+@pytest.mark.parametrize("text", [
+    *(f'{{"search": {{"alpha": {alpha}}}}}' for alpha in ("-0.1", "100.5", "NaN", "Infinity", "1e308", '"x"', "null", "true")),
+    '{"search": {"beam_size": 0}}', '{"search": {"beam_size": 2.5}}', '{"search": {"extra_length": -1}}',
+    '{"search": {"width": 4}}', '{"search": 4}', '{"alignment_head": [0, 1]}', '{"alignment_head": [1]}', '{"alignment_head": 3}',
+    '{"alignment_head": ["a", "b"]}', '{"about": 4}', '{"corpus": ["a"]}', '{"languages": "en"}', '{"languages": [1]}',
+    "[]", "4", "{", "", "null", 9_999 * "[",
+])
+def test_a_damaged_record_ends_in_one_sentence(tmp_path, text):
+    (tmp_path / "record.json").write_text(text)
+    with pytest.raises(InputError, match="record.json: the file is damaged") as error:
+        read_record(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_field_of_a_later_version_is_named(tmp_path):
+    (tmp_path / "record.json").write_text('{"colour": "red"}')
+    with pytest.raises(InputError, match="record.json: this version of the package knows no field 'colour'"):
+        read_record(tmp_path)
+
+
+def test_each_model_that_ships_says_what_it_is_without_torch():
+    names = shipped_models()
+    assert names == ["everyday-en-de", "multi30k-en-de", "numbers-en-de", "parser-en"]
+    for name in names:
+        record = record_of(name)
+        assert record.about and record.licence and record.corpus and record.languages[0] == "en"
+        assert load(name).record == record == read_record(PRETRAINED / name)
+    code = "import sys; sys.modules['torch'] = None; from annotated_transformer.model_record import record_of; " \
+           "print(record_of('everyday-en-de').alignment_head)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "(4, 4)\n"
