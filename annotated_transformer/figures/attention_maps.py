@@ -35,6 +35,29 @@ KINDS = {
     "encoder_decoder": Kind("encoder-decoder attention", "target, written", "source"),
 }
 
+# %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0073
+def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[str]]:
+    "One of the three kinds of attention, with the labels of its axes."
+    if kind not in KINDS:
+        raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
+    queries = {"encoder": maps.source, "decoder": maps.target_input, "encoder_decoder": maps.target}[kind]
+    return getattr(maps, kind), queries, maps.target_input if kind == "decoder" else maps.source
+
+
+def check_labels(maps: "AttentionMaps") -> None:
+    "InputError where weights and labels do not fit."
+    for kind in KINDS:
+        weights, queries, keys = labelled(maps, kind)
+        if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
+            sizes = f"{len(queries)} queries and {len(keys)} keys are labelled"
+            raise InputError(f"{kind}: {sizes}, and the weights have the shape {tuple(weights.shape)}")
+
+
+def described(maps: "AttentionMaps") -> str:
+    "In one line."
+    layers, heads = maps.encoder.shape[:2]
+    return f"<AttentionMaps: {layers} layers of {heads} heads, from {' '.join(maps.source)} to {' '.join(maps.target)}>"
+
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0011
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionMaps:
@@ -51,25 +74,14 @@ class AttentionMaps:
     kinds: ClassVar[dict[str, Kind]] = KINDS
 
     def __post_init__(self):
-        for kind in KINDS:
-            weights, queries, keys = self.of(kind)
-            if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
-                sizes = f"{len(queries)} queries and {len(keys)} keys are labelled"
-                raise InputError(f"{kind}: {sizes}, and the weights have the shape {tuple(weights.shape)}")
+        check_labels(self)
 
-    def of(
-        self,
-        kind: str,                               # encoder, decoder or encoder_decoder
-    ) -> tuple[Tensor, list[str], list[str]]:    # weights (L, h, queries, keys), labels of the queries, labels of the keys
-        "One of the three kinds of attention, with the labels of its axes."
-        if kind not in KINDS:
-            raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
-        queries = {"encoder": self.source, "decoder": self.target_input, "encoder_decoder": self.target}[kind]
-        return getattr(self, kind), queries, self.target_input if kind == "decoder" else self.source
+    def of(self, kind: str) -> tuple[Tensor, list[str], list[str]]:
+        "Of encoder, decoder or encoder_decoder: weights (L, h, queries, keys), labels of the queries, labels of the keys."
+        return labelled(self, kind)
 
     def __repr__(self) -> str:
-        layers, heads = self.encoder.shape[:2]
-        return f"<AttentionMaps: {layers} layers of {heads} heads, from {' '.join(self.source)} to {' '.join(self.target)}>"
+        return described(self)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         "What a notebook shows: the chart of `explore`."

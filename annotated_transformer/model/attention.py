@@ -107,9 +107,7 @@ class MultiHeadAttention(nn.Module):
         heads = self.attend(query, key, value, allowed, causal)   # (B, h, T, d_v)
         return self.join(heads)
 
-    def project(
-        self, x: Tensor, memory: Tensor | None = None, cache: KeyValueCache | None = None,   # as in `forward`
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, memory: Tensor | None = None, cache: KeyValueCache | None = None) -> tuple[Tensor, ...]:
         "Queries (B, h, T, d_k), keys (B, h, S, d_k) and values (B, h, S, d_v)."
         if cache is not None and not cache.grows:            # keys and values of the encoder output are known
             return self.project_query(x), *cache.heads(len(x))

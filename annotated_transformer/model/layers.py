@@ -88,29 +88,21 @@ class Stack(nn.Module):
 
 # %% ../../nbs/paper/3.1_layers.ipynb #31000002
 class Encoder(Stack):
-    "A stack of encoder layers (§3.1)."
+    "A stack of encoder layers (§3.1): from x (B, S, d_model) and allowed (B, 1, 1, S) to (B, S, d_model)."
 
-    def forward(
-        self,
-        x: Tensor,        # (B, S, d_model)
-        allowed: Tensor,  # bool (B, 1, 1, S); False at padding
-    ) -> Tensor:          # (B, S, d_model)
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x, allowed)
         return self.norm(x)
 
 
 class Decoder(Stack):
-    "A stack of decoder layers (§3.1)."
+    "A stack of decoder layers (§3.1): from x (B, T, d_model), memory (B, S, d_model), allowed (B, 1, 1, S) to (B, T, d_model)."
 
     def forward(
-        self,
-        x: Tensor,                                   # (B, T, d_model)
-        memory: Tensor | None,                       # this and the others as for `DecoderLayer`
-        allowed: Tensor | None,
-        cache: Sequence[LayerCache] | None = None,   # one for each layer
-        allowed_earlier: Tensor | None = None,
-    ) -> Tensor:                                     # (B, T, d_model)
+        self, x: Tensor, memory: Tensor | None, allowed: Tensor | None,
+        cache: Sequence[LayerCache] | None = None, allowed_earlier: Tensor | None = None,  # in decoding: one for each layer
+    ) -> Tensor:
         for number, layer in enumerate(self.layers):
             x = layer(x, memory, allowed, *((cache[number], allowed_earlier) if cache else ()))
         return self.norm(x)

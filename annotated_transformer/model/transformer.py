@@ -169,21 +169,13 @@ class Transformer(nn.Module):
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
     @torch.inference_mode()
-    def attention_maps(
-        self,
-        source: Tensor,        # (B, S) ids
-        target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
-    ) -> AttentionWeights:     # row t of a decoder's map belongs to the prediction of target token t
-        "The weights of every layer and head, without dropout, by the readable form of attention."
+    def attention_maps(self, source: Tensor, target_input: Tensor) -> AttentionWeights:
+        "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
         return recorded_maps(self, source, target_input)
 
     @classmethod
-    def from_pretrained(
-        cls,
-        path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
-        **options: Any,            # for the hub: revision, token, cache_dir, ...
-    ) -> Self:                     # in eval mode
-        "Load what `save_pretrained` or `push_to_hub` wrote."
+    def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
+        "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
         return load_model(cls, TransformerConfig, path_or_name, **options)
 
     def save_pretrained(self, directory: str | Path) -> None:
