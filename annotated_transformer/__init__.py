@@ -4,8 +4,6 @@ The modules are exported from the notebooks in `nbs/`. This file is written by h
 the ids of the special tokens, the one exception that a user's mistake raises, the packages that are not always installed,
 the progress bar, and the public names, loaded on first use so that `import annotated_transformer` stays cheap.
 """
-import errno
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
@@ -41,13 +39,6 @@ def extra(module: str):
             raise
         command = f"pip install 'annotated_transformer[{EXTRAS[package]}]'"
         raise InputError(f"{package} is not installed: {command}") from None
-
-
-def regular(path: Path) -> Path:
-    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting for ever."
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
-    return path
 
 
 def progress_bar(shown: bool = True, **options):

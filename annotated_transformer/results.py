@@ -16,7 +16,7 @@ import torch
 
 import annotated_transformer
 from . import InputError
-from .training.checkpoints import write_file
+from .files import write_file
 
 # %% ../nbs/results.ipynb #cfe773da
 def environment(

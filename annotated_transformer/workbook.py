@@ -273,9 +273,7 @@ def write(
     directory: str | Path,
 ) -> tuple[list[str], list[str]]:   # names of the notebooks written, and of those that were there already
     "Write the workbook's notebooks into a directory; what is there stays as it is."
-    from annotated_transformer.training.checkpoints import (
-        write_file,  # here, because it needs torch, which the command's help does not
-    )
+    from annotated_transformer.files import write_file
 
     directory, written, kept = Path(directory), [], []
     directory.mkdir(parents=True, exist_ok=True)

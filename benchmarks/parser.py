@@ -28,6 +28,7 @@ from nltk.tree import Tree
 from annotated_transformer import InputError
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import WORD
+from annotated_transformer.files import write_file
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.parsing.parser import (
     PARSING,
@@ -43,7 +44,6 @@ from annotated_transformer.parsing.parser import (
     score_parses,
 )
 from annotated_transformer.parsing.self_training import confidences, sure
-from annotated_transformer.training.checkpoints import write_file
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.processes import STOPPED, Execution, Stopped
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig

@@ -19,7 +19,6 @@ import dataclasses
 import functools
 import json
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,9 +28,10 @@ import torch
 
 from annotated_transformer import InputError, Translator, progress_bar, results
 from annotated_transformer.data import corpora
+from annotated_transformer.files import read_sums, remove_directory, sha256, write_directory, write_file, write_sums
 from annotated_transformer.model.transformer import TransformerConfig, count_parameters
 from annotated_transformer.tables.training_cost import run_cost
-from annotated_transformer.training.checkpoints import PRETRAINED, read_sums, sha256, write_file, write_sums
+from annotated_transformer.training.checkpoints import PRETRAINED
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.processes import STOPPED, Execution, Stopped
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, changed
@@ -282,16 +282,15 @@ def ship(name: str, trained: Trained, hardware: dict, command: str, directory: P
 
 def put_into(directory: Path, translator: Translator, text: str) -> None:
     "Write a model and its card; in `directory` stands the old one, or the new one whole."
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
-        beside = Path(beside, "model")
+
+    def write(beside: Path) -> None:
         translator.save_pretrained(beside)
         (beside / "README.md").write_text(text, encoding="utf-8")
-        (beside / "model.safetensors").chmod(0o644)  # safetensors keeps its files to their owner
         write_sums(beside, (*read_sums(beside), "README.md"))
         if directory.exists():
-            directory.rename(beside.with_name("old"))
-        beside.rename(directory)
+            remove_directory(directory)
+
+    write_directory(directory, write)
 
 
 def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:

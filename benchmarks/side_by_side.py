@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from annotated_transformer import progress_bar, results
-from annotated_transformer.training.checkpoints import write_file
+from annotated_transformer.files import write_file
 
 
 def take_turns(

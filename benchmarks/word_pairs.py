@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from annotated_transformer import InputError
 from annotated_transformer.data.corpora import Corpus, load
-from annotated_transformer.training.checkpoints import write_file
+from annotated_transformer.files import write_file
 
 
 class Found(NamedTuple):

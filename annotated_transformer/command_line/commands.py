@@ -7,14 +7,10 @@ __all__ = []
 import dataclasses
 import itertools
 import os
-import shutil
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-
-from safetensors import SafetensorError
 
 from .. import InputError
 from .options import AS_USUAL, SearchOptions, require_between
@@ -48,7 +44,7 @@ def score_command(
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
     from annotated_transformer import results
     from annotated_transformer.data import corpora
-    from annotated_transformer.training.checkpoints import write_file
+    from annotated_transformer.files import write_file
     from annotated_transformer.training.runs import Run
 
     translator = open_translator(model, search)
@@ -107,6 +103,7 @@ def average(
         annotated-transformer average runs/mine my-model --last 5
     """
     require_between("last", last, 1)
+    from annotated_transformer.files import write_directory
     from annotated_transformer.training.runs import Run
     from annotated_transformer.translation.translator import Translator
 
@@ -117,26 +114,9 @@ def average(
     found = len(Run(run).checkpoints())
     if last is not None and last > found:
         raise InputError(f"{run} has {found} checkpoints, so there is no mean of the last {last}")
+    may_be_interrupted()
     write_directory(out, lambda beside: Translator.from_pretrained(run, number).save_pretrained(beside))
     print(f"{out}: the mean of the last {min(number, found)} checkpoints of {run}")
-
-
-def write_directory(out: Path, write: Callable[[Path], None]) -> None:
-    "Write beside the place and rename, so that the directory is there whole or not at all; OSError names it."
-    beside = out.with_name(out.name + ".tmp")
-    shutil.rmtree(beside, ignore_errors=True)
-    may_be_interrupted()
-    try:
-        write(beside)
-        beside.rename(out)
-    except SafetensorError as error:  # also when a disk is full
-        raise OSError(f"{out}: {error}") from None
-    except OSError as error:
-        if error.filename is None:  # as when a disk is full
-            error.filename = str(out)
-        raise
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
 
 
 def list_corpora(
@@ -245,7 +225,7 @@ def require_form(out: Path, figure: str, word: str | None, beside: str | None) -
 def save_picture(out: Path, maps, figure: str, kind: str, layer, heads, word, whole_words: bool) -> None:
     "One of the paper's figures, or tables of weights, in the form that the file's name asks for."
     from annotated_transformer.figures.attention_maps import plot_figure, plot_heat_maps, save_drawing
-    from annotated_transformer.training.checkpoints import write_file
+    from annotated_transformer.files import write_file
 
     if figure == "heat":
         picture = plot_heat_maps(maps, kind, layer, heads)
@@ -281,10 +261,16 @@ def export(
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
     from annotated_transformer.exchange.marian import save_marian, to_ctranslate2, to_onnx
+    from annotated_transformer.files import write_directory
     from annotated_transformer.translation.translator import Translator
 
-    save = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}[to]
-    write_directory(out, lambda beside: save(Translator.from_pretrained(model, device="cpu"), beside))
+    may_be_interrupted()
+    translator = Translator.from_pretrained(model, device="cpu")
+    if to == "onnx":
+        to_onnx(translator, out)
+    else:
+        save = {"marian": save_marian, "ctranslate2": to_ctranslate2}[to]
+        write_directory(out, lambda beside: save(translator, beside))
     print(f"{out}: {model} for {to}")
 
 
@@ -307,7 +293,8 @@ def page(
     from annotated_transformer.exchange.browser_page import PAGE, write_page
     from annotated_transformer.translation.translator import Translator
 
-    write_directory(directory, lambda beside: write_page(Translator.from_pretrained(model, device="cpu"), beside))
+    may_be_interrupted()
+    write_page(Translator.from_pretrained(model, device="cpu"), directory)
     print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")
 
 # %% ../../nbs/command_line/commands.ipynb #9a953823

@@ -55,8 +55,8 @@ def variations_command(arguments: list[str]) -> None:
     options = read_options(Variations, arguments)
     require_drawing()
     from annotated_transformer import results
+    from annotated_transformer.files import write_file
     from annotated_transformer.tables.variations import plot_variations, run_variations, variations_table
-    from annotated_transformer.training.checkpoints import write_file
     from annotated_transformer.training.runs import PRESETS
 
     out = options.out or options.run / "table.json"

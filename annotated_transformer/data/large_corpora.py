@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import InputError, progress_bar
 from .tokenizer import Tokenizer
-from ..training.checkpoints import write_file
+from ..files import write_file
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
 class NumberFile:

@@ -6,7 +6,6 @@ __all__ = ['Given', 'ResumedDecoder', 'EncoderGraph', 'StepGraph', 'to_onnx', 'O
 # %% ../../nbs/exchange/onnx.ipynb #81000002
 import copy
 import json
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..data.tokenizer import Tokenizer
+from ..files import write_directory
 from ..model.additive_attention import AdditiveMultiHeadAttention
 from ..model.attention import MultiHeadAttention, padding_mask, scaled_dot_product_attention
 from ..model.transformer import Transformer
@@ -248,19 +248,16 @@ def to_onnx(
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},
         "attention": attention, "precision": precision,
     }
-    beside = directory.with_name(directory.name + ".part")
-    shutil.rmtree(beside, ignore_errors=True)
-    try:
-        beside.mkdir(parents=True)
+
+    def write(beside: Path) -> None:
         write_graphs(copy.deepcopy(model).cpu().float().eval(), beside, attention)
         for path in beside.glob("*.onnx"):
             PRECISIONS[precision](path)
         if tokenizer is not None:
             tokenizer.save(beside / "tokenizer.model")
         (beside / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-        beside.rename(directory)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+
+    write_directory(directory, write)
 
 # %% ../../nbs/exchange/onnx.ipynb #81000012
 def likeliest(

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import InputError, regular
+from .. import InputError
+from ..files import regular
 from ..model.transformer import TransformerConfig
 from ..training.runs import Run
 

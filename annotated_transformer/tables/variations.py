@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 
 from .. import InputError, progress_bar
 from ..data import corpora
+from ..files import write_file
 from ..model.transformer import Transformer, TransformerConfig, count_parameters
-from ..training.checkpoints import write_file
 from ..training.loop import train
 from ..training.runs import Run, TrainingConfig, changed
 from ..translation.bleu import paper_bleu

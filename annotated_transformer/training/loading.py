@@ -8,10 +8,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from .. import InputError, regular
+from .. import InputError
 from ..data.tokenizer import Tokenizer
+from ..files import damage, read_sums, regular, write_sums
 from ..model.transformer import Transformer
-from .checkpoints import damage, model_directory, read_sums, write_sums
+from .checkpoints import model_directory
 from .runs import Run
 from ..translation.search import Search
 

@@ -14,22 +14,24 @@ from pathlib import Path
 
 from torch import Tensor
 
-from .. import InputError, progress_bar, regular
+from .. import InputError, progress_bar
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from ..model.transformer import TransformerConfig
-from ..results import environment
-from .averaging import average_checkpoints
-from annotated_transformer.training.checkpoints import (
+from annotated_transformer.files import (
     SUMS,
-    checkpoint_directories,
     damage,
-    read_state,
+    leftovers,
     read_sums,
+    regular,
+    write_directory,
     write_file,
     write_sums,
 )
+from ..model.transformer import TransformerConfig
+from ..results import environment
+from .averaging import average_checkpoints
+from .checkpoints import checkpoint_directories, read_state
 from .processes import Execution, Group
 
 # %% ../../nbs/training/runs.ipynb #680d3a8f
@@ -243,12 +245,13 @@ class Run:
         "Copy vocabulary and tokenised corpus of a run that has the same, unless this one has begun."
         if self.directory.exists() or not other.has_data():
             return
-        beside = self.directory.with_name(f"{self.directory.name}.tmp")
-        shutil.rmtree(beside, ignore_errors=True)
-        shutil.copytree(other.directory / "data", beside / "data")
-        for name in ("tokenizer.model", SUMS):
-            shutil.copy(other.directory / name, beside)
-        beside.rename(self.directory)
+
+        def write(beside: Path) -> None:
+            shutil.copytree(other.directory / "data", beside / "data")
+            for name in ("tokenizer.model", SUMS):
+                shutil.copy(other.directory / name, beside)
+
+        write_directory(self.directory, write)
 
     def checkpoints(self) -> list[Path]:
         "The directories of its checkpoints, oldest first."
@@ -357,6 +360,8 @@ def prepare(
             if not len(TokenizedPairs.write(data, name, pairs, tokenizer, config.model.max_length, total=total)):
                 limit = config.model.max_length
                 raise InputError(f"{config.corpus}: every {name} pair is longer than {limit} tokens; raise --max-length")
+        for rest in list(leftovers(data)):
+            rest.unlink()
         write_sums(data, sorted(path.name for path in data.iterdir() if path.name != SUMS))
     for directory in (run.directory, run.directory / "data"):
         if fault := damage(directory, sorted(read_sums(directory))):

@@ -334,10 +334,10 @@ def test_runs_take_over_data_that_is_ready(tmp_path):
         (other.directory / name).write_text(name)
     Run(tmp_path / "another").take_data(other)
     assert Run(tmp_path / "another").has_data()
-    (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
+    (tmp_path / "own.tmp").mkdir()  # somebody else's
     own.take_data(other)
     assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own", "own.tmp"]
     (other.directory / "tokenizer.model").write_text("another")
     own.take_data(other)  # it has begun
     assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"

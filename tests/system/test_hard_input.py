@@ -15,8 +15,9 @@ from safetensors.torch import load_file, save_file
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.files import read_sums, write_file
 from annotated_transformer.parsing.parser import Parser
-from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
+from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
 
