@@ -28,7 +28,8 @@ from typing import Annotated, NamedTuple
 from unittest.mock import patch
 
 import annotated_transformer
-from . import InputError, progress_bar
+from . import InputError
+from .progress_bar import progress_bar
 
 # %% ../nbs/workbook.ipynb #91000005
 @dataclass(frozen=True)

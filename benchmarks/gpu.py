@@ -25,8 +25,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotated_transformer import InputError, progress_bar, results
+from annotated_transformer import InputError, results
 from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import training_flops
 from annotated_transformer.training.loop import batches_from, learner_for, new_model, own_parts, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate

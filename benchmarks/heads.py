@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from nltk.translate import AlignedSent, IBMModel1
 
-from annotated_transformer import InputError, Transformer, Translator, progress_bar
+from annotated_transformer import InputError, Transformer, Translator
 from annotated_transformer.data.corpora import Corpus, load
 from annotated_transformer.figures.attention_maps import AttentionMaps, group_words, token_labels
 from annotated_transformer.figures.head_scores import (
@@ -27,6 +27,7 @@ from annotated_transformer.figures.head_scores import (
     claim,
     read_aligned,
 )
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 

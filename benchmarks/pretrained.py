@@ -26,10 +26,11 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import InputError, Translator, progress_bar, results
+from annotated_transformer import InputError, Translator, results
 from annotated_transformer.data import corpora
 from annotated_transformer.files import read_sums, remove_directory, sha256, write_directory, write_file, write_sums
 from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.checkpoints import PRETRAINED
 from annotated_transformer.training.loop import train

@@ -16,12 +16,13 @@ from tempfile import TemporaryDirectory
 
 from nltk.tree import Tree
 
-from annotated_transformer import InputError, progress_bar
+from annotated_transformer import InputError
 from annotated_transformer.data import corpora
 from annotated_transformer.data.treebanks import read_trees
 from annotated_transformer.data.trees import damaged, delinearize, is_word, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import commonest_right_label, right_branching
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.side_by_side import save
 
 SHARES = (0.0, 0.02, 0.1, 0.3)  # of the tokens that are damaged

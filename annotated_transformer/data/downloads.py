@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tqdm.utils import CallbackIOWrapper
 
-from .. import InputError, progress_bar
+from .. import InputError
 from .parallel_text import Corpus, PairFiles, Pairs, both_sides, read_pairs
 from ..files import write_file
+from ..progress_bar import progress_bar
 
 if TYPE_CHECKING:
     import pooch

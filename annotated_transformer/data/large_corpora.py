@@ -18,9 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import InputError, progress_bar
+from .. import InputError
 from .tokenizer import Tokenizer
 from ..files import write_file
+from ..progress_bar import progress_bar
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
 class NumberFile:

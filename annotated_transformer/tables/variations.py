@@ -14,10 +14,11 @@ from typing import NamedTuple
 import torch
 from matplotlib.figure import Figure
 
-from .. import InputError, progress_bar
+from .. import InputError
 from ..data import corpora
 from ..files import write_file
 from ..model.transformer import Transformer, TransformerConfig, count_parameters
+from ..progress_bar import progress_bar
 from ..training.loop import train
 from ..training.runs import Run, TrainingConfig, changed
 from ..translation.bleu import paper_bleu

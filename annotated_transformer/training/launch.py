@@ -13,9 +13,10 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from .. import InputError, progress_bar
+from .. import InputError
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
+from ..progress_bar import progress_bar
 from .runs import Run, TrainingConfig
 
 # %% ../../nbs/training/launch.ipynb #1ffa8375

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from .. import progress_bar
+from ..progress_bar import progress_bar
 from .processes import Group
 from .runs import Metrics, Run, TrainingConfig
 

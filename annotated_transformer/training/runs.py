@@ -14,7 +14,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from .. import InputError, progress_bar
+from .. import InputError
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
@@ -29,6 +29,7 @@ from annotated_transformer.files import (
     write_sums,
 )
 from ..model.transformer import TransformerConfig
+from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
 from .checkpoints import checkpoint_directories, read_state

@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .. import InputError, progress_bar
+from .. import InputError
 from ..data.batching import pad
 from ..data.parallel_text import Corpus, references
 from ..data.tokenizer import Tokenizer
 from ..figures import attention_maps
 from ..model.embedding import SharedEmbedding
 from ..model.transformer import Transformer, count_parameters
+from ..progress_bar import progress_bar
 from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .eight_bits import in_eight_bits

@@ -856,12 +856,12 @@ def test_a_value_that_cannot_be(words, expected, complaint):
 
 
 def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeypatch, capsys):
-    import annotated_transformer
+    from annotated_transformer import progress_bar
 
-    monkeypatch.setattr(annotated_transformer, "EVERY", 0.02)
+    monkeypatch.setattr(progress_bar, "EVERY", 0.02)
     monkeypatch.setitem(sys.modules, "ipykernel", None)
     monkeypatch.delitem(sys.modules, "ipykernel")
-    with annotated_transformer.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
+    with progress_bar.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
         for _ in range(40):
             time.sleep(0.005)
             bar.update()
@@ -870,6 +870,6 @@ def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeyp
     lines = err.splitlines()
     assert out == "" and 2 < len(lines) and "\r" not in err and "said too" in lines
     assert all(re.match(r"a run: +\d+% \d+/40 \[00:", line) or line == "said too" for line in lines)
-    with annotated_transformer.progress_bar(total=4, shown=False) as bar:
+    with progress_bar.progress_bar(total=4, shown=False) as bar:
         bar.update()
     assert capsys.readouterr() == ("", "")

@@ -32,6 +32,16 @@ def own_doc(thing: object) -> str:
     return "" if not doc or doc.startswith(f"{thing.__name__}(") else doc
 
 
+ROOT = "Transformer TransformerConfig Translator Parser plot_figure plot_heads explore load"  # loaded on first use
+
+
+@pytest.mark.parametrize("name", ROOT.split())
+def test_the_root_gives_the_names_that_are_used_most(name):
+    import annotated_transformer
+
+    assert getattr(annotated_transformer, name).__name__ == name and name in annotated_transformer.__all__
+
+
 @pytest.mark.parametrize("module", FIXED)
 def test_the_fixed_names_are_public(module):
     assert set(FIXED[module].split()) <= set(importlib.import_module(f"annotated_transformer.{module}").__all__)
