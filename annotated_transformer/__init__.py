@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package get
     from .figures.attention_maps import plot_figure as plot_figure
     from .figures.attention_maps import plot_heads as plot_heads
     from .model.transformer import Transformer as Transformer
-    from .model.transformer import TransformerConfig as TransformerConfig
+    from .config import TransformerConfig as TransformerConfig
     from .parsing.parser import Parser as Parser
     from .training.loading import load as load
     from .translation.translator import Translator as Translator
@@ -47,7 +47,7 @@ def extra(module: str):
 
 
 _HOME = {
-    "Transformer": "model.transformer", "TransformerConfig": "model.transformer", "Translator": "translation.translator",
+    "Transformer": "model.transformer", "TransformerConfig": "config", "Translator": "translation.translator",
     "Parser": "parsing.parser", "plot_figure": "figures.attention_maps", "plot_heads": "figures.attention_maps",
     "explore": "figures.attention_maps", "load": "training.loading",
 }

@@ -26,6 +26,7 @@ from pathlib import Path
 from nltk.tree import Tree
 
 from annotated_transformer import InputError
+from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import WORD
 from annotated_transformer.files import write_file
@@ -45,8 +46,8 @@ from annotated_transformer.parsing.parser import (
 )
 from annotated_transformer.parsing.self_training import confidences, sure
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import STOPPED, Execution, Stopped
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.processes import STOPPED, Stopped
+from annotated_transformer.training.runs import Run
 from benchmarks.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k

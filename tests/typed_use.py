@@ -20,6 +20,7 @@ from annotated_transformer import (
     plot_figure,
     plot_heads,
 )
+from annotated_transformer.config import PRESETS, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -33,7 +34,7 @@ from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.search import Hypothesis, beam_search, greedy_search
 

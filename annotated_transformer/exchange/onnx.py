@@ -21,13 +21,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
+from ..config import Search
 from ..data.tokenizer import Tokenizer
 from ..files import write_directory
 from ..model.additive_attention import AdditiveMultiHeadAttention
 from ..model.attention import MultiHeadAttention, padding_mask, scaled_dot_product_attention
 from ..model.transformer import Transformer
 from ..translation.kv_cache import Kept, StepwiseDecoder
-from ..translation.search import Hypothesis, Search, length_penalty
+from ..translation.search import Hypothesis, length_penalty
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
 class Given(Kept):

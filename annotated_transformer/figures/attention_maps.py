@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from .. import EOS, PAD, InputError
+from ..config import Search
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer
 from annotated_transformer.figures.attention_plots import (  # noqa: F401
@@ -24,7 +25,7 @@ from annotated_transformer.figures.attention_plots import (  # noqa: F401
     save_drawing,
 )
 from ..model.transformer import Transformer
-from ..translation.search import Search, beam_search
+from ..translation.search import beam_search
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
 

@@ -7,7 +7,7 @@ __all__ = ['Prediction', 'predict', 'predict_table']
 from typing import NamedTuple
 
 from .. import InputError
-from ..model.transformer import TransformerConfig
+from ..config import TransformerConfig
 from annotated_transformer.tables.training_cost import (
     BATCH_TOKENS,
     PAPER_RUNS,

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import InputError
+from ..config import TransformerConfig
 from ..files import regular
-from ..model.transformer import TransformerConfig
 from ..training.runs import Run
 
 

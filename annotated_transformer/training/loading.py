@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import InputError
+from ..config import Search
 from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, regular, write_sums
 from ..model.transformer import Transformer
 from .checkpoints import model_directory
 from .runs import Run
-from ..translation.search import Search
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb
 SEARCH = "search.json"

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from .. import InputError
+from ..config import Search
 from ..data.batching import pad
 from ..data.parallel_text import Corpus, references
 from ..data.tokenizer import Tokenizer
@@ -26,7 +27,7 @@ from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .eight_bits import in_eight_bits
 from .rough_vocabulary import RoughVocabulary
-from .search import Allowed, Search, beam_search, greedy_search
+from .search import Allowed, beam_search, greedy_search
 from .sixteen_bits import fits_sixteen_bits, in_sixteen_bits
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d00009

@@ -21,15 +21,15 @@ from safetensors.torch import load_file
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.config import PRESETS, Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures import attention_maps
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.parsing.parser import PARSING, TREES
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.translation.search import Search
+from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.sixteen_bits import fits_sixteen_bits
 
 PACKAGE = "annotated_transformer"
@@ -738,7 +738,8 @@ def test_words_that_the_model_hardly_knows_are_told(command):
 
 
 def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):
-    monkeypatch.setattr("annotated_transformer.command_line.translate_and_parse.at_terminal", lambda: True)
+    for module in ("terminal", "translate_and_parse"):
+        monkeypatch.setattr(f"annotated_transformer.command_line.{module}.at_terminal", lambda: True)
     for name, said in ((str(run), "trained on "), ("numbers-en-de", "for numbers, prices, dates and times")):
         status, out, err = command("translate", name)
         assert (status, out) == (0, "") and err.startswith(f"{name}, ") and said in err and err.endswith("Ctrl-D ends.\n")

@@ -12,9 +12,10 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import SUMS, damage, write_file
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.results import write
 from annotated_transformer.training.checkpoints import (
     FILES,

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import treebanks
 from annotated_transformer.data.batching import batches, by_length, pad, shift_right
 from annotated_transformer.data.corpora import from_directory
@@ -55,11 +56,10 @@ from annotated_transformer.training.checkpoints import (
 )
 from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.training.loading import search_settings
-from annotated_transformer.training.runs import PRESETS, TrainingConfig
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
-from annotated_transformer.translation.search import Search, beam_search, beam_step, greedy_search, length_penalty
+from annotated_transformer.translation.search import beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.translation.translator import Translator, score
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)

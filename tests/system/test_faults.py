@@ -171,7 +171,7 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_goes_on_when_there_is_room
     cli.main([*command, "--steps", "20"])
     sizes = [(checkpoint_directories(run)[-1] / name).stat().st_size for name in FILES[:2]]
     limit = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({sum(sizes) // 2},) * 2); "
-    program = limit + f"from annotated_transformer import cli; cli.main({command!r})"
+    program = limit + f"from annotated_transformer.command_line import main as cli; cli.main({command!r})"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert "step-00000030 could not be written" in done.stderr and "make room" in done.stderr

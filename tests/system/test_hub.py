@@ -6,7 +6,8 @@ import huggingface_hub
 import torch
 from huggingface_hub import hub_mixin
 
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 
 
 def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypatch):

@@ -3,8 +3,9 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import pad
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.rough_vocabulary import RoughVocabulary
 from annotated_transformer.translation.search import greedy_search
 

@@ -2,7 +2,7 @@
 import math
 
 from annotated_transformer import InputError
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.tables.forecasts import predict, predict_table
 from annotated_transformer.tables.training_cost import BATCH_TOKENS, PAPER_RUNS, flops_per_target_token
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import torch
 
 from annotated_transformer import InputError
+from annotated_transformer.config import Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.checkpoints import load_weights, shipped_models
 from annotated_transformer.training.loading import load, save
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run, TrainingConfig
-from annotated_transformer.translation.search import Search
+from annotated_transformer.training.runs import Run
 
 
 def test_a_model_that_is_loaded_is_the_one_that_was_saved():
