@@ -2,15 +2,18 @@
 
 The modules are exported from the notebooks in `nbs/`. This file is written by hand and holds what all of them share:
 the ids of the special tokens, the one exception that a user's mistake raises, the packages that are not always installed,
-the progress bar, and the public names, loaded on first use so that `import annotated_transformer` stays cheap.
+and the public names, loaded on first use so that `import annotated_transformer` stays cheap.
 """
-import errno
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
+    from .figures.attention_maps import explore as explore
+    from .figures.attention_maps import plot_figure as plot_figure
+    from .figures.attention_maps import plot_heads as plot_heads
     from .model.transformer import Transformer as Transformer
-    from .model.transformer import TransformerConfig as TransformerConfig
+    from .config import TransformerConfig as TransformerConfig
+    from .parsing.parser import Parser as Parser
+    from .training.loading import load as load
     from .translation.translator import Translator as Translator
 
 __version__ = "0.1.0"
@@ -43,50 +46,11 @@ def extra(module: str):
         raise InputError(f"{package} is not installed: {command}") from None
 
 
-def regular(path: Path) -> Path:
-    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting for ever."
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
-    return path
-
-
-def progress_bar(shown: bool = True, **options):
-    "tqdm's bar on a terminal or in a notebook; a line of text a minute where the output is a file or a pipe; or nothing."
-    import sys
-    import time
-
-    from tqdm import tqdm
-
-    if not shown:
-        return tqdm(**options, disable=True)
-    if sys.stderr.isatty() or "ipykernel" in sys.modules:
-        return tqdm(**options)
-
-    class Lines:
-        "Where tqdm writes: what a terminal would show over and over in one place is a line each time."
-
-        def write(self, text: str) -> None:
-            if text := text.strip():
-                sys.stderr.write(f"{text}\n")
-
-        def flush(self) -> None:
-            sys.stderr.flush()
-
-    class Bar(tqdm):
-        def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
-            if time.time() - self.start_t >= EVERY:
-                sys.stderr.write(f"{text}\n")
-
-        def set_postfix_str(self, text: str = "", refresh: bool = False) -> None:
-            super().set_postfix_str(text, refresh=False)  # the next line will say it
-
-    often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1}
-    return Bar(**options | often | {"dynamic_ncols": False, "ncols": 0}, file=Lines())  # ncols 0: numbers and no bar
-
-
-EVERY = 60.0  # seconds between two lines
-
-_HOME = {"Transformer": "model.transformer", "TransformerConfig": "model.transformer", "Translator": "translation.translator"}
+_HOME = {
+    "Transformer": "model.transformer", "TransformerConfig": "config", "Translator": "translation.translator",
+    "Parser": "parsing.parser", "plot_figure": "figures.attention_maps", "plot_heads": "figures.attention_maps",
+    "explore": "figures.attention_maps", "load": "training.loading",
+}
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 
 

@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['DEFINING', 'Exercise', 'folder', 'exercises', 'replace', 'in_place', 'failure', 'failures', 'Verdict', 'lacking',
-           'judge', 'check', 'written_as', 'write', 'read_own', 'check_all', 'workbook_command', 'use_own']
+           'judge', 'check', 'written_as', 'write', 'read_own', 'check_all', 'use_own']
 
 # %% ../nbs/workbook.ipynb #91000003
 import ast
@@ -24,11 +24,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 from unittest.mock import patch
 
 import annotated_transformer
-from . import InputError, progress_bar
+from . import InputError
+from .files import write_file
+from .progress_bar import progress_bar
 
 # %% ../nbs/workbook.ipynb #91000005
 @dataclass(frozen=True)
@@ -273,10 +275,6 @@ def write(
     directory: str | Path,
 ) -> tuple[list[str], list[str]]:   # names of the notebooks written, and of those that were there already
     "Write the workbook's notebooks into a directory; what is there stays as it is."
-    from annotated_transformer.training.checkpoints import (
-        write_file,  # here, because it needs torch, which the command's help does not
-    )
-
     directory, written, kept = Path(directory), [], []
     directory.mkdir(parents=True, exist_ok=True)
     for source in sorted(folder().glob("*.ipynb")):
@@ -348,36 +346,6 @@ def check_all(
                 verdict = judge(exercise, namespace[exercise.name])
         verdicts.setdefault(exercise.page, []).append(verdict)
     return verdicts
-
-
-def workbook_command(
-    directory: Annotated[Path, "DIRECTORY"],
-    check: bool = False,
-) -> None:
-    """Write the book's notebooks with the code left out, for you to write; or check what you have written.
-
-    Args:
-        directory: Where the notebooks are, or are to be. Those that are there stay as they are.
-        check: Run the book's tests on your code, and say what is green, what is red, and why.
-
-    Example:
-        annotated-transformer workbook my-transformer
-        annotated-transformer workbook my-transformer --check
-    """
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: name a directory")
-    if not check:
-        written, kept = write(directory)
-        left = f"; {len(kept)} were there and stay as they are" if kept else ""
-        first = next(iter(exercises().values())).page
-        print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
-              f"To see how far you are: annotated-transformer workbook {directory} --check")
-        return
-    found = check_all(directory)
-    for page, verdicts in found.items():
-        print(page, *verdicts, sep="\n  ")
-    everything = [verdict for verdicts in found.values() for verdict in verdicts]
-    print(f"{sum(verdict.green is True for verdict in everything)} of {len(everything)} exercises are green")
 
 # %% ../nbs/workbook.ipynb #91000018
 def use_own(

@@ -15,10 +15,11 @@ from unittest.mock import patch
 import numpy as np
 
 from annotated_transformer import Translator
+from annotated_transformer.config import PRESETS
 from annotated_transformer.data import batching, corpora
 from annotated_transformer.data.batching import batches, padding_share
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import PRESETS, Run
+from annotated_transformer.training.runs import Run
 from benchmarks.shared.side_by_side import save
 
 

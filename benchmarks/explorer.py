@@ -17,9 +17,10 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import InputError, progress_bar
+from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.side_by_side import save
 
 NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn

@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from annotated_transformer.config import PRESETS
 from annotated_transformer.data.batching import batches, collate
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.training.runs import PRESETS
 from benchmarks.shared import side_by_side
 from benchmarks.shared.side_by_side import resident_peak, save
 

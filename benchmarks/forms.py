@@ -17,10 +17,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer import PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
 from annotated_transformer.model.fast_attention import attend_in_16_bits
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.processes import memory_kept
 from annotated_transformer.translation.search import (

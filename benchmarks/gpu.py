@@ -25,13 +25,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotated_transformer import InputError, progress_bar, results
+from annotated_transformer import InputError, results
+from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import training_flops
 from annotated_transformer.training.loop import batches_from, learner_for, new_model, own_parts, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
-from annotated_transformer.training.processes import Execution, Group, join, part_seed
-from annotated_transformer.training.runs import PRESETS, TrainingConfig, prepare
+from annotated_transformer.training.processes import Group, join, on_device, part_seed
+from annotated_transformer.training.runs import prepare
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
 SETTINGS = {  # name: precision of the matrix products, torch.compile
@@ -66,7 +68,7 @@ def matrix_rates(device: torch.device, side: int, products: int = 5, times: int 
 
 def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, warmup: int, steps: int, bar) -> dict:
     "Train for `warmup` updates and then for `steps` more, which are timed as one; what they did, without any rate."
-    device, execution = group.device, config.execution.on(group.device)
+    device, execution = group.device, on_device(config.execution, group.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     model = new_model(config, config.model.vocab_size).to(device)
@@ -217,7 +219,7 @@ def measure(size: str, arguments: argparse.Namespace, group: Group, rates: dict,
         figures = summary(hardware.get("accelerator") or hardware["processor"], rates, peak, by_setting)
         save(size, figures, about)
     if arguments.resume_steps:
-        chosen = dataclasses.replace(learnt, execution=config.execution.on(group.device))
+        chosen = dataclasses.replace(learnt, execution=on_device(config.execution, group.device))
         save(size, figures | {"resume": attempt(partial(resume, chosen, arguments.resume_steps, prepared, directory))}, about)
 
 

@@ -14,9 +14,10 @@ from pathlib import Path
 import torch
 from nltk.translate import AlignedSent, IBMModel1
 
-from annotated_transformer import InputError, Transformer, Translator, progress_bar
-from annotated_transformer.data.corpora import Corpus, load
-from annotated_transformer.figures.attention_maps import AttentionMaps, group_words, token_labels
+from annotated_transformer import InputError, Transformer, Translator
+from annotated_transformer.data.corpora import load
+from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
 from annotated_transformer.figures.head_scores import (
     Aligned,
     Tally,
@@ -27,7 +28,9 @@ from annotated_transformer.figures.head_scores import (
     claim,
     read_aligned,
 )
+from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.shipping import keep_alignment_head
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged

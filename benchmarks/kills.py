@@ -17,10 +17,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 from benchmarks.shared.side_by_side import save
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.

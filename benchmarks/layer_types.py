@@ -13,13 +13,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from annotated_transformer.tables.layer_types import (
-    fitted_exponents,
-    layer_types,
-    longest_chain,
-    multiplications,
-    path_length,
-)
+from annotated_transformer.tables.layer_costs import longest_chain, multiplications
+from annotated_transformer.tables.layer_types import fitted_exponents, layer_types, path_length
 from benchmarks.shared.side_by_side import save, take_turns
 
 SEED = 0

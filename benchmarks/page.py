@@ -25,12 +25,13 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from annotated_transformer import EOS, PAD, InputError, extra, progress_bar
+from annotated_transformer import EOS, PAD, InputError, extra
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
-from annotated_transformer.exchange.onnx import likeliest
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.translation.bleu import sacre_bleu
+from annotated_transformer.translation.kv_cache import likeliest
 from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium

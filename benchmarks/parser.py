@@ -26,25 +26,17 @@ from pathlib import Path
 from nltk.tree import Tree
 
 from annotated_transformer import InputError
+from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data import corpora
-from annotated_transformer.data.trees import WORD
+from annotated_transformer.data.trees import WORD, linearize, print_tree
+from annotated_transformer.files import write_file
 from annotated_transformer.model.transformer import count_parameters
-from annotated_transformer.parsing.parser import (
-    PARSING,
-    TREES,
-    Parse,
-    Parser,
-    ParsingScores,
-    bracket_scores,
-    linearize,
-    print_tree,
-    score_parses,
-)
+from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, ParsingScores, score_parses
 from annotated_transformer.parsing.self_training import confidences, sure
-from annotated_transformer.training.checkpoints import write_file
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import STOPPED, Execution, Stopped
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.processes import STOPPED, Stopped
+from annotated_transformer.training.runs import Run
 from benchmarks.shared.baselines import commonest_right_label, right_branching
 from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 

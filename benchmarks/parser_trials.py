@@ -15,11 +15,12 @@ from pathlib import Path
 
 from nltk.tree import Tree
 
+from annotated_transformer.config import TrainingConfig
 from annotated_transformer.data import corpora, trees
 from annotated_transformer.data.trees import is_word
 from annotated_transformer.parsing.parser import Parser, score_parses
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 from benchmarks.parser import RECIPE, TRIED_AVERAGE, USUAL_BEAM, write_trees
 from benchmarks.pretrained import one_sentence
 from benchmarks.shared.side_by_side import save

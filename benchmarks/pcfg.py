@@ -17,10 +17,11 @@ import numpy as np
 from nltk.tree import Tree
 from nltk.tree.transforms import chomsky_normal_form, collapse_unary, un_chomsky_normal_form
 
-from annotated_transformer import InputError, progress_bar
+from annotated_transformer import InputError
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import TOP, WORD, is_word
 from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.side_by_side import save
 
 JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes of binary trees alone, parents

@@ -26,17 +26,18 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import InputError, Translator, progress_bar, results
+from annotated_transformer import InputError, Translator, results
+from annotated_transformer.config import PRESETS, Execution, Search, TrainingConfig, TransformerConfig, changed
 from annotated_transformer.data import corpora
-from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.files import sha256, write_file
+from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import run_cost
-from annotated_transformer.training.checkpoints import sha256, write_file
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import STOPPED, Execution, Stopped
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, changed
+from annotated_transformer.training.processes import STOPPED, Stopped
+from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
-from annotated_transformer.translation.search import Search
 from annotated_transformer.translation.translator import score_split
 from benchmarks.shared.shipping import put_into
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation

@@ -22,16 +22,18 @@ import torch
 from nltk.tree import Tree
 
 from annotated_transformer import Translator
+from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.treebanks import TreeFiles
-from annotated_transformer.model.transformer import TransformerConfig, count_parameters
+from annotated_transformer.data.trees import print_tree
+from annotated_transformer.files import sha256
+from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.parsing.evalb import PUNCTUATION, constituents
-from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, print_tree, score_parses
+from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, score_parses
 from annotated_transformer.parsing.self_training import exchange_constituents
-from annotated_transformer.training.checkpoints import sha256
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 from benchmarks.parser import EXAMPLE, spread, write_trees
 from benchmarks.pretrained import PART, as_it_stands, one_sentence
 from benchmarks.shared.shipping import put_into

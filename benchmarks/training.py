@@ -30,9 +30,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotated_transformer import PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import Batch, collate
 from annotated_transformer.model.position import sinusoids
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.tables.training_cost import forward_flops, training_flops
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam

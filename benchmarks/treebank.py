@@ -16,11 +16,12 @@ from tempfile import TemporaryDirectory
 
 from nltk.tree import Tree
 
-from annotated_transformer import InputError, progress_bar
+from annotated_transformer import InputError
 from annotated_transformer.data import corpora
 from annotated_transformer.data.treebanks import read_trees
 from annotated_transformer.data.trees import delinearize, is_word, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.baselines import commonest_right_label, damaged, right_branching
 from benchmarks.shared.side_by_side import save
 

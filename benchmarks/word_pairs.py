@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotated_transformer import InputError
-from annotated_transformer.data.corpora import Corpus, load
-from annotated_transformer.training.checkpoints import write_file
+from annotated_transformer.data.corpora import load
+from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.files import write_file
 
 
 class Found(NamedTuple):

@@ -8,7 +8,19 @@ from typing import assert_type
 import torch
 from torch import Tensor
 
-from annotated_transformer import EOS, InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer import (
+    EOS,
+    InputError,
+    Parser,
+    Transformer,
+    TransformerConfig,
+    Translator,
+    explore,
+    load,
+    plot_figure,
+    plot_heads,
+)
+from annotated_transformer.config import PRESETS, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -19,11 +31,10 @@ from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.parsing.evalb import bracket_scores
-from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.search import Hypothesis, beam_search, greedy_search
 
@@ -38,6 +49,10 @@ def translating(name: str, directory: Path) -> None:
     maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)
     assert_type(maps.words(signs_apart=False).source, list[str])
     assert_type(maps.encoder, Tensor)
+    for draw in (explore, plot_heads):
+        draw(maps)
+    plot_figure(maps, 3)
+    load(name)
     assert_type(translator.model, Transformer)
 
 

@@ -11,8 +11,7 @@ from html import escape
 from pathlib import Path
 
 from annotated_transformer import Translator
-from annotated_transformer.figures.attention_maps import plot_figure, save_drawing
-from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET
+from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET, plot_figure, save_drawing
 from annotated_transformer.figures.canvas import Canvas
 from annotated_transformer.model.layers import EncoderLayer
 

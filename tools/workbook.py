@@ -320,7 +320,8 @@ def planted(root: Path = Path()) -> list[tuple[str, str, str]]:
 def measure_mistakes() -> None:
     "Make each planted mistake and write down which tests notice it."
     sys.path.insert(0, "")
-    from annotated_transformer import progress_bar, results
+    from annotated_transformer import results
+    from annotated_transformer.progress_bar import progress_bar
     from annotated_transformer.workbook import exercises, failures, written_as
 
     known, rows = exercises(), []

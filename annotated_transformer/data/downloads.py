@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tqdm.utils import CallbackIOWrapper
 
-from .. import InputError, progress_bar
+from .. import InputError
 from .parallel_text import Corpus, PairFiles, Pairs, both_sides, read_pairs
+from ..files import write_file
+from ..progress_bar import progress_bar
 
 if TYPE_CHECKING:
     import pooch
@@ -152,8 +154,14 @@ def check_room(directory: Path, size: int) -> None:
         )
 
 
+def copy_entry(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None:
+    "One file of a tar archive, piece by piece."
+    with open(path, "wb") as copy:
+        shutil.copyfileobj(tar.extractfile(entry), copy, 1 << 20)
+
+
 def extract(archive: Path, members: Iterable[str], directory: Path) -> None:
-    "Those files of a tar archive and no others, each written beside its place and renamed when it is whole."
+    "Those files of a tar archive and no others, each written whole or not at all."
     wanted = set(members)
     options = dict(total=archive.stat().st_size, unit="B", unit_scale=True, desc=f"extract {archive.name}")
     try:
@@ -167,15 +175,7 @@ def extract(archive: Path, members: Iterable[str], directory: Path) -> None:
                 check_room(directory, entry.size)
                 path = directory / name
                 path.parent.mkdir(parents=True, exist_ok=True)
-                beside = path.with_name(path.name + ".tmp")
-                try:
-                    with open(beside, "wb") as copy:
-                        shutil.copyfileobj(tar.extractfile(entry), copy, 1 << 20)
-                        copy.flush()
-                        os.fsync(copy.fileno())
-                    beside.replace(path)
-                finally:
-                    beside.unlink(missing_ok=True)
+                write_file(path, partial(copy_entry, tar, entry))
                 wanted.remove(name)
                 if not wanted:
                     return

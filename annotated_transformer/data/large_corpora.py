@@ -19,10 +19,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import InputError, progress_bar
+from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
-from ..training.checkpoints import write_file
+from ..files import write_file
+from ..progress_bar import progress_bar
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
 class NumberFile:

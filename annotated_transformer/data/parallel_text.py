@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from .. import InputError, regular
+from .. import InputError
+from ..files import regular
 
 # %% ../../nbs/data/parallel_text.ipynb #1248fa4b
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from pathlib import Path
 
-from .. import EOS, PAD, UNK, InputError, regular
+from .. import EOS, PAD, UNK, InputError
+from ..files import regular
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #6204efc7
 def join(

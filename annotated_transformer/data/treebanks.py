@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from .. import InputError, extra, regular
+from .. import InputError, extra
 from .downloads import cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
+from ..files import regular
 
 # %% ../../nbs/data/treebanks.ipynb #57942e13
 def bracketed(

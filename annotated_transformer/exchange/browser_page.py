@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -24,6 +23,7 @@ from .. import EOS, PAD, UNK, InputError, extra
 from ..data.downloads import cache_directory, fetch
 from .onnx import require_portable, write_graph
 from ..figures.explorer import LONGEST_TYPED
+from ..files import write_directory
 from ..model.attention import Attend, MultiHeadAttention, causal_mask, exchanged
 from ..model.transformer import Transformer
 from ..training.checkpoints import model_directory
@@ -173,11 +173,11 @@ def write_page(
     if translator.model.config.compatibility != "dot-product":
         raise InputError("the page can switch off the scaling of a dot product, and this model has none: take another model")
     runtime = runtime_files()
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=directory.parent) as beside:
-        files = Path(beside, "page", "translate")
-        shutil.copytree(Path(__file__).with_name("page"), files)
-        (files / PAGE).rename(files.parent / PAGE)
+
+    def write(beside: Path) -> None:
+        here, files = Path(__file__).with_name("page"), beside / "translate"
+        shutil.copytree(here, files, ignore=shutil.ignore_patterns(PAGE))
+        shutil.copy(here / PAGE, beside)
         for name, content in runtime.items():
             (files / name).write_bytes(content)
         write_page_graphs(translator.model, files)
@@ -186,7 +186,8 @@ def write_page(
         if terms.exists():
             shutil.copy(terms, files / "MODEL.md")
         (files / "settings.json").write_text(json.dumps(page_settings(translator), indent=1) + "\n", encoding="utf-8")
-        files.parent.rename(directory)
+
+    write_directory(directory, write)
 
 
 def page_settings(translator) -> dict:

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
+from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from .onnx import to_onnx  # noqa: F401 (public here)
 from ..model.position import sinusoids
-from ..model.transformer import Transformer, TransformerConfig
-from ..translation.search import Search
+from ..model.transformer import Transformer
 from ..translation.translator import Translator, usual_device
 
 _all_ = ["to_onnx"]

@@ -12,10 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import EOS, PAD, InputError
+from ..config import TransformerConfig
 from ..model.attention import KeyValueCache, MultiHeadAttention
 from ..model.embedding import SharedEmbedding
 from ..model.feed_forward import FeedForward
-from ..model.transformer import Transformer, TransformerConfig
+from ..model.transformer import Transformer
 
 # %% ../../nbs/exchange/marian_parts.ipynb #1d9a63e4
 class BiasedAttention(MultiHeadAttention):

@@ -6,7 +6,6 @@ __all__ = ['ConcatenatedCache', 'Graph', 'EncoderGraph', 'StepGraph', 'to_onnx',
 # %% ../../nbs/exchange/onnx.ipynb #81000002
 import copy
 import json
-import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,12 +21,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
+from ..config import Search
 from ..data.tokenizer import Tokenizer
-from ..model.attention import Attend, MultiHeadAttention, boolean_mask, exchanged, padding_mask
+from ..files import write_directory
+from annotated_transformer.model.attention import (
+    Attend,
+    MultiHeadAttention,
+    boolean_mask,
+    exchanged,
+    padding_mask,
+)
 from ..model.layers import LayerCache
 from ..model.transformer import Transformer
 from ..translation.kv_cache import decoder_step
-from ..translation.search import Hypothesis, Search, length_penalty
+from ..translation.search import Hypothesis, length_penalty
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
 class ConcatenatedCache:
@@ -244,19 +251,16 @@ def to_onnx(
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},
         "attention": attention, "precision": precision,
     }
-    beside = directory.with_name(directory.name + ".part")
-    shutil.rmtree(beside, ignore_errors=True)
-    try:
-        beside.mkdir(parents=True)
+
+    def write(beside: Path) -> None:
         write_graphs(copy.deepcopy(model).cpu().float().eval(), beside, attention)
         for path in beside.glob("*.onnx"):
             PRECISIONS[precision](path)
         if tokenizer is not None:
             tokenizer.save(beside / "tokenizer.model")
         (beside / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
-        beside.rename(directory)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+
+    write_directory(directory, write)
 
 # %% ../../nbs/exchange/onnx.ipynb #81000012
 def likeliest(

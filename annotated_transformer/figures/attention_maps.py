@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from .. import EOS, PAD, InputError
+from ..config import Search
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer
 from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
 from .token_labels import END, START, group_words, piece_label
 from ..model.transformer import Transformer
-from ..translation.search import Search, beam_search
+from ..translation.search import beam_search
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
 

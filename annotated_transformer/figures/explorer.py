@@ -19,7 +19,7 @@ import torch
 from .. import InputError, extra
 from .explorer_chart import VEGA_LITE, sentence, specification
 from .token_labels import shown
-from ..training.checkpoints import write_file
+from ..files import write_file
 
 # %% auto #0
 __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'live']

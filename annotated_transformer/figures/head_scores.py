@@ -16,7 +16,9 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from .. import InputError
-from .attention_maps import KINDS, AttentionMaps, group_words
+from ..data.number_words import KINDS
+from .attention_maps import AttentionMaps
+from .token_labels import group_words
 
 # %% ../../nbs/figures/head_scores.ipynb #9f17c902
 class Tally:

@@ -16,8 +16,9 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from .. import InputError, regular
-from ..training.checkpoints import load_into, load_weights, model_directory, write_file
+from .. import InputError
+from ..files import regular, write_file
+from ..training.checkpoints import load_into, load_weights, model_directory
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)

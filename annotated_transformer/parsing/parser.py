@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .. import InputError
+from ..config import Search
 from ..data.treebanks import Treebank
 from ..data.trees import WORD, Tree, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
 from .tree_search import TreeSearch
-from ..translation.search import Search
 from ..translation.translator import Translator
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .. import InputError, regular
-from ..model.transformer import TransformerConfig
+from .. import InputError
+from ..config import TransformerConfig
+from ..files import regular
 from ..training.runs import Run
 
 

@@ -14,12 +14,14 @@ from typing import NamedTuple
 import torch
 from matplotlib.figure import Figure
 
-from .. import InputError, progress_bar
+from .. import InputError
+from ..config import TrainingConfig, TransformerConfig, changed
 from ..data import corpora
-from ..model.transformer import Transformer, TransformerConfig, count_parameters
-from ..training.checkpoints import write_file
+from ..files import write_file
+from ..model.transformer import Transformer, count_parameters
+from ..progress_bar import progress_bar
 from ..training.loop import train
-from ..training.runs import Run, TrainingConfig, changed
+from ..training.runs import Run
 from ..translation.bleu import paper_bleu
 from ..translation.translator import Translator
 

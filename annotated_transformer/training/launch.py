@@ -13,10 +13,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from .. import InputError, progress_bar
+from .. import InputError
+from ..config import TrainingConfig
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
-from .runs import Run, TrainingConfig
+from ..progress_bar import progress_bar
+from .runs import Run
 
 # %% ../../nbs/training/launch.ipynb #1ffa8375
 def show_progress(

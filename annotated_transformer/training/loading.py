@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from .. import InputError
+from ..config import Search
 from ..data.tokenizer import Tokenizer
+from ..files import damage, read_sums, write_sums
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
 from ..model_record import RECORD, ModelRecord, read_record, write_record
-from .checkpoints import FILES, damage, model_directory, read_sums, write_sums
+from .checkpoints import FILES, model_directory
 from .runs import Run
-from ..translation.search import Search
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb
 def require_one_vocabulary(

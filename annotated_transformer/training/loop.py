@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import PAD, InputError
+from ..config import Execution, TrainingConfig
 from ..data.batching import Batch, batches, collate
 from ..data.large_corpora import TokenizedPairs, epoch_batches
 from ..data.tokenizer import Tokenizer
@@ -41,7 +42,6 @@ from .chunked_loss import fused_label_smoothed_cross_entropy, fused_losses
 from .optimizer import adam, learning_rate
 from annotated_transformer.training.processes import (
     STOPPED,
-    Execution,
     Group,
     Stopped,
     autocast,
@@ -49,11 +49,12 @@ from annotated_transformer.training.processes import (
     join,
     memory_kept,
     noted_signals,
+    on_device,
     part_seed,
 )
 from .progress import Meter, Schedule, Told
 from .r_drop import fused_consistent_loss
-from .runs import Run, TrainingConfig, prepare
+from .runs import Run, prepare
 from .shares import shares
 
 # %% ../../nbs/paper/5.2_training.ipynb #52a00001
@@ -325,7 +326,7 @@ def train(
     "Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there."
     run = Run(directory)
     with join(config.execution.device) as group, ExitStack() as stack:
-        execution = config.execution.on(group.device)
+        execution = on_device(config.execution, group.device)
         group.lead(lambda: begin(config, run, group, stack))
         tokenizer, pairs, validation = group.together(run.prepared)
         model = new_model(config, tokenizer.vocab_size).to(group.device)

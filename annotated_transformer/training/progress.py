@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from .. import progress_bar
+from ..config import TrainingConfig
+from ..progress_bar import progress_bar
 from .processes import Group
-from .runs import Metrics, Run, TrainingConfig
+from .runs import Metrics, Run
 
 # %% ../../nbs/training/progress.ipynb #23f1d492
 class Due(NamedTuple):

@@ -2,18 +2,18 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'Beginning', 'next_token_without_cache', 'readable_greedy_search', 'length_penalty', 'Hypothesis',
-           'beam_step', 'readable_beam_search', 'Search', 'greedy_search', 'Allowed', 'beam_search']
+           'beam_step', 'readable_beam_search', 'greedy_search', 'Allowed', 'beam_search']
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #11a1ae36
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from .. import EOS, PAD, InputError
+from .. import EOS, PAD
+from ..config import Search
 from ..model.transformer import Transformer
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 
@@ -97,20 +97,6 @@ def readable_beam_search(
             break
         alive = going
     return finished or [Hypothesis(tokens, p / length_penalty(longest, alpha), p) for p, tokens in alive]
-
-# %% ../../nbs/paper/6.1_decoding.ipynb #5ea7c401
-@dataclass(frozen=True)
-class Search:
-    "How an output is searched for. The defaults are the paper's for translation (§6.1)."
-
-    beam_size: int = 4       # K; 1 is greedy search
-    alpha: float = 0.6       # strength of the length penalty
-    extra_length: int = 50   # most tokens that an output may have more than its source
-
-    def __post_init__(self):
-        for name, least in (("beam_size", 1), ("alpha", 0), ("extra_length", 0)):
-            if not getattr(self, name) >= least:  # so written, it refuses what is no number too
-                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #6b553cd9
 @contextmanager

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from .. import InputError, progress_bar
+from .. import InputError
+from ..config import Search
 from ..data.batching import pad
 from ..data.parallel_text import Corpus, references
 from ..data.tokenizer import Tokenizer
@@ -21,10 +22,11 @@ from ..figures import attention_maps
 from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
 from ..model_record import ModelRecord
+from ..progress_bar import progress_bar
 from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
 from .eight_bits import in_eight_bits
-from .search import Allowed, Search, beam_search, greedy_search
+from .search import Allowed, beam_search, greedy_search
 from .sixteen_bits import fits_sixteen_bits, in_sixteen_bits
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d00009

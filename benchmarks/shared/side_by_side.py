@@ -12,8 +12,11 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer import progress_bar, results
-from annotated_transformer.training.checkpoints import write_file
+from annotated_transformer import results
+from annotated_transformer.files import write_file
+from annotated_transformer.progress_bar import progress_bar
+
+LOAD_BEFORE = results.load()  # when a benchmark begins
 
 
 def take_turns(
@@ -109,7 +112,8 @@ def save(
     **more,
 ) -> dict:
     "Write the figures of a benchmark with all that it takes to get them again; returns what the file says."
-    return results.write(path, figures, command=command_of(module, options), config=config, seed=seed, **more)
+    words = command_of(module, options)
+    return results.write(path, figures, command=words, config=config, seed=seed, load_before=LOAD_BEFORE, **more)
 
 
 def save_picture(figure, path: Path) -> None:

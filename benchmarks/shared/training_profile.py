@@ -11,7 +11,7 @@ from torch.nn.modules import module as nn_module
 from torch.profiler import profile, record_function
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import TransformerConfig
 
 
 @contextmanager

@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.exchange.browser_page import SWITCHES, switched, write_page_graphs
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,11 @@ import torch
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.exchange.marian import sines_first, to_ctranslate2, to_marian
 from annotated_transformer.model.position import sinusoids
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.search import beam_search, greedy_search
 from annotated_transformer.translation.translator import Translator
 

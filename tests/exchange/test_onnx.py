@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, UNK, InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import pad
 from annotated_transformer.exchange.onnx import PRECISIONS, OnnxTranslator, to_onnx
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.search import beam_search
 from annotated_transformer.translation.translator import Translator
 

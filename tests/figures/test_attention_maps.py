@@ -2,12 +2,13 @@
 import torch
 
 from annotated_transformer import PAD, InputError, Translator
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps, record
 from annotated_transformer.figures.token_labels import piece_label
 from annotated_transformer.model.attention import scaled_dot_product_attention
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import record_of, shipped_models
 from annotated_transformer.translation.search import beam_search
 

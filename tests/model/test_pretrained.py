@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError
-from annotated_transformer.model.transformer import Transformer, TransformerConfig, count_parameters
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer, count_parameters
 
 
 def test_parameters_of_base_and_big():

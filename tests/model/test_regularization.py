@@ -6,8 +6,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from annotated_transformer import PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 
 
 def test_smoothing_is_torchs_under_the_stated_conversion():

@@ -4,9 +4,10 @@ import torch
 from torch import nn
 
 from annotated_transformer import PAD, InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, padding_mask, scaled_dot_product_attention
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation.search import beam_search, next_token_without_cache, readable_beam_search

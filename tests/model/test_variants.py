@@ -4,8 +4,9 @@ from functools import partial
 import torch
 from torch import nn
 
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, padding_mask
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model.variants import AdditiveAttention, AdditiveMultiHeadAttention, LearnedPositions
 
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data import corpora
-from annotated_transformer.model.transformer import TransformerConfig
 from benchmarks import semi
 from benchmarks.parser import write_trees
 

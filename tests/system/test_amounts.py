@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer.data import corpora
-from annotated_transformer.parsing.parser import print_tree
+from annotated_transformer.data.trees import print_tree
 from annotated_transformer.training.runs import Run
 from benchmarks import amounts, semi
 

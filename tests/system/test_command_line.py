@@ -21,16 +21,16 @@ from safetensors.torch import load_file
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.config import PRESETS, Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures import attention_maps
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import record_of
 from annotated_transformer.parsing.parser import PARSING, TREES
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
-from annotated_transformer.translation.search import Search
+from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.sixteen_bits import fits_sixteen_bits
 
 PACKAGE = "annotated_transformer"
@@ -739,7 +739,8 @@ def test_words_that_the_model_hardly_knows_are_told(command):
 
 
 def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):
-    monkeypatch.setattr("annotated_transformer.command_line.translate_and_parse.at_terminal", lambda: True)
+    for module in ("terminal", "translate_and_parse"):
+        monkeypatch.setattr(f"annotated_transformer.command_line.{module}.at_terminal", lambda: True)
     for name, said in ((str(run), "trained on "), ("numbers-en-de", "for numbers, prices, dates and times")):
         status, out, err = command("translate", name)
         assert (status, out) == (0, "") and err.startswith(f"{name}, ") and said in err and err.endswith("Ctrl-D ends.\n")
@@ -830,7 +831,7 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests in the background had it ignored
-from annotated_transformer.__main__ import main
+from annotated_transformer.command_line.main import main
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["annotated-transformer", "translate", "numbers-en-de"]
 main()
@@ -857,12 +858,12 @@ def test_a_value_that_cannot_be(words, expected, complaint):
 
 
 def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeypatch, capsys):
-    import annotated_transformer
+    from annotated_transformer import progress_bar
 
-    monkeypatch.setattr(annotated_transformer, "EVERY", 0.02)
+    monkeypatch.setattr(progress_bar, "EVERY", 0.02)
     monkeypatch.setitem(sys.modules, "ipykernel", None)
     monkeypatch.delitem(sys.modules, "ipykernel")
-    with annotated_transformer.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
+    with progress_bar.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
         for _ in range(40):
             time.sleep(0.005)
             bar.update()
@@ -871,6 +872,6 @@ def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeyp
     lines = err.splitlines()
     assert out == "" and 2 < len(lines) and "\r" not in err and "said too" in lines
     assert all(re.match(r"a run: +\d+% \d+/40 \[00:", line) or line == "said too" for line in lines)
-    with annotated_transformer.progress_bar(total=4, shown=False) as bar:
+    with progress_bar.progress_bar(total=4, shown=False) as bar:
         bar.update()
     assert capsys.readouterr() == ("", "")

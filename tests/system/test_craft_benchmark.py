@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.training.checkpoints import read_state
 from annotated_transformer.training.runs import Run
 from benchmarks import craft, semi

@@ -12,20 +12,20 @@ from safetensors.torch import load_file
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.files import SUMS, damage, write_file
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.results import write
 from annotated_transformer.training.checkpoints import (
-    SUMS,
+    FILES,
     checkpoint_directories,
     clear_leftovers,
-    damage,
     load_weights,
     newest_checkpoint,
     only_one,
     require_room,
     save_checkpoint,
-    write_file,
 )
 from annotated_transformer.training.loading import load, save
 from annotated_transformer.training.optimizer import adam
@@ -37,18 +37,18 @@ def test_each_kind_of_damage_is_named():
     model = Transformer(TransformerConfig(20, n_layers=1, d_model=4, d_ff=4, n_heads=1))
     with tempfile.TemporaryDirectory() as directory:
         saved = save_checkpoint(Path(directory), model, adam(model.parameters()), {"step": 7}, keep=3)
-        assert damage(saved) is None
+        assert damage(saved, FILES) is None
         for path in sorted(saved.iterdir()):
             whole = path.read_bytes()
             flipped = bytearray(whole)
             flipped[len(whole) // 2] ^= 1                              # one bit, in the middle of the file
             for content in (bytes(flipped), whole[:-9], b"", None):
                 path.unlink() if content is None else path.write_bytes(content)
-                assert str(saved) in damage(saved), path
+                assert str(saved) in damage(saved, FILES), path
                 if path.name != SUMS:
-                    assert str(path) in damage(saved)
+                    assert str(path) in damage(saved, FILES)
                 path.write_bytes(whole)
-            assert damage(saved) is None
+            assert damage(saved, FILES) is None
         weights = saved / "model.safetensors"                         # a flipped bit in a weight is no error of the format
         data = bytearray(weights.read_bytes())
         data[-2] ^= 1
@@ -130,7 +130,7 @@ except InputError as error:
         assert done.returncode == 0 and done.stdout.startswith(f"{second} could not be written ("), done
         assert "make room" in done.stdout and "goes on from step-00000001" in done.stdout and done.stdout.count("\n") == 1
         assert [path.name for path in second.parent.iterdir()] == ["step-00000001"]
-        assert damage(newest_checkpoint(Path(directory))) is None
+        assert damage(newest_checkpoint(Path(directory)), FILES) is None
 
 
 def test_two_trainings_cannot_share_a_run():

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.model.transformer import Transformer, TransformerConfig, count_parameters
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer, count_parameters
 from benchmarks import decoding, decoding_profile
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
 from benchmarks.shared.decoding_chart import chart

@@ -16,12 +16,14 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import treebanks
 from annotated_transformer.data.batching import batches, by_length, pad, shift_right
 from annotated_transformer.data.corpora import from_directory
+from annotated_transformer.data.huggingface import from_hub
 from annotated_transformer.data.parallel_text import both_sides, line_batches, read_pairs
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.data.trees import WORD, Tree, clean, draw_tree, print_tree
+from annotated_transformer.data.trees import DEEPEST, WORD, Tree, clean, draw_tree, print_tree
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
@@ -30,7 +32,7 @@ from annotated_transformer.model.variants import AdditiveMultiHeadAttention
 from annotated_transformer.model_record import shipped_models
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing.parser import Parser
-from annotated_transformer.parsing.tree_search import DEEPEST, LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
+from annotated_transformer.parsing.tree_search import LONGEST_CHAIN, Paths, TreeSearch, TreesSoFar
 from annotated_transformer.tables import variations
 from annotated_transformer.tables.layer_types import Convolution, Recurrent, RestrictedSelfAttention, layer_types, path_length
 from annotated_transformer.tables.training_cost import PAPER_RUNS, SENTENCE_LENGTHS, SUSTAINED_RATE, RunCost
@@ -44,7 +46,6 @@ from annotated_transformer.tables.variations import (
     variations_table,
 )
 from annotated_transformer.training.checkpoints import (
-    from_hub,
     load_into,
     model_directory,
     newest_checkpoint,
@@ -53,11 +54,10 @@ from annotated_transformer.training.checkpoints import (
     save_checkpoint,
 )
 from annotated_transformer.training.chunked_loss import fused_losses
-from annotated_transformer.training.runs import PRESETS, TrainingConfig
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
-from annotated_transformer.translation.search import Search, beam_search, beam_step, greedy_search, length_penalty
+from annotated_transformer.translation.search import beam_search, beam_step, greedy_search, length_penalty
 from annotated_transformer.translation.translator import Translator, score
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)

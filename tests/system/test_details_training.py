@@ -18,6 +18,7 @@ import torch.distributed as dist
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
+from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data.batching import Batch, pad, shift_right
 from annotated_transformer.data.large_corpora import epoch_batches
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -41,7 +42,7 @@ from annotated_transformer.training.loop import (
     train_step,
 )
 from annotated_transformer.training.processes import noted_signals
-from annotated_transformer.training.runs import PRESETS, Metrics, Run, TrainingConfig, curves, prepare
+from annotated_transformer.training.runs import Metrics, Run, curves, prepare
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
@@ -182,16 +183,16 @@ def test_processes_complain_of_slow_products_once_and_by_one_voice(monkeypatch, 
         for _ in range(2):
             processes.say_if_slow(cpu)
         assert len(caplog.records) == lines
-        assert processes.Execution(precision="auto").on(cpu).precision == ("bfloat16" if ratio < 1 else "float32")
+        assert processes.on_device(Execution(precision="auto"), cpu).precision == ("bfloat16" if ratio < 1 else "float32")
     processes.say_if_slow.cache_clear()
 
 
 def test_processes_refuse_what_cannot_be_executed():
     for wrong in ({"device_tokens": 0}, {"device": "tpu"}, {"device": "tpu:0"}, {"precision": "int8"}):
         with pytest.raises(InputError):
-            processes.Execution(**wrong)
+            Execution(**wrong)
     for right in ({"device_tokens": 1}, {"device": "cuda:1"}, {"device": "mps"}, {"precision": "auto"}):
-        assert getattr(processes.Execution(**right), next(iter(right))) == next(iter(right.values()))
+        assert getattr(Execution(**right), next(iter(right))) == next(iter(right.values()))
     assert os.EX_TEMPFAIL == processes.STOPPED
 
 
@@ -334,10 +335,10 @@ def test_runs_take_over_data_that_is_ready(tmp_path):
         (other.directory / name).write_text(name)
     Run(tmp_path / "another").take_data(other)
     assert Run(tmp_path / "another").has_data()
-    (tmp_path / "own.tmp").mkdir()  # left by a start that was killed
+    (tmp_path / "own.tmp").mkdir()  # somebody else's
     own.take_data(other)
     assert own.has_data() and own.has_tokenizer() and (own.directory / "SHA256SUMS").read_text() == "SHA256SUMS"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "other", "own", "own.tmp"]
     (other.directory / "tokenizer.model").write_text("another")
     own.take_data(other)  # it has begun
     assert (own.directory / "tokenizer.model").read_text() == "tokenizer.model"
@@ -508,7 +509,7 @@ def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
 
 def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
     monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
-    execution, device = processes.Execution(precision="float32", compile=False), torch.device("cpu")
+    execution, device = Execution(precision="float32", compile=False), torch.device("cpu")
     assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
     learner, size = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
     assert isinstance(learner, training.WithLoss) and size == 2
@@ -519,7 +520,7 @@ def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpu
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
     model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
     for wanted in (False, True):
-        learner_for(model, small_corpus, processes.Execution(precision="float32", compile=wanted), group)
+        learner_for(model, small_corpus, Execution(precision="float32", compile=wanted), group)
         assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
 
 

@@ -15,7 +15,7 @@ from annotated_transformer.command_line import main as cli
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
-from annotated_transformer.training.loop import STOPPED
+from annotated_transformer.training.processes import STOPPED
 
 ROOT = Path(__file__).parents[2]
 TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
@@ -119,14 +119,14 @@ def test_a_kill_after_the_last_checkpoint_leaves_none_too_many(corpus, undisturb
     # The last checkpoint stands, and the oldest has not been removed yet. The next start has no update to make.
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
-    real = checkpoints.forget
+    real = checkpoints.remove_directory
 
     def killed_at_the_end(directory):
         if directory.name == "step-00000020":
             raise KeyboardInterrupt
         real(directory)
 
-    monkeypatch.setattr(checkpoints, "forget", killed_at_the_end)
+    monkeypatch.setattr(checkpoints, "remove_directory", killed_at_the_end)
     assert status(command) == 130
     assert [path.name[-2:] for path in checkpoint_directories(run)] == ["20", "30", "40", "50", "60"]
     monkeypatch.undo()

@@ -3,9 +3,10 @@ import torch
 import torch.nn.functional as F
 
 from annotated_transformer import PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import Batch
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from benchmarks import finishes
 
 

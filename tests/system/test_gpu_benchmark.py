@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 import torch
 
+from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.large_corpora import TokenizedPairs, epoch_batches
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import TransformerConfig
 from annotated_transformer.tables.training_cost import training_flops
 from annotated_transformer.training.loop import new_model
-from annotated_transformer.training.runs import PRESETS, TrainingConfig
 from benchmarks import gpu
 
 SMALL = TrainingConfig(

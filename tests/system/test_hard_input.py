@@ -13,12 +13,14 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.config import PRESETS, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.files import read_sums, write_file
 from annotated_transformer.parsing.parser import Parser
-from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
+from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 
 SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
 TRAIN = "train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --batch-tokens 120 --steps 20".split()

@@ -7,12 +7,13 @@ import pytest
 import torch
 
 from annotated_transformer import Transformer, TransformerConfig, Translator
+from annotated_transformer.config import TrainingConfig
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import resume, train
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.processes import Group
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 
 WHAT_HASHES = [checkpoints]  # modules that know `sha256` by its name
 

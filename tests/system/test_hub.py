@@ -4,7 +4,8 @@ import shutil
 import huggingface_hub
 import torch
 
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 
 
 def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypatch):

@@ -15,16 +15,15 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import Execution
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 
 TRAIN = """
 import os, torch
-from annotated_transformer.training.runs import TrainingConfig
+from annotated_transformer.config import TrainingConfig
 from annotated_transformer.training.loop import train
 os.environ.update(surroundings)
 torch.set_num_threads(1)

@@ -7,13 +7,13 @@ import pytest
 import torch
 from nltk.tree import Tree
 
+from annotated_transformer.config import PRESETS, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import linearize, repair
 from annotated_transformer.figures.attention_maps import AttentionMaps
-from annotated_transformer.model.transformer import TransformerConfig
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import Parse
-from annotated_transformer.training.runs import PRESETS, Run
+from annotated_transformer.training.runs import Run
 from benchmarks import parser as benchmark
 from benchmarks.shared.baselines import damaged
 

@@ -4,8 +4,8 @@ import json
 
 from nltk.tree import Tree
 
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data import corpora, trees
-from annotated_transformer.model.transformer import TransformerConfig
 from benchmarks import parser_trials
 
 PLAIN = "(TOP (S (NP (PRP$ My) (NN dog)) (VP (VBZ sees) (NP (NP (NNP Ann)) (, ,) (NP (NNP Bob)))) (. .)))"

@@ -16,13 +16,13 @@ import torch
 from safetensors.torch import load_file
 
 from annotated_transformer import InputError, Transformer, Translator
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.data.trees import print_tree
+from annotated_transformer.files import damage, read_sums, sha256
 from annotated_transformer.model_record import PRETRAINED, shipped_models
-from annotated_transformer.parsing.parser import Parser, print_tree
-from annotated_transformer.training.checkpoints import damage, read_sums, sha256
-from annotated_transformer.training.processes import Execution
-from annotated_transformer.training.runs import Run, TrainingConfig
+from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.training.runs import Run
 from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
 

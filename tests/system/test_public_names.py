@@ -11,7 +11,8 @@ MODULES = sorted(".".join(path.with_suffix("").parts) for path in FILES)
 
 # What users and other projects may count on, by module; it changes only with a line in CHANGELOG.md.
 FIXED = {
-    "model.transformer": "Transformer TransformerConfig",
+    "config": "TransformerConfig TrainingConfig Execution Search PRESETS",
+    "model.transformer": "Transformer",
     "model.attention": "scaled_dot_product_attention MultiHeadAttention",
     "training.optimizer": "learning_rate",
     "model.regularization": "label_smoothed_cross_entropy",
@@ -30,6 +31,16 @@ def own_doc(thing: object) -> str:
     "What its author wrote; dataclasses and named tuples without a docstring are given their signature by Python."
     doc = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
     return "" if not doc or doc.startswith(f"{thing.__name__}(") else doc
+
+
+ROOT = "Transformer TransformerConfig Translator Parser plot_figure plot_heads explore load"  # loaded on first use
+
+
+@pytest.mark.parametrize("name", ROOT.split())
+def test_the_root_gives_the_names_that_are_used_most(name):
+    import annotated_transformer
+
+    assert getattr(annotated_transformer, name).__name__ == name and name in annotated_transformer.__all__
 
 
 @pytest.mark.parametrize("module", FIXED)

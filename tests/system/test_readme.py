@@ -14,6 +14,7 @@ import pytest
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.command_line.options import read_options
 from benchmarks.shared.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[2]
@@ -322,7 +323,7 @@ def understand(monkeypatch, words: list[str]) -> None:
             patch.setattr(argparse.ArgumentParser, "parse_args", parse_and_stop)
             importlib.import_module(program).main(options)
         elif options[0] in cli.WITH_PRESETS:
-            cli.read_options(cli.COMMANDS[options[0]], options[1:])
+            read_options(cli.COMMANDS[options[0]], options[1:])
             raise Understood
         else:
             patch.setitem(cli.COMMANDS, options[0], stopped(cli.COMMANDS[options[0]]))

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from annotated_transformer import EOS, PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model import transformer
 from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttention
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation.eight_bits import in_eight_bits
 from annotated_transformer.translation.search import (

@@ -8,8 +8,9 @@ from nltk.tree import Tree
 from safetensors.torch import load_file
 
 from annotated_transformer.data import corpora
-from annotated_transformer.parsing.parser import Parse, Parser, print_tree
-from annotated_transformer.training.checkpoints import damage, read_sums, sha256
+from annotated_transformer.data.trees import print_tree
+from annotated_transformer.files import damage, read_sums, sha256
+from annotated_transformer.parsing.parser import Parse, Parser
 from annotated_transformer.training.runs import Run
 from benchmarks import semi
 from benchmarks.parser import write_trees

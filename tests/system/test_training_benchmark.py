@@ -11,8 +11,9 @@ import torch.nn.functional as F
 from torch import nn
 
 from annotated_transformer import PAD
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss
 from benchmarks import training
 from benchmarks.shared import training_chart, training_profile

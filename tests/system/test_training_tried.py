@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import collate
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss
 from benchmarks import training_tried
 from benchmarks.shared.training_profile import Clocked, what_for

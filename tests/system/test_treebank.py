@@ -9,6 +9,7 @@ import torch
 from nltk.tree import Tree
 
 from annotated_transformer import Transformer, TransformerConfig, Translator
+from annotated_transformer.config import PRESETS
 from annotated_transformer.data import corpora, treebanks
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.large_corpora import TokenizedPairs
@@ -17,7 +18,6 @@ from annotated_transformer.data.treebanks import read_trees
 from annotated_transformer.data.trees import LABELS, LEAVES, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import Parser
-from annotated_transformer.training.runs import PRESETS
 from benchmarks.shared.baselines import damaged
 
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60

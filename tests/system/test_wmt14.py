@@ -17,10 +17,10 @@ from safetensors.torch import load_file
 
 from annotated_transformer import UNK
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.config import PRESETS
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.training.checkpoints import checkpoint_directories
-from annotated_transformer.training.runs import PRESETS
 
 STEPS = 240  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 120 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900

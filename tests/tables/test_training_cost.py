@@ -13,8 +13,9 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from annotated_transformer import InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.large_corpora import TokenizedPairs
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.tables.training_cost import (
     BATCH_TOKENS,
     PAPER_RUNS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.model.transformer import TransformerConfig
+from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
 from annotated_transformer.tables.variations import (
     PRINTED,
     change,
@@ -19,7 +19,7 @@ from annotated_transformer.tables.variations import (
     table_3,
     variations_table,
 )
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 
 
 def test_with_the_papers_base_the_rows_are_those_of_table_3():

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import torch
 
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.checkpoints import checkpoint_directories, load_checkpoint, save_checkpoint
 from annotated_transformer.training.optimizer import adam
 

@@ -5,15 +5,15 @@ from pathlib import Path
 import torch
 
 from annotated_transformer import InputError
+from annotated_transformer.config import Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import ModelRecord, shipped_models
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training.checkpoints import load_weights
 from annotated_transformer.training.loading import load, save
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run, TrainingConfig
-from annotated_transformer.translation.search import Search
+from annotated_transformer.training.runs import Run
 
 
 def test_a_model_that_is_loaded_is_the_one_that_was_saved():
@@ -40,7 +40,6 @@ def test_each_file_of_a_model_is_hashed_once():
         checkpoints.sha256 = sha256
     files = ["README.md", "config.json", "model.safetensors", "record.json", "tokenizer.model"]
     assert sorted(hashed) == files, hashed
-
 
 
 def test_names_that_are_nowhere_are_refused_and_paths_never_asked_of_a_network():

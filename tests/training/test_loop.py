@@ -13,10 +13,11 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from torch import nn
 
 from annotated_transformer import PAD, InputError
+from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loading
 from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
@@ -33,7 +34,7 @@ from annotated_transformer.training.loop import (
 from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.r_drop import disagreement
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.training.runs import Run
 
 
 def test_train_step_makes_the_updates_of_the_readable_loop():

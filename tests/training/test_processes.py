@@ -5,11 +5,12 @@ from unittest.mock import patch
 import torch
 
 from annotated_transformer import InputError
+from annotated_transformer.config import Execution, TransformerConfig
 from annotated_transformer.data.batching import collate
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.training.processes import Execution, autocast, join, part_seed, say_if_slow
+from annotated_transformer.training.processes import autocast, join, on_device, part_seed, say_if_slow
 
 
 def test_the_mean_of_means_is_not_the_mean():
@@ -51,22 +52,22 @@ def test_a_batch_is_cut_evenly_and_into_no_larger_parts_than_a_device_takes():
 
 
 def test_choices_are_made_by_the_device_and_each_can_be_switched():
-    cpu = Execution().on(torch.device("cpu"))
+    cpu = on_device(Execution(), torch.device("cpu"))
     assert cpu == Execution(device="cpu", precision="float32", compile=False)
     given = Execution(precision="float32", compile=True, device_tokens=7)
-    assert given.on(torch.device("cpu")) == replace(given, device="cpu")
+    assert on_device(given, torch.device("cpu")) == replace(given, device="cpu")
     with autocast("cpu", "bfloat16"):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
     with autocast("cpu", "float32"):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
     for gains, chosen in ((0.5, "bfloat16"), (1.5, "float32")):
-        with patch.dict(Execution.on.__globals__, time_in_16_bits=lambda device, gains=gains: gains):
-            assert Execution(precision="auto").on(torch.device("cpu")).precision == chosen
-            assert Execution().on(torch.device("cpu")).precision == "float32"
+        with patch.dict(on_device.__globals__, time_in_16_bits=lambda device, gains=gains: gains):
+            assert on_device(Execution(precision="auto"), torch.device("cpu")).precision == chosen
+            assert on_device(Execution(), torch.device("cpu")).precision == "float32"
             with patch("logging.Logger.warning") as said:
                 say_if_slow.cache_clear()
                 for _ in range(2):
-                    assert Execution(precision="bfloat16").on(torch.device("cpu")).precision == "bfloat16"
+                    assert on_device(Execution(precision="bfloat16"), torch.device("cpu")).precision == "bfloat16"
             assert said.call_count == (gains > 1) and ("--precision auto" in str(said.call_args)) == (gains > 1)
     say_if_slow.cache_clear()
     for wrong in ({"precision": "float16"}, {"device_tokens": 0}):

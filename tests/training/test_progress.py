@@ -9,9 +9,10 @@ from unittest.mock import patch
 
 import torch
 
+from annotated_transformer.config import PRESETS
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.progress import Meter, Schedule, Told
-from annotated_transformer.training.runs import PRESETS, Run
+from annotated_transformer.training.runs import Run
 
 
 def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_saves():

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.model.transformer import TransformerConfig
-from annotated_transformer.training.processes import Execution, Group
-from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig, prepare
+from annotated_transformer.config import PRESETS, Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.training.processes import Group
+from annotated_transformer.training.runs import Run, prepare
 
 
 def test_a_run_goes_on_only_as_it_began_but_may_move():

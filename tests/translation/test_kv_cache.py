@@ -2,7 +2,8 @@
 import torch
 
 from annotated_transformer import EOS, PAD
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 from annotated_transformer.translation.search import next_token_without_cache
 

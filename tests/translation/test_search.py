@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, UNK, InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.search import (
     beam_search,
     beam_step,

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
+from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.model.transformer import Transformer, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.translator import Translator, score, score_several
 
 

@@ -1,0 +1,202 @@
+"The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from .. import InputError
+from .terminal import may_be_interrupted
+from .translate_and_parse import SHIPPED, Model, open_translator
+
+if TYPE_CHECKING:
+    from ..figures.attention_maps import AttentionMaps
+    from ..translation.translator import Translator
+
+__all__ = ["BY_RULE", "FORMS", "HeadOptions", "attend", "export", "page", "require_drawing"]
+
+
+FORMS = (".svg", ".pdf", ".png", ".html")
+
+
+@dataclass(frozen=True)
+class HeadOptions:
+    """What is drawn of the heads.
+
+    Args:
+        figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
+        kind: encoder (source to source; first in a picture), decoder (target to target) or encoder-decoder (target to source; \
+first on a page).
+        layer: Counted from 1; the last but one if not given, as in the paper. A page begins at the head that aligns best.
+        heads: Counted from 1; chosen by rule if not given.
+        word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
+        whole_words: Draw the pieces of words, as the model reads them.
+    """
+
+    figure: Literal["3", "4", "5", "heat"] = "4"
+    kind: Literal["encoder", "decoder", "encoder-decoder"] | None = None
+    layer: int | None = None
+    heads: tuple[int, ...] | None = None
+    word: str | None = None
+    whole_words: bool = True
+
+    def kind_for(self, out: Path) -> str:
+        "The kind of attention, as `AttentionMaps` names it, with what is usual for a picture or a page."
+        return (self.kind or ("encoder-decoder" if is_page(out) else "encoder")).replace("-", "_")
+
+
+BY_RULE = HeadOptions()  # nothing given
+
+
+def attend(
+    sentence: Annotated[str, "SENTENCE"],
+    out: Path,
+    model: str = SHIPPED,
+    target: str | None = None,
+    beside: str | None = None,
+    drawn: HeadOptions = BY_RULE,
+) -> None:
+    """Draw what the heads look at while a sentence is translated.
+
+    Args:
+        sentence: The source, in quotation marks.
+        out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+        target: Translation through which the decoder is led; the model's own if not given.
+        beside: On a page: a second sentence, shown next to the first.
+
+    Example:
+        annotated-transformer attend "A girl reads." --figure heat --out heads.png
+    """
+    require_form(out, beside, drawn)
+    translator = open_translator(model)
+    require_in_model(translator, {"source": sentence, "target": target, "second sentence": beside}, out, drawn)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    may_be_interrupted()
+    maps, second = translator.attention(sentence, target), None if beside is None else translator.attention(beside)
+    if is_page(out):
+        save_page(out, maps, second, drawn)
+    else:
+        save_picture(out, maps, drawn)
+    for text, one in ((sentence, maps), (beside, second)):
+        if one:
+            print(f"{text}\n{' '.join(one.words(signs_apart=False).target[:-1])}")
+    print(out)
+
+
+def is_page(out: Path) -> bool:
+    "Whether the file is to be a page, and not a picture."
+    return out.suffix.lower() == ".html"
+
+
+def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
+    "InputError where the file's name and the options do not go together, or nothing can be drawn here."
+    if out.suffix.lower() not in FORMS or out.is_dir():
+        raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
+    if drawn.word is not None and drawn.figure not in ("3", "4"):
+        raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {drawn.figure}")
+    if beside is not None and not is_page(out):
+        raise InputError(f"--beside shows a second sentence on a page: let --out {out} end in .html, or leave it out")
+    require_drawing()
+
+
+def require_in_model(translator: "Translator", sides: dict[str, str | None], out: Path, drawn: HeadOptions) -> None:
+    "InputError, before anything is translated, where a sentence is too long, or where a layer, a head or a word is not there."
+    from ..figures.attention_maps import sentence_ids, token_labels
+    from ..figures.attention_plots import choose_heads
+    from ..figures.token_labels import find
+
+    model, tokenizer = translator.model, translator.tokenizer
+    choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.heads)
+    ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in sides.items() if text is not None}
+    looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known where the model is to translate
+    if drawn.word is not None and looking is not None:
+        find(token_labels(tokenizer, looking), drawn.word)
+
+
+def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", drawn: HeadOptions) -> None:
+    "A page in which one chooses layer and head; without a choice it begins where the explorer begins."
+    from ..figures.attention_maps import explore
+    from ..figures.attention_plots import choose_heads
+
+    begins = None, None
+    if drawn.layer is not None or drawn.heads is not None:
+        begins = choose_heads(len(maps.encoder), maps.encoder.size(1), drawn.layer, drawn.heads)[0]
+    shown, beside = (one.words() if drawn.whole_words and one else one for one in (maps, second))
+    explore(shown, drawn.kind_for(out), *begins).save(out, beside=beside)
+
+
+def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
+    "One of the paper's figures, or tables of weights, in the form that the file's name asks for."
+    from ..figures.attention_maps import plot_figure, plot_heat_maps, save_drawing
+    from ..files import write_file
+
+    shown, kind = maps.words() if drawn.whole_words else maps, drawn.kind_for(out)
+    if drawn.figure == "heat":
+        picture = plot_heat_maps(shown, kind, drawn.layer, drawn.heads)
+    else:
+        picture = plot_figure(shown, int(drawn.figure), kind, drawn.layer, drawn.heads, drawn.word, drawn.whole_words)
+    write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
+
+
+def require_drawing() -> None:
+    "InputError where the environment names a backend that matplotlib does not have."
+    try:
+        import matplotlib  # noqa: F401
+    except ValueError:
+        backend = os.environ.get("MPLBACKEND")
+        raise InputError(f"MPLBACKEND={backend}: matplotlib has no such backend; unset the variable") from None
+
+
+def export(
+    model: Model,
+    to: Literal["marian", "ctranslate2", "onnx"],
+    out: Path,
+) -> None:
+    """Write a model for other software: Marian, CTranslate2, ONNX.
+
+    Args:
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+        to: marian (also what CTranslate2's own converter reads), ctranslate2 or onnx.
+        out: Directory to write.
+
+    Example:
+        annotated-transformer export runs/mine --to ctranslate2 --out my-model
+    """
+    if out.exists():
+        raise InputError(f"{out} is there already: choose another name, or remove it first")
+    from ..exchange.marian import save_marian, to_ctranslate2, to_onnx
+    from ..files import write_directory
+    from ..translation.translator import Translator
+
+    may_be_interrupted()
+    translator = Translator.from_pretrained(model, device="cpu")
+    if to == "onnx":
+        to_onnx(translator, out)
+    else:
+        save = {"marian": save_marian, "ctranslate2": to_ctranslate2}[to]
+        write_directory(out, lambda beside: save(translator, beside))
+    print(f"{out}: {model} for {to}")
+
+
+def page(
+    directory: Annotated[Path, "DIRECTORY"],
+    model: Model = SHIPPED,
+) -> None:
+    """Write a page that translates in the browser, for any static server.
+
+    Args:
+        directory: Directory to write: translate.html, and all that it asks for.
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+
+    Example:
+        annotated-transformer page my-page
+        python -m http.server --directory my-page
+    """
+    if directory.exists():
+        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from ..exchange.browser_page import PAGE, write_page
+    from ..translation.translator import Translator
+
+    may_be_interrupted()
+    write_page(Translator.from_pretrained(model, device="cpu"), directory)
+    print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")

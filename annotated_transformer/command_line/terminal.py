@@ -1,0 +1,91 @@
+"""The command and the terminal: streams, messages, interruptions, and lines of standard input.
+
+A line ends with \\n, with \\r before it or not, and nothing else ends it. `splitlines` would also cut at U+2028 and at half a
+dozen other characters that occur in text from the web, and every translation after it would stand beside the wrong sentence.
+"""
+import contextlib
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+
+from .. import InputError
+
+__all__ = ["answer_lines", "at_terminal", "may_be_interrupted", "one_line", "open_streams", "require_standard_input",
+           "warnings_in_one_line"]
+
+
+def open_streams() -> None:
+    "UTF-8 on standard output whatever the locale says; and a place for messages, if standard error is closed."
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
+        if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
+            stream.reconfigure(encoding="utf-8", errors=errors)
+
+
+class Messages(logging.Handler):
+    "Puts each warning of the library on a line of standard error."
+
+    def emit(self, record: logging.LogRecord) -> None:
+        "Write one."
+        print(one_line(self.format(record)), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def warnings_in_one_line() -> Iterator[None]:
+    "The command says the library's warnings itself, and nobody else says them again."
+    library, messages = logging.getLogger("annotated_transformer"), Messages()
+    library.addHandler(messages)
+    library.propagate = False
+    try:
+        yield
+    finally:
+        library.removeHandler(messages)
+        library.propagate = True
+
+
+def one_line(text: str) -> str:
+    "The text with its control characters written out."
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def may_be_interrupted() -> None:
+    "From here on Ctrl-C raises KeyboardInterrupt, so that what is half written is removed; before, it ends the process at once."
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def read_standard_input() -> list[str]:
+    r"The lines of standard input, which end at \n or \r\n and nowhere else; InputError for one that is not UTF-8."
+    data = sys.stdin.buffer.read()
+    lines = data.removesuffix(b"\n").split(b"\n") if data else []
+    for number, line in enumerate(lines, 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
+    return [line.decode().removesuffix("\r") for line in lines]
+
+
+def require_standard_input() -> None:
+    "InputError where there is none, as after `<&-`."
+    if sys.stdin is None:
+        raise InputError("standard input is closed: give it a file, or a pipe")
+
+
+def at_terminal() -> bool:
+    "Whether a person types the input."
+    return sys.stdin.isatty()
+
+
+def answer_lines(
+    answer: Callable[[list[str]], list[str]],  # one line for each line
+) -> None:
+    "All of standard input at once; but where a person types, each line as it comes."
+    if at_terminal():
+        for line in sys.stdin:
+            print(*answer([line.rstrip("\n")]), flush=True)
+    else:
+        for line in answer(read_standard_input()):
+            print(line)

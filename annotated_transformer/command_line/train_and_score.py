@@ -1,0 +1,246 @@
+"The commands that train, measure and count: `train`, `variations`, `score`, `average`, `corpora`, `cost`."
+import contextlib
+import dataclasses
+import itertools
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from .. import InputError
+from ..config import PRESETS
+from ..model_record import record_of
+from .draw_and_export import require_drawing
+from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
+from .terminal import may_be_interrupted
+from .translate_and_parse import Model, open_translator
+
+if TYPE_CHECKING:
+    from ..data.parallel_text import Corpus
+    from ..translation.translator import Translator
+
+__all__ = ["average", "cost", "list_corpora", "score_command", "train_command", "variations_command"]
+
+
+def train_command(arguments: list[str]) -> None:
+    "`train`: what torchrun starts several times speaks once."
+    leads = os.environ.get("RANK", "0") == "0"  # torchrun numbers the processes that it starts
+    try:
+        options = read_options(Train, arguments)
+    except InputError:
+        if not leads:
+            sys.exit(2)
+        raise
+    from ..training.loop import train
+
+    may_be_interrupted()
+    with stopped_in_one_sentence():
+        train(options.config, options.run)
+    if leads:
+        print(f"Trained: {options.run}\nNext: annotated-transformer score {options.run}")
+
+
+def variations_command(arguments: list[str]) -> None:
+    "`variations`: the table is written after every run."
+    options = read_options(Variations, arguments)
+    require_drawing()
+    from .. import results
+    from ..files import write_file
+    from ..tables.variations import plot_variations, run_variations, variations_table
+
+    out = options.out or options.run / "table.json"
+    if out.suffix != ".json" or out.is_dir():
+        raise InputError(f"--out {out}: give the name of a file that ends in .json")
+    big = PRESETS.get(options.preset.replace("base", "big")) if options.preset.startswith("base") else None
+    command = shlex.join(["annotated-transformer", "variations", *arguments])
+
+    def report(table: dict) -> None:
+        results.write(out, table, command=command, config=options.config.to_dict(), seed=options.config.seed)
+        picture = plot_variations(table)
+        write_file(out.with_suffix(".png"), lambda path: picture.savefig(path, format="png", dpi=150))
+
+    may_be_interrupted()
+    with stopped_in_one_sentence():
+        table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
+    report(table)
+    print(f"{variations_table(table)}\n\n{out}, {out.with_suffix('.png')}")
+
+
+@contextlib.contextmanager
+def stopped_in_one_sentence() -> Iterator[None]:
+    "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again."
+    from ..training.processes import STOPPED, Stopped
+
+    try:
+        yield
+    except Stopped as stopped:
+        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
+        sys.exit(STOPPED)
+
+
+def score_command(
+    model: Model,
+    corpus: str | None = None,
+    split: str | None = None,
+    out: Path | None = None,
+    search: SearchOptions = AS_USUAL,
+) -> None:
+    """Translate a split of a corpus, or parse it, and print the scores.
+
+    Args:
+        model: Directory of a run or of a model, or a name as `translate` takes it.
+        corpus: A name or a directory; that of the run, or of the model that ships, if not given.
+        split: validation, train, test, or another test set's name, as mscoco; test or else validation if not given.
+        out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
+
+    Example:
+        annotated-transformer score runs/mine --out results/mine.json
+        annotated-transformer score multi30k-en-de --split test2017
+    """
+    if out is not None and (out.suffix != ".json" or out.is_dir()):
+        raise InputError(f"--out {out}: give the name of a file that ends in .json")
+    from .. import results
+    from ..data import corpora
+    from ..files import write_file
+    from ..training.runs import Run
+
+    translator = open_translator(model, search)
+    run = Run(model) if Run(model).exists() else None
+    own = run.config.corpus if run else record_of(model).corpus
+    if corpus is None and own is None:
+        raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
+    data = corpora.load(corpus or own)
+    split = split or ("test" if data.tests else "validation")
+    data.split(split)  # complains of an unknown name
+    subject, score_split = scoring(data, translator)
+    settings = search.over(subject.search, translator.model.config.vocab_size)
+    about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, or a file of the run is damaged, then before the work
+    hypotheses, scores = score_split(subject, data, split, settings)
+    print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
+    if out is not None:
+        found = dataclasses.asdict(settings) | {"average": search.average}
+        if translator.precision != "float32":
+            found["precision"] = translator.precision
+        options = {"corpus": corpus, "split": split, "out": out, **found}
+        given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
+        text = "".join(f"{line}\n" for line in hypotheses)
+        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
+        results.write(
+            out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
+            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], **about,
+        )
+
+
+def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
+    "What is scored on a corpus, which says so itself: the translator, or the parser that it is; and the function that does it."
+    if corpus.scorer == "parsing":
+        from ..parsing.parser import Parser, score_split
+
+        return Parser(translator), score_split
+    from ..translation.translator import score_split
+
+    return translator, score_split
+
+
+def average(
+    run: Annotated[Path, "RUN"],
+    out: Annotated[Path | None, "OUT"] = None,
+    last: int | None = None,
+) -> None:
+    """Write the mean of a run's last checkpoints as a model (§6.1).
+
+    Args:
+        run: Directory of the run.
+        out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-LAST if not given.
+        last: Number of checkpoints; as many as the run keeps if not given.
+
+    Example:
+        annotated-transformer average runs/mine my-model --last 5
+    """
+    require_between("last", last, 1)
+    from ..files import write_directory
+    from ..training.runs import Run
+    from ..translation.translator import Translator
+
+    number = last or Run(run).config.keep
+    out = out or run / f"average-{number}"
+    if out.exists():
+        raise InputError(f"{out} is there already: choose another name, or remove it first")
+    found = len(Run(run).checkpoints())
+    if last is not None and last > found:
+        raise InputError(f"{run} has {found} checkpoints, so there is no mean of the last {last}")
+    may_be_interrupted()
+    write_directory(out, lambda beside: Translator.from_pretrained(run, number).save_pretrained(beside))
+    print(f"{out}: the mean of the last {min(number, found)} checkpoints of {run}")
+
+
+def list_corpora(
+    name: Annotated[str | None, "NAME"] = None,
+    examples: int = 3,
+) -> None:
+    """List the corpora, or show the sizes and first pairs of one.
+
+    Args:
+        name: A name or a directory; if not given, all names are listed.
+        examples: Pairs to show of each split.
+
+    Example:
+        annotated-transformer corpora numbers-en-de --examples 5
+    """
+    require_between("examples", examples, 0, sys.maxsize)
+    from ..data import corpora
+
+    if name is None:
+        for name, make in corpora.CORPORA.items():
+            print(f"{name:<16}{getattr(make, 'func', make).__doc__}")
+        return
+    corpus = corpora.load(name)
+    for split in ("train", "validation", *corpus.tests):
+        pairs = iter(corpus.split(split))
+        first = list(itertools.islice(pairs, examples))
+        print(f"{split}: {len(first) + sum(1 for _ in pairs):,} pairs")
+        for source, target in first:
+            print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
+
+
+def cost(
+    run: Annotated[Path | None, "RUN"] = None,
+    rate: float | None = None,
+    scored: Path | None = None,
+    tokens_per_second: float | None = None,
+    size: str = "base",
+    devices: int | None = None,
+    watts: float | None = None,
+    efficiency: float = 1.0,
+) -> None:
+    """Say what a run has cost, or what the paper's runs would take.
+
+    Args:
+        run: Directory of a run.
+        rate: TFLOP/s that one device sustains: adds the cost by the paper's rule.
+        scored: File that `score --out` wrote: adds the run as a row of Table 2.
+        tokens_per_second: Without a run: target tokens that one device alone gets through in a second.
+        size: The model that this was measured with: base or big.
+        devices: Number of devices; 1, 8, 16 and 64 if not given.
+        watts: Power that one device draws: adds the energy.
+        efficiency: Share of its speed that a device keeps beside others.
+
+    Example:
+        annotated-transformer cost runs/mine
+        annotated-transformer cost --tokens-per-second 50000 --devices 8
+    """
+    if (run is None) == (tokens_per_second is None):
+        raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
+    from ..tables.training_cost import predict_table, run_cost, table_row
+
+    if run is None:
+        print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
+        return
+    found = run_cost(run, None if rate is None else rate * 1e12)
+    print(found)
+    if scored is not None:
+        print(f"\n{table_row(Path(run).resolve().name, scored, found)}")

@@ -1,0 +1,268 @@
+"""Every setting: of the model, of a training, of how the work is done, of a search; and the presets.
+
+Nothing here needs PyTorch, so the command line can show all settings at once. What stands under `Args:` is also the help of the
+option that a setting has there. Which parts of the model belong to the names in `PARTS`, annotated_transformer.model.transformer
+knows.
+"""
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from . import InputError
+
+__all__ = ["MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "Execution", "Search", "TrainingConfig", "TransformerConfig", "changed"]
+
+PARTS = MappingProxyType({  # of which a model is made; the first of each is the paper's
+    "positions": ("sinusoidal", "learned"),
+    "compatibility": ("dot-product", "additive"),
+    "norm": ("post", "pre"),
+})
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """Every size that Table 3 varies. A row of that table is `dataclasses.replace(base, n_heads=1, d_k=512, d_v=512)`.
+
+    Args:
+        vocab_size: V, shared by source and target
+        n_layers: N, in the encoder and again in the decoder
+        d_model: width of every sub-layer's output
+        d_ff: inner width of the feed-forward network
+        n_heads: h
+        d_k: width of a head's queries and keys; d_model // n_heads if not given
+        d_v: width of a head's values; d_model // n_heads if not given
+        dropout: P_drop
+        positions: or "learned" (row E)
+        compatibility: of a query and a key; or "additive", which the paper asks about (row B) and does not try
+        norm: after each residual sum; or "pre", before each sub-layer, which is not the paper's
+        max_length: longest sequence in tokens, EOS included
+    """
+
+    vocab_size: int
+    n_layers: int = 6
+    d_model: int = 512
+    d_ff: int = 2048
+    n_heads: int = 8
+    d_k: int | None = None
+    d_v: int | None = None
+    dropout: float = 0.1
+    positions: str = "sinusoidal"
+    compatibility: str = "dot-product"
+    norm: str = "post"
+    max_length: int = 1024
+
+    def __post_init__(self):
+        for name in ("vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "max_length"):
+            size = getattr(self, name)
+            if size is None and name in ("d_k", "d_v"):
+                if self.d_model % self.n_heads:
+                    raise InputError(f"d_model={self.d_model} does not divide by n_heads={self.n_heads}: give d_k and d_v")
+                object.__setattr__(self, name, self.d_model // self.n_heads)  # frozen from here on
+            elif size < 1 or size > (1_000 if name == "n_layers" else 2**24):
+                most = "1,000" if name == "n_layers" else "2^24"
+                raise InputError(f"{name} must be at least 1 and can be at most {most}, not {size}")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
+        for name, parts in PARTS.items():
+            if getattr(self, name) not in parts:
+                raise InputError(f"{name} must be {' or '.join(map(repr, parts))}, not {getattr(self, name)!r}")
+
+    @classmethod
+    def base(cls, vocab_size: int) -> "TransformerConfig":
+        "The paper's base model (Table 3)."
+        return cls(vocab_size)
+
+    @classmethod
+    def big(cls, vocab_size: int) -> "TransformerConfig":
+        "The paper's big model (Table 3)."
+        return cls(vocab_size, d_model=1024, d_ff=4096, n_heads=16, dropout=0.3)
+
+    @classmethod
+    def tiny(cls, vocab_size: int) -> "TransformerConfig":
+        "Not in the paper: a size for 29,000 sentence pairs and two CPU cores (Wu et al. 2021)."
+        return cls(vocab_size, n_layers=4, d_model=128, d_ff=256, n_heads=4, dropout=0.3)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How the work is done. What is None is chosen by the device (training.processes: `on_device`).
+
+    Args:
+        device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
+        device_tokens: positions a device takes at a time, on the longer side; what is more is accumulated
+        precision: of products: float32, bfloat16 or auto: the faster; by default auto on a GPU only
+        compile: torch.compile for encoder and decoder; off by default: not yet measured on a GPU
+    """
+
+    device: str | None = None
+    device_tokens: int | None = None
+    precision: str | None = None
+    compile: bool | None = None
+
+    def __post_init__(self):
+        if self.device_tokens is not None and self.device_tokens < 1:
+            raise InputError(f"device_tokens must be at least 1, not {self.device_tokens}")
+        if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
+            raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
+        if self.precision not in (None, "auto", "bfloat16", "float32"):
+            raise InputError(f"precision must be auto, bfloat16 or float32, not {self.precision}")
+
+    def parts(self, batch_tokens: int, processes: int) -> int:
+        "How many parts a batch is cut into: as many for each process, none larger than `device_tokens`, give or take a sentence."
+        return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
+
+
+@dataclass(frozen=True)
+class Search:
+    """How an output is searched for. The defaults are the paper's for translation (§6.1).
+
+    Args:
+        beam_size: K; 1 is greedy search
+        alpha: strength of the length penalty
+        extra_length: most tokens that an output may have more than its source
+    """
+
+    beam_size: int = 4
+    alpha: float = 0.6
+    extra_length: int = 50
+
+    def __post_init__(self):
+        for name, least in (("beam_size", 1), ("alpha", 0), ("extra_length", 0)):
+            if not getattr(self, name) >= least:  # so written, it refuses what is no number too
+                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """All that decides what a run computes, how often it reports and saves, and how the work is done.
+
+    Args:
+        model: sizes of the model; its vocab_size is the number of pieces to learn
+        corpus: a name (see `corpora`), a directory, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
+        batch_tokens: padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
+        steps: updates
+        init_gain: times Glorot's range, for the initial dense weights
+        warmup_steps: §5.3
+        rate_factor: times the paper's learning rate
+        smoothing: ε_ls, §5.4
+        consistency: α of R-Drop: weight of the disagreement between two draws of dropout; the paper has none
+        start_from: weights and vocabulary to begin with: of a run, a model or a shipped name; None: new ones
+        clip_norm: largest norm of the gradient; the paper clips nothing
+        seed: decides the initial weights, the order of the batches and the dropout
+        validate_every: steps between two measures on the validation split
+        checkpoint_every: steps between two checkpoints
+        checkpoint_minutes: or minutes (§6.1: every 10 minutes)
+        keep: checkpoints kept, and averaged before translation (§6.1: 5 for base, 20 for big)
+        log_every: steps between two lines of metrics.jsonl
+        execution: devices and number formats; may change between two starts
+    """
+
+    model: TransformerConfig
+    corpus: str = "numbers-en-de"
+    batch_tokens: int = 25_000
+    steps: int = 100_000
+    init_gain: float = 1.0
+    warmup_steps: int = 4_000
+    rate_factor: float = 1.0
+    smoothing: float = 0.1
+    consistency: float = 0.0
+    start_from: str | None = None
+    clip_norm: float | None = None
+    seed: int = 1
+    validate_every: int = 1_000
+    checkpoint_every: int | None = None
+    checkpoint_minutes: float | None = 10.0
+    keep: int = 5
+    log_every: int = 10
+    execution: Execution = field(default_factory=Execution)
+
+    def __post_init__(self):
+        for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1, not {value}")
+        for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"{name} must be a number that is more than 0, not {value}")
+        if not 0 <= self.consistency < math.inf:
+            raise InputError(f"consistency must be a number that is at least 0, not {self.consistency}")
+        if not 0 <= self.seed < 2**64:
+            raise InputError(f"seed must be at least 0 and less than 2^64, not {self.seed}")
+        if not 0 <= self.smoothing < 1:
+            raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
+
+    def to_dict(self) -> dict:
+        "As config.json holds it."
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict) -> "TrainingConfig":
+        "From what `to_dict` gave, also in an earlier version; InputError names a setting that this version does not have."
+        parts = {"model": TransformerConfig, "execution": Execution}
+        made = {name: known_settings(kind, values.get(name, {})) for name, kind in parts.items()}
+        return known_settings(cls, {**values, **made})
+
+
+FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: they are passed over
+
+
+def known_settings(kind: type, values: dict):
+    "A configuration of a kind with these settings; InputError for one that its class does not have."
+    values = {name: value for name, value in values.items() if name not in FORMER}
+    types = {setting.name: setting.type for setting in dataclasses.fields(kind)}
+    for name, value in values.items():
+        if name not in types:
+            raise InputError(f"this version of the package knows no setting {name!r}; use the version that wrote it")
+        if not isinstance(float(value) if type(value) is int and isinstance(0.0, types[name]) else value, types[name]):
+            raise InputError(f"{name} cannot be {value!r}")
+    return kind(**values)
+
+
+MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}
+
+
+def changed(before: TrainingConfig, now: TrainingConfig) -> list[str]:
+    "The names of the settings in which two configurations differ and that may not change during a run."
+    return [name for name, value in before.to_dict().items() if name not in MAY_CHANGE and now.to_dict()[name] != value]
+
+
+PRESETS = {
+    # Learns the built-in corpus in a few minutes on two CPU cores.
+    "demo": TrainingConfig(
+        TransformerConfig(600, n_layers=2, d_model=128, d_ff=256, n_heads=4, dropout=0.0, max_length=128), corpus="numbers-en-de",
+        batch_tokens=2_000, steps=1_300, warmup_steps=300, validate_every=250, checkpoint_every=100, checkpoint_minutes=None,
+    ),
+    # Close to the published recipe for Multi30k (Wu et al. 2021).
+    "tiny": TrainingConfig(
+        TransformerConfig.tiny(10_000), corpus="multi30k-en-de",
+        batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
+        validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
+    ),
+    # The base of our Table 3: the same for fewer updates, of which that table takes some thirty times as many.
+    "miniature": TrainingConfig(
+        TransformerConfig.tiny(4_000), corpus="multi30k-en-de",
+        batch_tokens=2_048, steps=2_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
+        validate_every=500, checkpoint_every=500, checkpoint_minutes=None, keep=1,
+    ),
+    # The paper's two models (Table 3) on its two corpora, with its batch, schedule and checkpoints.
+    "base": TrainingConfig(TransformerConfig.base(37_000), corpus="wmt14-en-de", keep=5),
+    "big": TrainingConfig(TransformerConfig.big(37_000), corpus="wmt14-en-de", steps=300_000, keep=20),
+    "base-en-fr": TrainingConfig(TransformerConfig.base(32_000), corpus="wmt14-en-fr", keep=5),
+    "big-en-fr": TrainingConfig(
+        dataclasses.replace(TransformerConfig.big(32_000), dropout=0.1), corpus="wmt14-en-fr", steps=300_000, keep=20,
+    ),
+    # Parsing (§6.3, Table 4): 4 layers of width 1024, the rest as in `base`; then with a file of parsed sentences.
+    "parsing": TrainingConfig(TransformerConfig(16_000, n_layers=4, d_model=1024), corpus="wsj"),
+    "parsing-semi": TrainingConfig(TransformerConfig(32_000, n_layers=4, d_model=1024), corpus="wsj+parsed.mrg"),
+    # For the 3,396 sentences of the free sample and two CPU cores, which must write their words to learn where they are (§6.3).
+    "parsing-small": TrainingConfig(
+        dataclasses.replace(TransformerConfig.tiny(1_500), dropout=0.2), corpus="treebank-words", batch_tokens=2_048, steps=8_000,
+        init_gain=0.5, warmup_steps=600, validate_every=250, checkpoint_every=250, checkpoint_minutes=None, keep=20,
+    ),
+}
+
+# The rows of Table 3, whose last is the big model, and two of ours; tables.variations says what each changes.
+ROWS = ("base", "A1", "A2", "A3", "A4", "B1", "B2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "D1", "D2", "D3", "D4", "E", "big",
+        "additive", "pre-norm")

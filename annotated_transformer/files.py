@@ -1,0 +1,152 @@
+"""Files and directories that are there whole or not at all, and the sums that tell whether they still are.
+
+Nothing else in the package renames. Why writing beside and renaming survives a kill and a power cut is told on the page
+nbs/training/checkpoints.ipynb.
+"""
+import errno
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+
+__all__ = ["SUMS", "damage", "leftovers", "move_directory", "read_sums", "regular", "remove_directory", "sha256", "sync",
+           "write_directory", "write_file", "write_sums"]
+
+SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
+
+
+def regular(path: Path) -> Path:
+    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting for ever."
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
+    return path
+
+
+def sync(path: Path) -> None:
+    "Wait until the disk has a file or a directory. A rename survives a power cut only after its directory was synced."
+    if path.is_dir() and os.name != "posix":  # elsewhere a directory cannot be opened
+        return
+    handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def fresh(path: Path) -> Path:
+    "A name beside `path` that nobody else uses: what the user calls OUT.tmp is the user's."
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+
+
+def leftovers(directory: Path, name: str = "*") -> Iterator[Path]:
+    "What a kill left of writing, or of removing, the files and directories of a directory that have this name."
+    pattern = re.compile(r".*\.[0-9a-f]{8}\.tmp", re.DOTALL)
+    return (path for path in directory.glob(f"{name}.*.tmp") if pattern.fullmatch(path.name))
+
+
+def write_file(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file by `write`, which gets the path of an empty one beside it: `path` is the old file or the new, never a part.
+
+    Its rights are those that the umask gives. OSError names `path`; a failure leaves nothing beside it.
+    """
+    with one_name(path, beside := fresh(regular(path))):
+        beside.touch(exist_ok=False)
+        try:
+            mode = beside.stat().st_mode  # safetensors would let nobody but the owner read its files
+            write(beside)
+            beside.chmod(mode)
+            sync(beside)
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+        sync(path.parent)
+
+
+def write_directory(path: Path, write: Callable[[Path], object]) -> None:
+    """Make a directory by `write`, which gets the path of an empty one beside it: `path` is there whole or not at all.
+
+    The directories above it are made, too. OSError names `path`, or the file that `write` was about to read; also where
+    `path` is there already and not empty.
+    """
+    with one_name(path, beside := fresh(path)):
+        beside.mkdir(parents=True)
+        try:
+            write(beside)
+            for part in [*beside.rglob("*"), beside]:
+                sync(part)
+            beside.rename(path)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        sync(path.parent)
+
+
+@contextmanager
+def one_name(path: Path, beside: Path) -> Iterator[None]:
+    "What goes wrong with the name beside, or with none, is told with the name that the user knows."
+    try:
+        yield
+    except SafetensorError as error:  # so it says, among others, that a disk is full
+        raise OSError(errno.EIO, str(error), str(path)) from None
+    except OSError as error:
+        if error.filename is None or str(error.filename).startswith(str(beside)):
+            error.strerror, error.filename = error.strerror or str(error), str(path)
+            del error.filename2  # the one that a rename would have made
+        raise
+
+
+def remove_directory(path: Path) -> None:
+    "Remove a directory: other processes see all of it or nothing."
+    gone = fresh(path)
+    path.rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def move_directory(path: Path, to: Path) -> None:
+    "Give a directory another name, in place of what has that name."
+    shutil.rmtree(to, ignore_errors=True)
+    path.rename(to)
+
+
+def sha256(path: Path) -> str:
+    "The SHA-256 sum of a file."
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_sums(directory: Path) -> dict[str, str]:
+    "What the SHA256SUMS of a directory says: the sum of each file; nothing when there is none."
+    try:
+        lines = regular(directory / SUMS).read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return {}
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    return {name: digest for name, digest in sums.items() if Path(name).name == name}  # files of this directory alone
+
+
+def write_sums(directory: Path, names: Iterable[str]) -> None:
+    "Write the SHA256SUMS of these files of a directory: the last file to be written."
+    sums = "".join(f"{sha256(directory / name)}  {name}\n" for name in names)
+    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii"))
+
+
+def damage(directory: Path, names: Iterable[str]) -> str | None:
+    "Of these files of a directory, the first that is not as it was written, and why; None when all are."
+    sums = read_sums(directory)
+    for name in names:
+        path = directory / name
+        if not path.exists():
+            return f"{path} is missing"
+        if name not in sums:
+            return f"{directory / SUMS} is missing or damaged"
+        try:
+            if sha256(path) != sums[name]:
+                return f"{path} is damaged (its checksum is wrong)"
+        except OSError as error:  # a bad disk
+            return f"{path} cannot be read ({error.strerror})"
+    return None

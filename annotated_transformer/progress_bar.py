@@ -1,0 +1,38 @@
+"The one progress bar, which knows where its output goes."
+import sys
+import time
+
+__all__ = ["EVERY", "progress_bar"]
+
+EVERY = 60.0  # seconds between two lines
+
+
+def progress_bar(shown: bool = True, **options):
+    "tqdm's bar on a terminal or in a notebook; a line of text a minute where the output is a file or a pipe; or nothing."
+    from tqdm import tqdm
+
+    if not shown:
+        return tqdm(**options, disable=True)
+    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+        return tqdm(**options)
+
+    class Lines:
+        "Where tqdm writes: what a terminal would show over and over in one place is a line each time."
+
+        def write(self, text: str) -> None:
+            if text := text.strip():
+                sys.stderr.write(f"{text}\n")
+
+        def flush(self) -> None:
+            sys.stderr.flush()
+
+    class Bar(tqdm):
+        def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
+            if time.time() - self.start_t >= EVERY:
+                sys.stderr.write(f"{text}\n")
+
+        def set_postfix_str(self, text: str = "", refresh: bool = False) -> None:
+            super().set_postfix_str(text, refresh=False)  # the next line will say it
+
+    often = {"delay": EVERY, "mininterval": EVERY, "maxinterval": EVERY, "miniters": 1}
+    return Bar(**options | often | {"dynamic_ncols": False, "ncols": 0}, file=Lines())  # ncols 0: numbers and no bar

@@ -1,0 +1,32 @@
+"The settings stand apart from PyTorch, say what they mean, and name the parts that the model has."
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from annotated_transformer.command_line.arguments import described
+from annotated_transformer.config import PARTS, PRESETS, ROWS, Execution, Search, TrainingConfig, TransformerConfig
+from annotated_transformer.model.transformer import ATTENTIONS, POSITIONS, RESIDUALS
+from annotated_transformer.tables.variations import table_3
+
+
+def test_the_settings_need_no_pytorch():
+    program = "import sys; sys.modules['torch'] = None; from annotated_transformer.config import PRESETS; print(len(PRESETS))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == f"{len(PRESETS)}\n", done.stderr
+
+
+def test_the_names_of_parts_are_those_of_the_models_tables():
+    assert PARTS == {"positions": (*POSITIONS,), "compatibility": (*ATTENTIONS,), "norm": (*RESIDUALS,)}
+
+
+def test_the_names_of_rows_are_those_of_the_table():
+    assert ROWS == (*table_3(PRESETS["miniature"]),)
+
+
+@pytest.mark.parametrize("kind", [TransformerConfig, TrainingConfig, Execution, Search])
+def test_each_setting_says_what_it_means(kind):
+    assert list(described(kind.__doc__).arguments) == [field.name for field in dataclasses.fields(kind)]
+    for method in ("base", "big", "to_dict", "parts"):
+        assert not hasattr(kind, method) or getattr(kind, method).__doc__

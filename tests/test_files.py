@@ -1,0 +1,127 @@
+"Files and directories are there whole or not at all, and nothing else in the package renames."
+import ast
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from safetensors import SafetensorError
+
+from annotated_transformer.files import damage, leftovers, move_directory, read_sums, write_directory, write_file, write_sums
+
+PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
+FULL = [(OSError, 28, "No space left on device"), (OSError, "the disk is full"), (SafetensorError, "no room"), (KeyboardInterrupt,)]
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def files(directory: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in directory.rglob("*") if path.is_file()}
+
+
+def breaks_off(error):
+    def write(beside: Path) -> None:
+        (beside / "half" if beside.is_dir() else beside).write_text("ne")
+        raise error[0](*error[1:])
+
+    return write
+
+
+@pytest.mark.parametrize("error", FULL)
+def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path, error):
+    path = tmp_path / "notes.txt"
+    write_file(path, lambda beside: beside.write_text("old"))
+    with pytest.raises(BaseException) as caught:
+        write_file(path, breaks_off(error))
+    assert files(tmp_path) == {"notes.txt": "old"}
+    assert caught.type is KeyboardInterrupt or caught.type is OSError and f"{error[-1]}: '{path}'" in str(caught.value)
+
+
+@pytest.mark.parametrize("error", FULL)
+def test_a_directory_that_cannot_be_written_is_not_there(tmp_path, error):
+    with pytest.raises(BaseException) as caught:
+        write_directory(tmp_path / "model", breaks_off(error))
+    assert names(tmp_path) == []
+    assert caught.type is KeyboardInterrupt or f"{error[-1]}: '{tmp_path / 'model'}'" in str(caught.value)
+
+
+def test_what_the_user_calls_tmp_is_never_touched(tmp_path):
+    (tmp_path / "out.tmp").write_text("mine")
+    (tmp_path / "model.tmp").mkdir()
+    (tmp_path / "model.tmp" / "notes").write_text("mine too")
+    write_file(tmp_path / "out", lambda beside: beside.write_text("ours"))
+    write_directory(tmp_path / "model", lambda beside: (beside / "weights").write_text("ours too"))
+    assert files(tmp_path) == {"out.tmp": "mine", "notes": "mine too", "out": "ours", "weights": "ours too"}
+
+
+def test_a_directory_that_is_there_stays_and_the_error_names_it(tmp_path):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine").write_text("mine")
+    with pytest.raises(OSError) as caught:
+        write_directory(tmp_path / "model", lambda beside: (beside / "weights").write_text("ours"))
+    assert str(caught.value).endswith(f"'{tmp_path / 'model'}'") and ".tmp" not in str(caught.value)
+    assert files(tmp_path) == {"mine": "mine"} and names(tmp_path) == ["model"]
+
+
+def test_an_error_about_another_file_keeps_its_name(tmp_path):
+    with pytest.raises(FileNotFoundError, match="missing.model"):
+        write_directory(tmp_path / "model", lambda beside: (tmp_path / "missing.model").read_bytes())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="rights are those of POSIX")
+def test_rights_are_those_that_the_umask_gives(tmp_path):
+    def for_the_owner_alone(beside: Path) -> None:
+        beside.write_text("weights")
+        beside.chmod(0o600)
+
+    before = os.umask(0o027)
+    try:
+        write_file(tmp_path / "weights", for_the_owner_alone)
+        write_directory(tmp_path / "model", lambda beside: (beside / "weights").write_text("weights"))
+    finally:
+        os.umask(before)
+    rights = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    assert rights == {"weights": 0o640, "model": 0o750}
+
+
+def test_leftovers_of_a_kill_are_told_from_the_users_files(tmp_path):
+    for name in ("model.0123abcd.tmp", "model.tmp", "model.mine.tmp", "other.0123abcd.tmp", "model.0123abcd.tmp.txt"):
+        (tmp_path / name).touch()
+    assert [path.name for path in leftovers(tmp_path, "model")] == ["model.0123abcd.tmp"]
+    assert sorted(path.name for path in leftovers(tmp_path)) == ["model.0123abcd.tmp", "other.0123abcd.tmp"]
+
+
+def test_a_directory_moves_in_place_of_another(tmp_path):
+    for name in ("new", "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).write_text(name)
+    move_directory(tmp_path / "new", tmp_path / "old")
+    assert names(tmp_path) == ["old"] and files(tmp_path) == {"new": "new"}
+
+
+def test_sums_tell_what_is_damaged(tmp_path):
+    (tmp_path / "a").write_text("a")
+    (tmp_path / "b").write_text("b")
+    assert "SHA256SUMS is missing" in damage(tmp_path, ["a"])
+    write_sums(tmp_path, ["a", "b"])
+    assert damage(tmp_path, ["a", "b"]) is None and set(read_sums(tmp_path)) == {"a", "b"}
+    (tmp_path / "b").write_text("c")
+    (tmp_path / "a").unlink()
+    assert damage(tmp_path, ["b", "a"]) == f"{tmp_path / 'b'} is damaged (its checksum is wrong)"
+    assert damage(tmp_path, ["a"]) == f"{tmp_path / 'a'} is missing"
+
+
+def renames(call: ast.Call) -> bool:
+    "Path.rename, Path.replace, os.rename, os.replace, os.renames, shutil.move; not str.replace, not dataclasses.replace."
+    name, owner = call.func.attr, getattr(call.func.value, "id", None)
+    alone = len(call.args) == 1 and not call.keywords
+    return name in ("rename", "renames") or name == "move" and owner == "shutil" or name == "replace" and (owner == "os" or alone)
+
+
+def test_nothing_else_in_the_package_renames():
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                assert path.name == "files.py" or not renames(node), f"{path}, line {node.lineno}: use annotated_transformer.files"
