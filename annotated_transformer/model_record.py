@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from . import InputError, regular
+from . import InputError
+from .files import regular
 
 __all__ = ["PRETRAINED", "RECORD", "ModelRecord", "read_record", "record_of", "shipped_models", "write_record"]
 

@@ -150,16 +150,18 @@ def navigation(pages: list[Page]) -> dict:
 
 
 def reference(listed: list[Page]) -> dict[str, str]:
-    "The pages of the reference: the package, and each module with its notebook."
+    "The pages of the reference: the package, and each module with its notebook, if it has one."
     def titled(title: str, text: str) -> str:
         return f"{title}\n{'=' * len(title)}\n\n{text}\n"
 
-    pages, rows, modules = {}, [], [page for page in listed if page.module]
-    for page in modules:
-        pages[f"api/{page.module}.rst"] = titled(
-            page.module, f"Explained, tested and drawn in :doc:`../{page.notebook}`.\n\n"
-                         f".. automodule:: {PACKAGE}.{page.module}\n   :members:\n")
-        rows.append(f"   * - :doc:`{page.module} <{page.module}>`\n     - :doc:`../{page.notebook}`")
+    explained = {page.module: f":doc:`../{page.notebook}`" for page in listed if page.module}
+    files = (path.relative_to(ROOT / PACKAGE).with_suffix("").parts for path in (ROOT / PACKAGE).rglob("[a-z]*.py"))
+    modules = [*explained, *sorted({".".join(parts) for parts in files} - explained.keys())]  # plain ones have no notebook
+    pages, rows = {}, []
+    for module in modules:
+        where = f"Explained, tested and drawn in {explained[module]}.\n\n" if module in explained else ""
+        pages[f"api/{module}.rst"] = titled(module, f"{where}.. automodule:: {PACKAGE}.{module}\n   :members:\n")
+        rows.append(f"   * - :doc:`{module} <{module}>`\n     - {explained.get(module, '')}".rstrip(" "))
     about = (
         f"What ``import {PACKAGE}`` brings, module by module. The notebooks say why; here stands what to call. "
         f"``from {PACKAGE} import Transformer, TransformerConfig, Translator`` are the three names to begin with.\n\n"
@@ -167,7 +169,7 @@ def reference(listed: list[Page]) -> dict[str, str]:
         "``h`` heads. A boolean mask says what is *allowed*: True may be seen.\n\n"
     )
     table = ".. list-table::\n   :header-rows: 1\n\n   * - module\n     - notebook\n" + "\n".join(rows)
-    tree = ".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {page.module}" for page in modules)
+    tree = ".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {module}" for module in modules)
     return pages | {"api/index.rst": titled("Python reference", f"{about}{table}\n\n{tree}\n")}
 
 
