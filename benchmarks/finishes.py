@@ -23,6 +23,7 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.runs import Run
+from annotated_transformer.translation.search import Search
 from benchmarks.pretrained import JUDGES, RECIPES, one_sentence
 from benchmarks.shared.side_by_side import save
 
@@ -78,7 +79,7 @@ def finish(name: str, way: str, updates: int, directory: Path) -> dict:
 def validation_bleu(name: str, model: str | Path) -> float:
     "Of one set of weights, with the paper's search."
     sources, references = zip(*corpora.load(RECIPES[name][0].corpus).validation)
-    found = Translator.from_pretrained(model).translate(list(sources), alpha=0.6)
+    found = Translator.from_pretrained(model).translate(list(sources), Search(alpha=0.6))
     return JUDGES[name](found, list(references)).score
 
 

@@ -24,6 +24,7 @@ from annotated_transformer.model.transformer import Transformer, TransformerConf
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.processes import memory_kept
 from annotated_transformer.translation.search import (
+    Search,
     beam_search,
     greedy_search,
     next_token_without_cache,
@@ -136,7 +137,7 @@ def greedy(size: dict) -> Forms:
     extra = size["longest"] - source.size(1)
     return {
         "readable": lambda: readable_greedy_search(next_token_without_cache(model, source[0]), size["longest"]),
-        "fast": lambda: greedy_search(model, source, extra)[0],
+        "fast": lambda: greedy_search(model, source, Search(extra_length=extra))[0],
     }
 
 
@@ -145,7 +146,7 @@ def beams(size: dict) -> Forms:
     extra = size["longest"] - source.size(1)
     return {
         "readable": lambda: readable_beam_search(next_token_without_cache(model, source[0]), 4, ALPHA, size["longest"])[0].tokens,
-        "fast": lambda: beam_search(model, source, 4, ALPHA, extra)[0][0].tokens,
+        "fast": lambda: beam_search(model, source, Search(beam_size=4, alpha=ALPHA, extra_length=extra))[0][0].tokens,
     }
 
 

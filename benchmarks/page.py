@@ -31,7 +31,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
 from annotated_transformer.exchange.onnx import likeliest
 from annotated_transformer.translation.bleu import sacre_bleu
-from annotated_transformer.translation.search import length_penalty
+from annotated_transformer.translation.search import Search, length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
 from benchmarks.shared.side_by_side import save
@@ -124,9 +124,9 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
         for name, pairs in texts.items():
             sources, references = zip(*pairs)
             for beams in BEAMS:
-                ours, theirs = translator.translate(list(sources), beams), []
+                ours, theirs = translator.translate(list(sources), Search(beam_size=beams)), []
                 for line in sources:
-                    theirs.append(graphs.tokenizer.decode(graphs.translate(line, beams)))
+                    theirs.append(graphs.tokenizer.decode(graphs.translate(line, Search(beam_size=beams))))
                     bar.update()
                 figures.setdefault(name, {})[beams] = {
                     "sentences": len(sources), "equal_to_ours": sum(a == b for a, b in zip(ours, theirs)),

@@ -4,7 +4,6 @@
 __all__ = ['SHIPPED', 'SHIPPED_PARSER', 'Model', 'translate', 'parse_command']
 
 # %% ../../nbs/command_line/translate_and_parse.ipynb #b8218aab
-import dataclasses
 import re
 import sys
 from collections.abc import Callable
@@ -112,14 +111,14 @@ def translate(
     """
     require_standard_input()
     translator = open_translator(model, search)
-    settings = dataclasses.asdict(search.over(translator.search, translator.model.config.vocab_size))
+    settings = search.over(translator.search, translator.model.config.vocab_size)
     if at_terminal():
         print(greeting(model), file=sys.stderr)
 
     def answer(lines: list[str]) -> list[str]:
         if doubt := warning(translator, lines):
             print(doubt, file=sys.stderr)
-        return translator.translate(lines, **settings)
+        return translator.translate(lines, settings)
 
     answer_lines(answer)
 
@@ -161,13 +160,13 @@ def parse_command(
 
     require_checkpoints(model, search.average)
     parser = Parser.from_pretrained(model, search.average, search.precision)
-    settings = dataclasses.asdict(search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size))
+    settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)
     if at_terminal():
         print(greeting(model), file=sys.stderr)
     repaired: list[bool] = []
 
     def answer(lines: list[str]) -> list[str]:
-        printed, parses = parse_lines(parser, lines, least_confidence, **settings, free=free)
+        printed, parses = parse_lines(parser, lines, least_confidence, search=settings, free=free)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 

@@ -12,6 +12,7 @@ import torch
 from annotated_transformer.exchange.marian import to_ctranslate2
 from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.translation.search import Search
 
 CTRANSLATE2 = {  # as it comes; with its other matrix library; in 8 bits, with the scale of each row
     "ctranslate2": {}, "ctranslate2_onednn": {"CT2_USE_MKL": "0"}, "ctranslate2_int8": {"compute_type": "int8"},
@@ -42,10 +43,10 @@ def open_graphs(directory: str, threads: int) -> None:
     translator = OnnxTranslator(directory, threads)
 
 
-def search_graphs(sentences: list[list[int]], options: dict) -> tuple[list[list[int]], float]:
+def search_graphs(sentences: list[list[int]], search: Search) -> tuple[list[list[int]], float]:
     "The work of that process, and the processor's seconds for it."
     before = time.process_time()
-    return [found[0].tokens for found in translator.search(sentences, **options)], time.process_time() - before
+    return [found[0].tokens for found in translator.search(sentences, search)], time.process_time() - before
 
 
 class Elsewhere:

@@ -19,6 +19,7 @@ from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights, read_sums, write_file
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import PRESETS, Run, TrainingConfig
+from annotated_transformer.translation.search import Search
 
 SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
 TRAIN = "train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --batch-tokens 120 --steps 20".split()
@@ -274,7 +275,7 @@ def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
         tokenizer = Tokenizer.train(["( the cat", "a dog )", "- L R B X"] * 5, 40, whole_words)
         model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
         with pytest.raises(InputError, match=problem):
-            Parser(Translator(model, tokenizer)).parse([["(" * 10]], beam_size=2, extra_length=limit)
+            Parser(Translator(model, tokenizer)).parse([["(" * 10]], Search(beam_size=2, extra_length=limit))
 
 
 def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint):
