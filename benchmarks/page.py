@@ -126,7 +126,7 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
             for beams in BEAMS:
                 ours, theirs = translator.translate(list(sources), Search(beam_size=beams)), []
                 for line in sources:
-                    theirs.append(graphs.tokenizer.decode(graphs.translate(line, Search(beam_size=beams))))
+                    theirs.append(graphs.tokenizer.decode(graphs.translate(line, beams)))
                     bar.update()
                 figures.setdefault(name, {})[beams] = {
                     "sentences": len(sources), "equal_to_ours": sum(a == b for a, b in zip(ours, theirs)),
