@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from . import InputError
 
-__all__ = ["MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "Execution", "Search", "TrainingConfig", "TransformerConfig", "changed"]
+__all__ = ["MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig", "changed"]
 
 PARTS = MappingProxyType({  # of which a model is made; the first of each is the paper's
     "positions": ("sinusoidal", "learned"),
@@ -131,6 +131,9 @@ class Search:
         for name, least in (("beam_size", 1), ("alpha", 0), ("extra_length", 0)):
             if not getattr(self, name) >= least:  # so written, it refuses what is no number too
                 raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+
+TRANSLATION = Search()  # §6.1
 
 
 @dataclass(frozen=True)

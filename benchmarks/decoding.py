@@ -124,8 +124,8 @@ def our_search(model: Transformer, sentences: list[list[int]], work: Work) -> De
     "Each sentence may get `longest` tokens; where the lengths differ, the longer sources a few more, which none of them needs."
     source, extra_length = pad(sentences), work.longest - work.lengths[0]
     if work.beams == 1:
-        return partial(greedy_search, model, source, extra_length)
-    return lambda: [found[0].tokens for found in beam_search(model, source, work.beams, Search.alpha, extra_length)]
+        return partial(greedy_search, model, source, Search(extra_length=extra_length))
+    return lambda: [found[0].tokens for found in beam_search(model, source, Search(work.beams, extra_length=extra_length))]
 
 
 def marian_search(marian, sentences: list[list[int]], work: Work) -> Decoder:
@@ -164,8 +164,8 @@ def ctranslate2_search(process: Elsewhere, names: list[str], sentences: list[lis
 
 def onnx_search(process: Elsewhere, sentences: list[list[int]], work: Work) -> Decoder:
     "The search of `OnnxTranslator`, all sentences in one batch."
-    options = {"beam_size": work.beams, "alpha": Search.alpha, "extra_length": work.longest - work.lengths[0]}
-    return lambda: process.ask(search_graphs, sentences, options)
+    search = Search(work.beams, extra_length=work.longest - work.lengths[0])
+    return lambda: process.ask(search_graphs, sentences, search)
 
 
 def compare(outputs: dict[str, list[list[int]]], exactly: Callable[[int], list[int]]) -> dict:

@@ -153,7 +153,7 @@ def main(options: Sequence[str] | None = None) -> None:
         works = {}
         for name in PROFILED:
             sentences = sources(model, WORKS[name])
-            works[name] = {precision: profile_of(one, our_search(one, sentences, WORKS[name], False), arguments.rounds)
+            works[name] = {precision: profile_of(one, our_search(one, sentences, WORKS[name]), arguments.rounds)
                            for precision, one in models.items()}
             print(name, works[name], flush=True)
         products = {}

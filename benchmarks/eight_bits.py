@@ -115,7 +115,7 @@ def measure(name: str, most: int | None) -> dict:
         }
         print(name, split, json.dumps(found[record.suffix[1:]]), flush=True)
     led = list(corpora.load("multi30k-en-de").split("test2016"))[:LED]
-    return {"alpha": translator.alpha, "tests": found, "seconds": seconds(translators),
+    return {"alpha": translator.search.alpha, "tests": found, "seconds": seconds(translators),
             "rounding": divergences(translator, led[:most])}
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from annotated_transformer import PAD, Translator
+from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import Batch
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
@@ -78,7 +79,7 @@ def finish(name: str, way: str, updates: int, directory: Path) -> dict:
 def validation_bleu(name: str, model: str | Path) -> float:
     "Of one set of weights, with the paper's search."
     sources, references = zip(*corpora.load(RECIPES[name][0].corpus).validation)
-    found = Translator.from_pretrained(model).translate(list(sources), alpha=0.6)
+    found = Translator.from_pretrained(model).translate(list(sources), Search(alpha=0.6))
     return JUDGES[name](found, list(references)).score
 
 

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer import PAD
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, scaled_dot_product_attention
 from annotated_transformer.model.fast_attention import attend_in_16_bits
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
@@ -137,7 +137,7 @@ def greedy(size: dict) -> Forms:
     extra = size["longest"] - source.size(1)
     return {
         "readable": lambda: readable_greedy_search(next_token_without_cache(model, source[0]), size["longest"]),
-        "fast": lambda: greedy_search(model, source, extra)[0],
+        "fast": lambda: greedy_search(model, source, Search(extra_length=extra))[0],
     }
 
 
@@ -146,7 +146,7 @@ def beams(size: dict) -> Forms:
     extra = size["longest"] - source.size(1)
     return {
         "readable": lambda: readable_beam_search(next_token_without_cache(model, source[0]), 4, ALPHA, size["longest"])[0].tokens,
-        "fast": lambda: beam_search(model, source, 4, ALPHA, extra)[0][0].tokens,
+        "fast": lambda: beam_search(model, source, Search(beam_size=4, alpha=ALPHA, extra_length=extra))[0][0].tokens,
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
 from annotated_transformer.translation.bleu import sacre_bleu
@@ -33,7 +34,7 @@ def measure(translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> 
     sources, references = ({name: [pair[k] for pair in pairs] for name, pairs in texts.items()} for k in (0, 1))
 
     def translations(who) -> dict[str, dict[int, list[str]]]:
-        return {name: {beams: who.translate(lines, beams) for beams in BEAMS} for name, lines in sources.items()}
+        return {name: {beams: who.translate(lines, Search(beams)) for beams in BEAMS} for name, lines in sources.items()}
 
     def bleu(found: dict[str, dict[int, list[str]]]) -> dict:
         return {name: {beams: round(sacre_bleu(lines, references[name]).score, 2) for beams, lines in by_beam.items()}

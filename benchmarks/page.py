@@ -26,6 +26,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from annotated_transformer import EOS, PAD, InputError, extra
+from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
@@ -125,7 +126,7 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
         for name, pairs in texts.items():
             sources, references = zip(*pairs)
             for beams in BEAMS:
-                ours, theirs = translator.translate(list(sources), beams), []
+                ours, theirs = translator.translate(list(sources), Search(beam_size=beams)), []
                 for line in sources:
                     theirs.append(graphs.tokenizer.decode(graphs.translate(line, beams)))
                     bar.update()

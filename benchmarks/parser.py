@@ -53,8 +53,8 @@ EXAMPLE = "The dog saw a cat in the garden ."  # our own: what the heads look at
 
 
 def parse_trees(parser: Parser, gold: Sequence[Tree], beam: int, alpha: float) -> list[Parse]:
-    "Parses of the words of these trees."
-    return parser.parse([tree.leaves() for tree in gold], beam, alpha, free=True)  # the paper's way, as results/ has it
+    "Parses of the words of these trees: the paper's way, as results/ has it."
+    return parser.parse([tree.leaves() for tree in gold], dataclasses.replace(PARSING, beam_size=beam, alpha=alpha), free=True)
 
 
 def f1_by(tables: dict[str, dict]) -> dict[str, dict]:
@@ -143,7 +143,8 @@ def bound_to_trees(run: Path, keep: int, corpus: corpora.Treebank) -> dict:
     @functools.cache
     def scores(average: int, beam_size: int, alpha: float, split: str = "validation") -> ParsingScores:
         gold = corpus.trees(split)
-        return score_parses(gold, parser(average).parse([tree.leaves() for tree in gold], beam_size, alpha))
+        search = dataclasses.replace(PARSING, beam_size=beam_size, alpha=alpha)
+        return score_parses(gold, parser(average).parse([tree.leaves() for tree in gold], search))
 
     averages = [n for n in AVERAGES if n <= keep]
     options = {"average": averages, "beam_size": BOUND_BEAMS, "alpha": BOUND_ALPHAS}
@@ -175,7 +176,8 @@ def baseline(corpus: corpora.Treebank) -> dict:
 
 def example(parser: Parser, chosen: dict) -> dict:
     "A sentence of ours, its parse, and what every head looked at while it was written."
-    parse, = parser.parse([EXAMPLE.split()], chosen["beam_size"], chosen["alpha"], free=True)
+    search = dataclasses.replace(PARSING, beam_size=chosen["beam_size"], alpha=chosen["alpha"])
+    parse, = parser.parse([EXAMPLE.split()], search, free=True)
     maps = parser.translator.attention(EXAMPLE, " ".join(linearize(parse.tree, parser.leaves)))
     weights = {
         kind: [[[" ".join(map(str, row)) for row in head] for head in layer] for layer in thousandths.tolist()]

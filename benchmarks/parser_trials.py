@@ -18,7 +18,7 @@ from nltk.tree import Tree
 from annotated_transformer.config import TrainingConfig
 from annotated_transformer.data import corpora, trees
 from annotated_transformer.data.trees import is_word
-from annotated_transformer.parsing.parser import Parser, score_parses
+from annotated_transformer.parsing.parser import PARSING, Parser, score_parses
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.parser import RECIPE, TRIED_AVERAGE, USUAL_BEAM, write_trees
@@ -71,7 +71,7 @@ def measure(run: Path, corpus: corpora.Treebank, tags: set[str]) -> dict:
     parser, gold, end = Parser.from_pretrained(run, TRIED_AVERAGE), corpus.trees("validation"), Run(run).reached()
     sentences, found = [tree.leaves() for tree in gold], {}
     for name, free in (("bound", False), ("free", True)):
-        parses = parser.parse(sentences, USUAL_BEAM, free=free)
+        parses = parser.parse(sentences, dataclasses.replace(PARSING if free else parser.search, beam_size=USUAL_BEAM), free)
         parses = [parse._replace(tree=without_tags(parse.tree, tags)) for parse in parses]
         found[name] = score_parses(gold, parses).to_dict()
     facts = {name: end[name] for name in ("validation_perplexity", "target_tokens")}

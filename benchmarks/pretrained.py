@@ -189,7 +189,7 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
 
     @functools.cache
     def bleu(average: int, alpha: float) -> float:
-        found = open_translator(name, run, average).translate(list(sources), alpha=alpha)
+        found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha))
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
     options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
@@ -229,7 +229,7 @@ def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus)
         "minutes_of_updates": round(sum(cost.seconds for cost in costs) / 60, 1),
         "validation_perplexity": Run(run).reached()["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
-    examples = list(zip(EXAMPLES[name], translator.translate(EXAMPLES[name], **dataclasses.asdict(search))))
+    examples = list(zip(EXAMPLES[name], translator.translate(EXAMPLES[name], search)))
     counts = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
     cost = {count: sum(getattr(part, count) for part in costs) for count in counts}
     return Trained(runs, {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}, translations)

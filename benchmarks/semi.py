@@ -102,11 +102,12 @@ def open_parser(run: Path, average: int) -> Parser:
 def sooner(parser: Parser) -> Parser:
     "The same, its products in 16 bits if that changes no weight, as they are now (page 61j)."
     own = parser.translator
-    return Parser(Translator(own.model, own.tokenizer, own.alpha, precision="auto"))
+    return Parser(Translator(own.model, own.tokenizer, own.search, precision="auto"))
 
 
 def parses_of(parser: Parser, gold: Sequence[Tree], beam_size: int = BEAM, free: bool = False) -> list[Parse]:
-    return parser.parse([tree.leaves() for tree in gold], beam_size, free=free)
+    search = dataclasses.replace(PARSING if free else parser.search, beam_size=beam_size)
+    return parser.parse([tree.leaves() for tree in gold], search, free)
 
 
 def choose_on_development(run: Path, gold: Sequence[Tree]) -> dict:

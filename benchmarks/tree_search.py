@@ -16,6 +16,7 @@ import random
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -60,7 +61,7 @@ def filling(parser: Parser, words: Sequence[str], n: int, seed: int) -> list[lis
 
 def measured(parser: Parser, sentences: list[list[str]], beam_size: int) -> dict:
     start = time.perf_counter()
-    parses = parser.parse(sentences, beam_size)
+    parses = parser.parse(sentences, replace(parser.search, beam_size=beam_size))
     wrong = sum(parse.tree.leaves() != words for parse, words in zip(parses, sentences, strict=True))
     return {"sentences": len(sentences), "words": sum(map(len, sentences)), "longest": max(map(len, sentences)),
             "beam_size": beam_size, "repaired": sum(bool(parse.repairs) for parse in parses), "other_words": wrong,
@@ -74,7 +75,8 @@ def compared(parser: Parser, gold: Sequence[Tree], beam_size: int) -> list[dict]
         for alpha in alphas:
             with patch.object(TreesSoFar, "weigh", lambda *_: None) if "own" in search else nullcontext():
                 start = time.process_time()
-                scores = score_parses(gold, parser.parse(sentences, beam_size, alpha, free=search == "free"))
+                how = replace(parser.search, beam_size=beam_size, alpha=alpha)
+                scores = score_parses(gold, parser.parse(sentences, how, free=search == "free"))
             rows.append({"search": search, "alpha": alpha, "processor_seconds": round(time.process_time() - start, 1),
                          **scores.to_dict()})
     return rows

@@ -20,7 +20,7 @@ from annotated_transformer import (
     plot_figure,
     plot_heads,
 )
-from annotated_transformer.config import PRESETS, TrainingConfig
+from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -32,6 +32,7 @@ from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.training.averaging import average_checkpoints
+from annotated_transformer.training.loading import LoadedModel
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
 from annotated_transformer.training.runs import Run
@@ -42,7 +43,7 @@ from annotated_transformer.translation.search import Hypothesis, beam_search, gr
 def translating(name: str, directory: Path) -> None:
     translator = assert_type(Translator.from_pretrained(name), Translator)
     assert_type(translator("A girl reads."), str)
-    assert_type(translator.translate("A girl reads.", beam_size=2, alpha=0.6), str)
+    assert_type(translator.translate("A girl reads.", Search(beam_size=2, alpha=0.6)), str)
     assert_type(translator.translate(["A girl reads."]), list[str])
     assert_type(translator.push_to_hub("owner/name"), str)
     translator.save_pretrained(directory)
@@ -54,6 +55,9 @@ def translating(name: str, directory: Path) -> None:
     plot_figure(maps, 3)
     load(name)
     assert_type(translator.model, Transformer)
+    loaded = assert_type(load(name), LoadedModel)
+    assert_type(loaded.search, Search)
+    assert_type(loaded.record.corpus, str | None)
 
 
 def modelling(config: TransformerConfig, source: Tensor, target: Tensor, allowed: Tensor, directory: Path) -> None:
@@ -61,7 +65,7 @@ def modelling(config: TransformerConfig, source: Tensor, target: Tensor, allowed
     model = assert_type(Transformer.from_pretrained(directory), Transformer)
     assert_type(Transformer(config).encode(source), Tensor)
     assert_type(greedy_search(model, source), list[list[int]])
-    hypotheses = assert_type(beam_search(model, source, beam_size=4), list[list[Hypothesis]])
+    hypotheses = assert_type(beam_search(model, source, Search(beam_size=4)), list[list[Hypothesis]])
     assert_type(hypotheses[0][0].score, float)
     assert_type(hypotheses[0][0].tokens, list[int])
     assert_type(scaled_dot_product_attention(source, source, source, allowed), tuple[Tensor, Tensor])

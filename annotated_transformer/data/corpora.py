@@ -14,33 +14,11 @@ from .. import InputError
 from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
-from .parallel_text import Corpus, PairFiles, read_pairs
+from .parallel_text import Corpus, PairFiles, read_pairs, two_languages
 from .tatoeba import everyday, tatoeba
 from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
 
 # %% ../../nbs/paper/5.1_corpora.ipynb #51a00009
-def two_languages(
-    directory: str | Path,
-    found: list[str],       # the languages of its training files
-    source: str | None,
-    target: str | None,
-) -> tuple[str, str]:
-    "Source and target, as asked for, or as the files leave no doubt."
-
-    def the_only_one_but(language: str | None) -> str | None:
-        others = [other for other in found if other != language]
-        return others[0] if len(others) == 1 else None
-
-    source = source or the_only_one_but(target) or ("en" if "en" in found else None)
-    target = target or the_only_one_but(source)
-    if source is None or target is None or source == target:
-        raise InputError(
-            f"{directory} has training files in {', '.join(found) or 'no language'}: give it train.en and train.TARGET "
-            "and no third language, or call corpora.from_directory in Python, with the source and the target language"
-        )
-    return source, target
-
-
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
     "InputError names the first file that is not there."
     for path in paths:
@@ -60,7 +38,12 @@ def from_directory(
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
     files = {path.name.removesuffix(".gz"): path for path in sorted(Path(directory).iterdir(), reverse=True)}
     found = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
-    source, target = two_languages(directory, found, source_language, target_language)
+    source, target = two_languages(found, source_language, target_language)
+    if source is None or target is None:
+        raise InputError(
+            f"{directory} has training files in {', '.join(found) or 'no language'}: give it train.en and train.TARGET "
+            "and no third language, or call corpora.from_directory in Python, with the source and the target language"
+        )
 
     def paths(name: str) -> list[Path]:
         return [files.get(f"{name}.{side}", Path(directory, f"{name}.{side}")) for side in (source, target)]

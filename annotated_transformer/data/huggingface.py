@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import InputError, extra
-from .parallel_text import Corpus, both_sides
+from .parallel_text import Corpus, both_sides, two_languages
 
 __all__ = ["from_hub"]
 
@@ -78,12 +78,8 @@ def from_hub(
     if "train" not in tables or validation is None or not len(tables["train"]):
         raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation")
     found = languages(tables["train"][0])
-    source = source_language or ("en" if "en" in found and target_language != "en" else None)
-    others = [language for language in found if language != source]
-    target = target_language or (others[0] if len(others) == 1 else None)
-    if source is None and target is not None and len(found) == 2:
-        source = next(language for language in found if language != target)
-    if source not in found or target not in found or source == target:
+    source, target = two_languages(found, source_language, target_language)
+    if source not in found or target not in found:
         raise InputError(
             f"hub:{name} has text in {', '.join(found) or 'no language'}: it needs en and one other, or call "
             "data.huggingface.from_hub in Python, with the source and the target language"

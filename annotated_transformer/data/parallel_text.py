@@ -101,6 +101,23 @@ def both_sides(source: str, target: str) -> bool:
     "The rule for training pairs: neither side is blank."
     return bool(source.strip() and target.strip())
 
+# %% ../../nbs/data/parallel_text.ipynb #51a0000f
+def two_languages(
+    found: list[str],       # the languages that there are
+    source: str | None,     # as asked for
+    target: str | None,
+) -> tuple[str | None, str | None]:
+    "Source and target, as asked for, or as the languages leave no doubt; None for one that they leave open."
+
+    def the_only_one_but(language: str | None) -> str | None:
+        others = [other for other in found if other != language]
+        return others[0] if len(others) == 1 else None
+
+    source = source or the_only_one_but(target) or ("en" if "en" in found else None)
+    target = target or the_only_one_but(source)
+    return source, target if target != source else None
+
+
 # %% ../../nbs/data/parallel_text.ipynb #3f9d2be7
 @dataclass(frozen=True)
 class PairFiles:

@@ -171,3 +171,14 @@ class Tokenizer:
     def pieces(self, ids: Iterable[int]) -> list[str]:
         "The written form of each token; '▁' begins a word."
         return [self._processor.id_to_piece(int(token)) for token in ids]
+
+# %% ../../nbs/paper/5.1_tokenizer.ipynb #5b0000f1
+def require_fit(
+    ids: Sequence[int],
+    longest: int,        # tokens that a model takes
+    name: str,           # of the text: "sentence 3", or its place in a file
+) -> None:
+    "InputError for a text of more tokens than that."
+    if len(ids) > longest:
+        raise InputError(f"{name} has {len(ids):,} tokens and the model takes {longest:,}: split it, or shorten it")
+

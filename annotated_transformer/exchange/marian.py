@@ -277,7 +277,7 @@ def load_marian(
 def save_marian(translator: Translator, directory: str | Path) -> None:
     "Write a translator as the files of a published Marian model, which Hugging Face's library and CTranslate2's converter read."
     marian, tokenizer = to_marian(translator.model, translator.tokenizer)
-    marian.generation_config.length_penalty = translator.alpha
+    marian.generation_config.length_penalty = translator.search.alpha
     with without_bars(extra("transformers")):
         for part in (marian, tokenizer):
             part.save_pretrained(directory)

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..config import Search
-from ..data.tokenizer import Tokenizer
+from ..data.tokenizer import Tokenizer, require_fit
 from ..files import write_directory
 from annotated_transformer.model.attention import (
     Attend,
@@ -304,14 +304,13 @@ class OnnxTranslator:
 
     def search(
         self,
-        sentences: list[list[int]],        # ids of each source, EOS last
-        beam_size: int = Search.beam_size,   # 1 is greedy search
-        alpha: float | None = None,          # None: as the settings say
-        extra_length: int = Search.extra_length,
-    ) -> list[list[Hypothesis]]:             # per sentence, best first
+        sentences: list[list[int]],      # ids of each source, EOS last
+        search: Search | None = None,    # None: as the settings say
+    ) -> list[list[Hypothesis]]:         # per sentence, best first
         "The beam search of §6.1 over the two graphs."
-        K, alpha = beam_size, self.settings["search"]["alpha"] if alpha is None else alpha
-        limits = [min(len(row) + extra_length, self.settings["config"]["max_length"]) for row in sentences]
+        how = search or Search(**self.settings["search"])
+        K, alpha = how.beam_size, how.alpha
+        limits = [min(len(row) + how.extra_length, self.settings["config"]["max_length"]) for row in sentences]
         source = np.full((len(sentences), max(map(len, sentences))), PAD)
         for row, ids in zip(source, sentences):
             row[: len(ids)] = ids
@@ -347,20 +346,16 @@ class OnnxTranslator:
     def translate(
         self,
         sentences: list[str],
-        beam_size: int = Search.beam_size,
-        alpha: float | None = None,
-        extra_length: int = Search.extra_length,
+        search: Search | None = None,
         batch: int = 32,   # sentences at a time
     ) -> list[str]:
         "One translation for each sentence, in the same order. A blank sentence gives an empty one."
         rows, out = self.tokenizer.encode_all(sentences), [""] * len(sentences)
-        limit = self.settings["config"]["max_length"]
         for number, row in enumerate(rows, 1):
-            if len(row) > limit:
-                raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {limit}: split it")
+            require_fit(row, self.settings["config"]["max_length"], f"sentence {number}")
         order = sorted((i for i, row in enumerate(rows) if len(row) > 1), key=lambda i: len(rows[i]))
         for start in range(0, len(order), batch):
             part = order[start : start + batch]
-            for i, found in zip(part, self.search([rows[i] for i in part], beam_size, alpha, extra_length)):
+            for i, found in zip(part, self.search([rows[i] for i in part], search)):
                 out[i] = self.tokenizer.decode(found[0].tokens)
         return out

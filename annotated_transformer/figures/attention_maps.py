@@ -11,13 +11,11 @@ import torch
 from torch import Tensor
 
 from .. import EOS, PAD, InputError
-from ..config import Search
 from ..data.batching import shift_right
-from ..data.tokenizer import Tokenizer
+from ..data.tokenizer import Tokenizer, require_fit
 from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
 from .token_labels import END, START, group_words, piece_label
 from ..model.transformer import Transformer
-from ..translation.search import beam_search
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
 
@@ -106,16 +104,15 @@ def record(
     model: Transformer,
     tokenizer: Tokenizer,
     source: str,
-    target: str | None = None,   # the model's own translation (§6.1) if not given
-    alpha: float = Search.alpha,  # strength of the length penalty by which that one is found
+    target: str | list[int],     # a text, or the ids that a search has found, without EOS
 ) -> AttentionMaps:
     "The weights of every head while the decoder is led through the target, token by token."
     device = model.embedding.weight.device
     source_ids = torch.tensor([sentence_ids(model, tokenizer, source, "source")], device=device)
-    if target is None:
-        ids = [*beam_search(model, source_ids, alpha=alpha)[0][0].tokens, EOS][: model.config.max_length]
-    else:
+    if isinstance(target, str):
         ids = sentence_ids(model, tokenizer, target, "target")
+    else:
+        ids = [*target, EOS][: model.config.max_length]
     target_ids = torch.tensor([ids], device=device)
     target_input = shift_right(target_ids)
     labels = [token_labels(tokenizer, row.tolist()) for row, in (source_ids, target_input, target_ids)]
@@ -130,11 +127,10 @@ def token_labels(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
 
 def sentence_ids(model: Transformer, tokenizer: Tokenizer, text: str, side: str) -> list[int]:
     "Token ids, EOS last; InputError for a sentence without words and for one that is too long."
-    ids, most = (tokenizer.encode_target if side == "target" else tokenizer.encode)(text), model.config.max_length
+    ids = (tokenizer.encode_target if side == "target" else tokenizer.encode)(text)
     if len(ids) < 2:
         raise InputError(f"the {side} holds no words: give it a sentence")
-    if len(ids) > most:
-        raise InputError(f"the {side} has {len(ids)} tokens and the model takes {most}: shorten it")
+    require_fit(ids, model.config.max_length, f"the {side}")
     return ids
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #1a5f1058

@@ -7,12 +7,13 @@ __all__ = ['PARSING', 'TREES', 'Parse', 'Parser', 'ParsingScores', 'score_parses
 # %% ../../nbs/paper/6.3_parsing.ipynb #f1adfa6d
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from .. import InputError
 from ..config import Search
+from ..data.tokenizer import require_fit
 from ..data.treebanks import Treebank
 from ..data.trees import WORD, Tree, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
@@ -68,27 +69,23 @@ class Parser:
     def parse(
         self,
         sentences: Sequence[Sequence[str]],  # words
-        beam_size: int = PARSING.beam_size,
-        alpha: float | None = None,  # None: that of `search`, or of `PARSING` if free
-        extra_length: int = PARSING.extra_length,
+        search: Search | None = None,  # None: the parser's own, or `PARSING` if free
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
         "A tree for each sentence, with the beam and the length limit of §6.3."
         for number, words in enumerate(sentences, 1):
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
-        if alpha is None:
-            alpha = (PARSING if free else self.search).alpha
-        lines, search = [" ".join(words) for words in sentences], (beam_size, alpha, extra_length)
+        lines, search = [" ".join(words) for words in sentences], search or (PARSING if free else self.search)
         if free:
-            outputs = self.translator.translate(lines, *search)
+            outputs = self.translator.translate(lines, search)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
         tokenizer = self.translator.tokenizer
         lines = [line if tokenizer.encode(line)[:-1] else "⁇" for line in lines]  # nothing to read, and still words to write
         rule = TreeSearch(tokenizer, self.leaves)
         device = self.translator.model.embedding.weight.device
         found = self.translator.translate_ids(
-            lines, *search, allowed=lambda part: rule.begin([sentences[i] for i in part], device))
+            lines, search, allowed=lambda part: rule.begin([sentences[i] for i in part], device))
         signs = "tags" if self.leaves == "tags" else WORD
         return [Parse(*repair(rule.row(ids, words), words, signs)) for ids, words in zip(found, sentences)]
 
@@ -100,8 +97,7 @@ class Parser:
         "InputError names the first sentence that is too long for the model."
         limit = self.translator.model.config.max_length
         for number, ids in enumerate(self.translator.tokenizer.encode_all([" ".join(words) for words in sentences]), 1):
-            if len(ids) > limit:
-                raise InputError(f"{place(number)}: {len(ids):,} tokens, and the model takes {limit:,}; split the sentence")
+            require_fit(ids, limit, place(number))
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #76de94ba
 @dataclass(frozen=True)
@@ -141,5 +137,5 @@ def score_split(
     "Parse a split of a treebank and score it."
     sentences = [source.split() for source, _ in corpus.split(split)]
     parser.require_room(sentences, corpus.files[split].place)
-    parses = parser.parse(sentences, **asdict(search or parser.search))
+    parses = parser.parse(sentences, search or parser.search)
     return [print_tree(parse.tree) for parse in parses], score_parses(corpus.trees(split), parses)

@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import PAD
+from ..config import Search
 from ..data.batching import Batch, batches, collate
 from ..data.trees import TOP, Tree, bracket_free, is_word, linearize, print_tree
 from .parser import Parse, Parser
@@ -52,12 +53,13 @@ def parse_lines(
     lines: Sequence[str],    # words between blanks
     least_confidence: float = 0.0,  # more than 0: only the trees that `sure` lets pass, and blank lines for the others
     name: str = "standard input",
-    **search,                # as for `Parser.parse`
+    search: Search | None = None,   # as for `Parser.parse`
+    free: bool = False,
 ) -> tuple[list[str], list[Parse]]:  # a line for each line, and the parses of those that are not blank
     "One printed tree per line. InputError names a line that is too long for the model."
     sentences = [[bracket_free(word) for word in line.split()] for line in lines]
     parser.require_room(sentences, (name + ", line {}").format)
-    parses = parser.parse([words for words in sentences if words], **search)
+    parses = parser.parse([words for words in sentences if words], search, free)
     shown = sure(parser, parses, least_confidence) if least_confidence else [True] * len(parses)
     printed = iter([print_tree(parse.tree) if good else "" for parse, good in zip(parses, shown)])
     return [next(printed) if words else "" for words in sentences], parses

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import EOS, PAD
-from ..config import Search
+from ..config import TRANSLATION, Search
 from ..model.transformer import Transformer
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 
@@ -123,11 +123,10 @@ def longest_output(
 def greedy_search(
     model: Transformer,
     source: Tensor,          # (B, S) ids
-    extra_length: int = Search.extra_length,
+    search: Search = TRANSLATION,   # of which only the length matters
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
     "Take the likeliest token at each step."
-    Search(extra_length=extra_length)  # refuses what cannot be
-    limits = longest_output(model, source, extra_length)
+    limits = longest_output(model, source, search.extra_length)
     out: list[list[int]] = [[] for _ in source]
     alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
     with evaluating(model):
@@ -163,15 +162,12 @@ class Allowed(Protocol):
 def beam_search(
     model: Transformer,
     source: Tensor,              # (B, S) ids
-    beam_size: int = Search.beam_size,
-    alpha: float = Search.alpha,
-    extra_length: int = Search.extra_length,
+    search: Search = TRANSLATION,
     allowed: Allowed | None = None,   # nothing else may be written; no other probability is changed
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
-    Search(beam_size, alpha, extra_length)  # refuses what cannot be
-    K, device = beam_size, source.device
-    limits = longest_output(model, source, extra_length)
+    K, alpha, device = search.beam_size, search.alpha, source.device
+    limits = longest_output(model, source, search.extra_length)
     finished: list[list[Hypothesis]] = [[] for _ in source]
     alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
     history = source.new_empty(len(source), 1, 0)                                  # (B', K, t) tokens so far

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from .. import InputError
-from ..config import Search
+from ..config import TRANSLATION, Search
 from ..data.batching import pad
 from ..data.parallel_text import Corpus, references
-from ..data.tokenizer import Tokenizer
+from ..data.tokenizer import Tokenizer, require_fit
 from ..figures import attention_maps
 from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
@@ -67,15 +67,15 @@ class Translator:
         self,
         model: Transformer,
         tokenizer: Tokenizer,
-        alpha: float = Search.alpha,  # strength of the length penalty, unless a call says otherwise (§6.1)
-        precision: str = "float32",   # of the search's products; on a CPU "float16", "int8", or "auto"
+        search: Search = TRANSLATION,  # how it searches unless a call says otherwise (§6.1)
+        precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto"
     ):
         loading.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
         if precision == "auto":
             precision = "float16" if fits_sixteen_bits(model) else "float32"
-        self.model, self.tokenizer, self.alpha, self.precision = model.eval(), tokenizer, alpha, precision
+        self.model, self.tokenizer, self.search, self.precision = model.eval(), tokenizer, search, precision
         packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
         self._searched = packed(model) if packed else model
         self.name: str | None = None  # what it was loaded from
@@ -91,7 +91,7 @@ class Translator:
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
         loaded = loading.load(path_or_name, average)
-        found = cls(loaded.model.to(device or usual_device(precision)), loaded.tokenizer, loaded.search.alpha, precision)
+        found = cls(loaded.model.to(device or usual_device(precision)), loaded.tokenizer, loaded.search, precision)
         found.name, found.record = str(path_or_name), loaded.record
         return found
 
@@ -100,11 +100,6 @@ class Translator:
         sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
         where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
-
-    @property
-    def search(self) -> Search:
-        "How it searches unless a call says otherwise."
-        return Search(alpha=self.alpha)
 
     def save_pretrained(self, directory: str | Path) -> None:
         "Write model.safetensors, config.json, tokenizer.model, record.json, and their sums."
@@ -126,45 +121,38 @@ class Translator:
     def translate(
         self,
         sentences: Text,
-        beam_size: int = Search.beam_size,
-        alpha: float | None = None,    # None: the translator's own
-        extra_length: int = Search.extra_length,
+        search: Search | None = None,  # None: the translator's own
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
     ) -> Text:                         # of a sentence its translation; of a list one for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
         if isinstance(sentences, str):
-            translation, = self.translate([sentences], beam_size, alpha, extra_length, batch_tokens)
+            translation, = self.translate([sentences], search, batch_tokens)
             return translation
-        found = self.translate_ids(sentences, beam_size, alpha, extra_length, batch_tokens)
-        return [self.tokenizer.decode(tokens) for tokens in found]
+        return [self.tokenizer.decode(tokens) for tokens in self.translate_ids(sentences, search, batch_tokens)]
 
     def translate_ids(
         self,
         sentences: list[str],
-        beam_size: int = Search.beam_size,
-        alpha: float | None = None,
-        extra_length: int = Search.extra_length,
+        search: Search | None = None,
         batch_tokens: int = 4_096,
         allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
     ) -> list[list[int]]:              # without PAD and EOS
         "As `translate`, in token ids."
-        search = Search(beam_size, self.alpha if alpha is None else alpha, extra_length)  # refuses what cannot be
-        ids, most = self.tokenizer.encode_all(sentences), self.model.config.max_length
+        how, ids = search or self.search, self.tokenizer.encode_all(sentences)
         for number, row in enumerate(ids, 1):
-            if len(row) > most:
-                raise InputError(f"sentence {number} has {len(row)} tokens and the model takes {most}: split it")
+            require_fit(row, self.model.config.max_length, f"sentence {number}")
 
         def best(source: Tensor, part: list[int]) -> list[list[int]]:
             source = source.to(self.model.embedding.weight.device)
-            if beam_size == 1 and allowed is None:
-                return greedy_search(self._searched, source, extra_length)
-            found = beam_search(self._searched, source, **dataclasses.asdict(search), allowed=allowed and allowed(part))
+            if how.beam_size == 1 and allowed is None:
+                return greedy_search(self._searched, source, how)
+            found = beam_search(self._searched, source, how, allowed and allowed(part))
             if not all(found):
                 number = part[found.index([])] + 1
                 raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
             return [hypotheses[0].tokens for hypotheses in found]
 
-        return in_batches(ids, batch_tokens // beam_size, best)
+        return in_batches(ids, batch_tokens // how.beam_size, best)
 
     def attention(
         self,
@@ -172,7 +160,10 @@ class Translator:
         target: str | None = None,      # the model's own translation if not given
     ) -> attention_maps.AttentionMaps:
         "What each head looks at while the model reads the source and writes the target: Figures 3-5."
-        maps = attention_maps.record(self.model, self.tokenizer, source, target, self.alpha)
+        if target is None:
+            attention_maps.sentence_ids(self.model, self.tokenizer, source, "source")  # refuses what has no maps
+        led = self.translate_ids([source])[0] if target is None else target
+        maps = attention_maps.record(self.model, self.tokenizer, source, led)
         return dataclasses.replace(maps, aligned=self.record.alignment_head)
 
 # %% ../../nbs/paper/6.1_translation.ipynb #aca8478c
@@ -280,6 +271,6 @@ def score_split(
 ) -> tuple[list[str], Scores]:  # the translations, and what they are worth
     "Translate a split of a corpus and score it."
     pairs = list(corpus.split(split))
-    hypotheses = translator.translate([source for source, _ in pairs], **dataclasses.asdict(search))
+    hypotheses = translator.translate([source for source, _ in pairs], search)
     scores = score(hypotheses, [reference for _, reference in pairs], corpus.target_language)
     return hypotheses, dataclasses.replace(scores, several=score_several(pairs, hypotheses))

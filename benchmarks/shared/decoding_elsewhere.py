@@ -9,6 +9,7 @@ from multiprocessing import get_context
 
 import torch
 
+from annotated_transformer.config import Search
 from annotated_transformer.exchange.marian import to_ctranslate2
 from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
 from annotated_transformer.model.transformer import Transformer
@@ -42,10 +43,10 @@ def open_graphs(directory: str, threads: int) -> None:
     translator = OnnxTranslator(directory, threads)
 
 
-def search_graphs(sentences: list[list[int]], options: dict) -> tuple[list[list[int]], float]:
+def search_graphs(sentences: list[list[int]], search: Search) -> tuple[list[list[int]], float]:
     "The work of that process, and the processor's seconds for it."
     before = time.process_time()
-    return [found[0].tokens for found in translator.search(sentences, **options)], time.process_time() - before
+    return [found[0].tokens for found in translator.search(sentences, search)], time.process_time() - before
 
 
 class Elsewhere:

@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 from annotated_transformer import Translator
+from annotated_transformer.files import read_sums, write_sums
 from annotated_transformer.model_record import read_record, write_record
-from annotated_transformer.training.checkpoints import read_sums, write_sums
 
 
 def put_into(

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.exchange.marian import sines_first, to_ctranslate2, to_marian
 from annotated_transformer.model.position import sinusoids
@@ -56,7 +56,7 @@ def test_ctranslate2_gives_our_translations_and_their_probabilities():
             equal = {"beam_size": beam_size, "length_penalty": 0, "min_decoding_length": 0, "max_decoding_length": 40}
             found = other.translate_batch(source, **equal, return_scores=True)
             written = [cut.piece_to_id(best.hypotheses[0]) for best in found]
-        ours = beam_search(shipped.model, pad(shipped.tokenizer.encode_all(lines)), beam_size, alpha=0.0)
+        ours = beam_search(shipped.model, pad(shipped.tokenizer.encode_all(lines)), Search(beam_size=beam_size, alpha=0.0))
         assert written == [best.tokens[:40] for best, *_ in ours]
         for theirs, (best, *_) in zip(found, ours):
             if len(best.tokens) < 40:
@@ -101,7 +101,7 @@ def test_marian_writes_our_translations_token_by_token():
     assert tokenizer(lines).input_ids == [[token - 1 for token in row] for row in ids]
     found = marian.generate(**tokenizer(lines, return_tensors="pt", padding=True), num_beams=1, max_length=41)
     written = [[token + 1 for token in row[1:] if token < marian.config.pad_token_id] for row in found.tolist()]
-    ours = [[*tokens, EOS][:40] for tokens in greedy_search(translator.model, pad(ids), 50)]  # neither knows if it will have to stop
+    ours = [[*tokens, EOS][:40] for tokens in greedy_search(translator.model, pad(ids))]  # neither knows if it will have to stop
     assert written == ours and len({len(row) for row in written}) > 2
     assert tokenizer.batch_decode(found, skip_special_tokens=True) == [translator.tokenizer.decode(row) for row in ours]
 
@@ -113,8 +113,8 @@ def test_marians_beam_search_finds_what_ours_finds():
     other, pieces = to_marian(counting.model, counting.tokenizer)
     batch = pieces(lines, return_tensors="pt", padding=True)
     found = other.generate(**batch, length_penalty=0.0, return_dict_in_generate=True, output_scores=True)  # beam 4 is its default
-    assert pieces.batch_decode(found.sequences, skip_special_tokens=True) == counting.translate(lines, alpha=0.0)
-    ours = beam_search(counting.model, pad(counting.tokenizer.encode_all(lines)), alpha=0.0)
+    assert pieces.batch_decode(found.sequences, skip_special_tokens=True) == counting.translate(lines, Search(alpha=0.0))
+    ours = beam_search(counting.model, pad(counting.tokenizer.encode_all(lines)), Search(alpha=0.0))
     scores = torch.tensor([best.log_probability for best, *_ in ours])
     torch.testing.assert_close(found.sequences_scores, scores, atol=1e-4, rtol=1e-4)
 

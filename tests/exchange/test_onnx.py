@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, UNK, InputError
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad
 from annotated_transformer.exchange.onnx import PRECISIONS, OnnxTranslator, to_onnx
 from annotated_transformer.model.transformer import Transformer
@@ -61,9 +61,9 @@ def test_the_shipped_model_writes_the_same_in_onnx():
             to_onnx(shipped, Path(directory, "model"))
             other = OnnxTranslator(Path(directory, "model"), threads=1)
         for beam_size in (1, 4):
-            assert other.translate(lines, beam_size) == shipped.translate(lines, beam_size)
+            assert other.translate(lines, Search(beam_size=beam_size)) == shipped.translate(lines, Search(beam_size=beam_size))
         rows = [row for row in shipped.tokenizer.encode_all(lines) if len(row) > 1]
-        ours, theirs = beam_search(shipped.model, pad(rows), 4, 0.6), other.search(rows, 4, 0.6)
+        ours, theirs = beam_search(shipped.model, pad(rows), Search(4, alpha=0.6)), other.search(rows, Search(4, alpha=0.6))
         for one, two in zip(ours, theirs):
             assert one[0].tokens == two[0].tokens and len(one) == len(two)
             assert abs(one[0].log_probability - two[0].log_probability) < 1e-3
@@ -141,7 +141,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
         (place / "decoder.onnx").write_bytes((place / "decoder.onnx").read_bytes()[:99])
         with pytest.raises(InputError, match="or it is damaged"):
             OnnxTranslator(place)
-        assert len(alone.search([[3, 4, EOS]], beam_size=2, extra_length=50)[0][0].tokens) <= config.max_length
+        assert len(alone.search([[3, 4, EOS]], Search(beam_size=2, extra_length=50))[0][0].tokens) <= config.max_length
         with pytest.raises(InputError, match="sentence 2 has 5 tokens and the model takes 4"):
             alone.tokenizer = Translator.from_pretrained("numbers-en-de", device="cpu").tokenizer
             alone.tokenizer.encode_all = lambda texts: [[3, EOS], [3, 3, 3, 3, EOS]]

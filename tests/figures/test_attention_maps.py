@@ -2,7 +2,7 @@
 import torch
 
 from annotated_transformer import PAD, InputError, Translator
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps, record
@@ -190,19 +190,19 @@ def test_without_a_target_the_models_own_translation_is_recorded():
     texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
     tokenizer = Tokenizer.train(texts * 3, 20)
     config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-    translator = Translator(Transformer(config), tokenizer, alpha=2.0)
+    translator = Translator(Transformer(config), tokenizer, Search(alpha=2.0))
     seen = set()
     for text in texts:
         own = translator.attention(text)
         source = torch.tensor([tokenizer.encode(text)])
-        ids = beam_search(translator.model, source, alpha=2.0)[0][0].tokens
+        ids = beam_search(translator.model, source, Search(alpha=2.0))[0][0].tokens
         assert tokenizer.decode(ids) == translator.translate([text])[0]
         written = [*(piece_label(piece) for piece in tokenizer.pieces(ids)), "<eos>"][:30]
         assert own.target == written and own.target_input == ["<start>", *written[:-1]]
         expected = translator.model.attention_maps(source, torch.tensor([[PAD, *ids][:30]]))
         assert torch.equal(own.encoder_decoder, expected.encoder_decoder[:, 0])
         seen.add(tuple(own.target))
-    assert any(translator.translate([text], alpha=0.6) != translator.translate([text]) for text in texts)
+    assert any(translator.translate([text], Search(alpha=0.6)) != translator.translate([text]) for text in texts)
     assert len(seen) > 2, "the translations must differ, or the test could not fail"
 
 

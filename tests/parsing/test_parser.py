@@ -4,10 +4,11 @@ import tempfile
 import torch
 
 from annotated_transformer import InputError, Transformer, TransformerConfig
+from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import Tree, print_tree, repair
 from annotated_transformer.parsing.evalb import BracketScores
-from annotated_transformer.parsing.parser import Parse, Parser, score_parses
+from annotated_transformer.parsing.parser import PARSING, Parse, Parser, score_parses
 from annotated_transformer.translation.translator import Translator
 
 
@@ -22,7 +23,7 @@ def test_every_sentence_gets_a_tree_over_its_own_words():
         model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)
         for beam_size in (1, 3):
             for free in (True, False):
-                parses = Parser(Translator(model, tokenizer)).parse(sentences, beam_size, extra_length=12, free=free)
+                parses = Parser(Translator(model, tokenizer)).parse(sentences, Search(beam_size, 0.3, 12), free)
                 assert [parse.tree.leaves() for parse in parses] == sentences
                 repairs = sum(bool(parse.repairs) for parse in parses)
                 repaired += repairs
@@ -49,7 +50,7 @@ def test_a_row_of_brackets_is_read_as_its_tree():
 
     oracle = Oracle(["(S (NP XX )NP (VP XX )VP )S", "(S XX XX"], ["(S", "XX"])
     good, mended = Parser(oracle).parse([["Ann", "sleeps"], ["so", "what"]], free=True)
-    assert oracle.asked == (["Ann sleeps", "so what"], 21, 0.3, 300)
+    assert oracle.asked == (["Ann sleeps", "so what"], PARSING)
     assert print_tree(good.tree) == "(TOP (S (NP (XX Ann)) (VP (XX sleeps))))" and not good.repairs
     assert print_tree(mended.tree) == "(TOP (S (XX so) (XX what)))" and mended.repairs == {"closing brackets added": 1}
     oracle = Oracle(["(S (NP Ann )NP (VP sleeps )VP )S", "(S (NP what )NP )S"], ["(S"])  # one that writes the words

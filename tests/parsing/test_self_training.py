@@ -4,6 +4,7 @@ from collections import Counter
 import torch
 
 from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
+from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import Tree, linearize, print_tree
 from annotated_transformer.parsing.parser import Parse, Parser
@@ -59,18 +60,18 @@ def test_lines_become_printed_trees():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=30))
     parser = Parser(Translator(model, tokenizer))
-    short = {"beam_size": 1, "alpha": 0.3, "extra_length": 9}
-    printed, parses = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], **short)
+    short = Search(beam_size=1, alpha=0.3, extra_length=9)
+    printed, parses = parse_lines(parser, ["f(x) is it", "", " is\tit ", "  "], search=short)
     assert [line and Tree.fromstring(line).leaves() for line in printed] == [["f-LRB-x-RRB-", "is", "it"], "", ["is", "it"], ""]
     assert len(parses) == 2
-    every = parser.parse([["is", "it"], ["it"]], 1, 0.3, 9)
+    every = parser.parse([["is", "it"], ["it"]], short)
     values = confidences(parser, [parse.tree for parse in every])
     assert 0 < min(values) < max(values) < 1
     for least in (min(values), max(values), 1.0):
-        some, _ = parse_lines(parser, ["", "is it", "it"], least_confidence=least, **short)
+        some, _ = parse_lines(parser, ["", "is it", "it"], least_confidence=least, search=short)
         assert some == ["", *(print_tree(parse.tree) if value >= least else "" for parse, value in zip(every, values))]
     try:
         parse_lines(parser, ["is", "", "it " * 40], name="x.txt")
         raise AssertionError("a sentence too long for the model was parsed")
     except InputError as error:
-        assert str(error).startswith("x.txt, line 3: 41 tokens, and the model takes 30")
+        assert str(error).startswith("x.txt, line 3 has 41 tokens and the model takes 30")

@@ -245,7 +245,7 @@ def test_one_line_out_for_each_line_in(stdin, lines, run, command):
     assert (status, err) == (0, "")
     found = out.split("\n")
     assert found.pop() == "" and len(found) == len(lines)
-    assert found == Translator.from_pretrained(run).translate(lines, beam_size=2, extra_length=8)
+    assert found == Translator.from_pretrained(run).translate(lines, Search(beam_size=2, extra_length=8))
     assert all(bool(translation) <= bool(line.strip()) for translation, line in zip(found, lines))
     assert any(found) == any(line.strip() for line in lines)
 
@@ -370,7 +370,7 @@ def test_score_writes_all_that_a_result_needs(run, corpus, tmp_path, command):
     assert record["hardware"]["cores"] and record["date"]
     sources = [source for source, _ in corpora.load(corpus).test]
     translations = out.with_suffix(".txt").read_text(encoding="utf-8").split("\n")
-    assert translations == [*Translator.from_pretrained(run).translate(sources, beam_size=2), ""]
+    assert translations == [*Translator.from_pretrained(run).translate(sources, Search(beam_size=2)), ""]
     assert sorted(path.name for path in out.parent.iterdir()) == ["digits.json", "digits.txt"]
     assert command(*shlex.split(record["command"])[1:])[:2] == (0, printed)  # the command in the record does it again
 
@@ -531,7 +531,7 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
 @pytest.mark.parametrize("options, expected", [
     (["", "--out", "new/heads.svg"], "the source holds no words"),
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
-    (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: shorten it"),
+    (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: split it, or shorten it"),
     (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
     (["one two"], "--out is missing"),
     (["one \udcff", "--out", "new/heads.svg"], "this is no text in your locale"),
@@ -591,7 +591,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
     assert command("export", run, "--to", software, "--out", out) == (0, f"{out}: {run} for {software}\n", "")
     assert "is there already" in complaint("export", run, "--to", software, "--out", out)
     lines = ["one two", "four nine", "seven"]
-    expected = Translator.from_pretrained(run).translate(lines, beam_size=1, extra_length=9)
+    expected = Translator.from_pretrained(run).translate(lines, Search(beam_size=1, extra_length=9))
     if software == "marian":  # is read back, too
         stdin = "".join(f"{line}\n" for line in lines).encode()
         found = command("translate", out, "--beam-size", "1", "--extra-length", "9", stdin=stdin)
@@ -601,7 +601,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
     elif software == "onnx":
         from annotated_transformer.exchange.onnx import OnnxTranslator
 
-        assert OnnxTranslator(out, threads=1).translate(lines, beam_size=1, extra_length=9) == expected
+        assert OnnxTranslator(out, threads=1).translate(lines, Search(beam_size=1, extra_length=9)) == expected
     else:
         import ctranslate2
         from sentencepiece import SentencePieceProcessor
@@ -707,9 +707,9 @@ def test_the_help_of_a_search_says_its_defaults(capsys):
 
 def test_a_sentence_gives_a_sentence_and_a_list_a_list(run):
     translator = Translator.from_pretrained(run)
-    alone = translator.translate("one two", beam_size=2)
-    assert isinstance(alone, str) and [alone] == translator.translate(["one two"], beam_size=2)
-    assert translator("one two", beam_size=2) == alone and translator(["one two", ""], beam_size=2) == [alone, ""]
+    alone = translator.translate("one two", Search(beam_size=2))
+    assert isinstance(alone, str) and [alone] == translator.translate(["one two"], Search(beam_size=2))
+    assert translator("one two", Search(beam_size=2)) == alone and translator(["one two", ""], Search(beam_size=2)) == [alone, ""]
     assert str(run) in repr(translator) and "48 tokens" in repr(translator) and "1 + 1 layers" in repr(translator)
     assert repr(Translator(translator.model, translator.tokenizer)).startswith("<Translator (new): ")
 

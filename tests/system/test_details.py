@@ -256,7 +256,7 @@ def test_decoding_grows_nothing_by_what_cannot_be():
 def test_decoding_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
-    for hypothesis in beam_search(model, source, 3, 1.0, 2)[0]:
+    for hypothesis in beam_search(model, source, Search(beam_size=3, alpha=1.0, extra_length=2))[0]:
         assert len(hypothesis.tokens) == 6 and hypothesis.log_probability < 0
         assert math.isclose(hypothesis.score, hypothesis.log_probability / length_penalty(6, 1.0), rel_tol=1e-6)
 
@@ -277,7 +277,7 @@ def test_decoding_tells_how_many_tokens_are_left():
 
     torch.manual_seed(0)
     source = pad([[4, EOS], [4, 5, EOS]])
-    beam_search(Transformer(SMALL).eval(), source, 2, 0.6, 1, Recorded())
+    beam_search(Transformer(SMALL).eval(), source, Search(beam_size=2, alpha=0.6, extra_length=1), allowed=Recorded())
     assert Recorded.left == [[3, 4], [2, 3], [1, 2], [1]]  # as many as the source and one more, the last step has one
 
 
@@ -395,9 +395,10 @@ def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
     torch.manual_seed(0)
     config = TransformerConfig(40, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
     parser = Parser(Translator(Transformer(config), tokenizer))
-    (bound,), (free,) = (parser.parse([["the", "dog"]], 2, extra_length=9, **options) for options in ({}, {"free": True}))
+    search = Search(beam_size=2, extra_length=9)
+    (bound,), (free,) = (parser.parse([["the", "dog"]], search, **options) for options in ({}, {"free": True}))
     assert not bound.repairs and free.repairs
-    assert parser.parse([["the", "dog"]], 2, extra_length=9, free=False) == [bound]
+    assert parser.parse([["the", "dog"]], search, free=False) == [bound]
 
 
 def test_regularization_by_nearly_all_zeros_keeps_one_number_in_65536():
@@ -447,7 +448,7 @@ def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes(
     full, found = "abcdef", translator()
     while len(LETTERS.encode(full)) < 11:
         full += "a"
-    assert len(LETTERS.encode(full)) == 11 and len(found.translate([full], extra_length=0)) == 1
+    assert len(LETTERS.encode(full)) == 11 and len(found.translate([full], Search(extra_length=0))) == 1
     with pytest.raises(InputError, match="sentence 1 has 12 tokens and the model takes 11"):
         found.translate(full + "a")
     given = []
@@ -471,8 +472,8 @@ def test_translation_names_the_sentence_that_nothing_fits():
 
     for beam_size in (1, 2):
         with pytest.raises(InputError, match="^sentence 3: nothing that is allowed fits"):
-            translator().translate_ids(["abc", "ab", "a", "abcd"], beam_size, allowed=Rule)
-        assert translator().translate_ids(["abc", "ab"], beam_size, allowed=Rule) == [[], []]
+            translator().translate_ids(["abc", "ab", "a", "abcd"], Search(beam_size=beam_size), allowed=Rule)
+        assert translator().translate_ids(["abc", "ab"], Search(beam_size=beam_size), allowed=Rule) == [[], []]
 
 
 def test_translation_says_what_it_is(tmp_path, monkeypatch):

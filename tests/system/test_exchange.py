@@ -8,7 +8,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Translator
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.marian import (
@@ -183,10 +183,10 @@ def test_a_saved_marian_translates_here_as_it_does_there(opus):
             options = {"length_penalty": 0.0} if beams > 1 else {}
             found = marian.generate(**theirs, num_beams=beams, max_length=min(33, len(ids) + 8), **options)
             text = tokenizer.decode(found[0], skip_special_tokens=True)
-            assert translator.translate([sentence], beams, alpha=0.0, extra_length=7) == [text]
+            assert translator.translate([sentence], Search(beam_size=beams, alpha=0.0, extra_length=7)) == [text]
             written.add(text)
     assert len(written) > 3
-    assert translator.translate(["", ENGLISH[0]], 1) == ["", translator.translate([ENGLISH[0]], 1)[0]]
+    assert translator.translate(["", ENGLISH[0]], Search(1)) == ["", translator.translate([ENGLISH[0]], Search(1))[0]]
     assert UNK in translator.tokenizer.encode("a ☃ runs")
     assert translator.tokenizer.pieces(translator.tokenizer.encode(">>deu<< a"))[0] == ">>deu<<"
 
@@ -255,7 +255,7 @@ def translator():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(60, n_layers=2, d_model=15, d_ff=20, n_heads=3, max_length=33))
     nn.init.normal_(model.decoder.layers[-1].feed_forward.norm.weight, std=3)
-    return Translator(model, tokenizer, alpha=1.25)
+    return Translator(model, tokenizer, Search(alpha=1.25))
 
 
 def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_converter(translator, tmp_path):
@@ -264,14 +264,14 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     assert (settings["num_beams"], settings["length_penalty"], settings["max_length"]) == (4, 1.25, 33)
     back = load_marian(tmp_path / "marian", device="cpu")
     assert back.tokenizer.model == translator.tokenizer.model
-    assert back.translate(ENGLISH, alpha=1.25) == translator.translate(ENGLISH)
+    assert back.translate(ENGLISH, Search(alpha=1.25)) == translator.translate(ENGLISH)
 
     ctranslate2.converters.TransformersConverter(str(tmp_path / "marian")).convert(str(tmp_path / "converted"))
     converted = ctranslate2.Translator(str(tmp_path / "converted"), compute_type="float32", intra_threads=1)
     ids = translator.tokenizer.encode_all(ENGLISH)
     texts = [translator.tokenizer.pieces(row) for row in ids]
     found = converted.translate_batch(texts, beam_size=1, max_decoding_length=9, min_decoding_length=0)
-    ours = [translator.tokenizer.pieces(row[:9]) for row in greedy_search(translator.model, pad(ids), 20)]
+    ours = [translator.tokenizer.pieces(row[:9]) for row in greedy_search(translator.model, pad(ids), Search(extra_length=20))]
     assert [best.hypotheses[0] for best in found] == ours and len(set(map(tuple, ours))) > 2
 
 

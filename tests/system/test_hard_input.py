@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
-from annotated_transformer.config import PRESETS, TrainingConfig
+from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import read_sums, write_file
@@ -276,7 +276,7 @@ def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
         tokenizer = Tokenizer.train(["( the cat", "a dog )", "- L R B X"] * 5, 40, whole_words)
         model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
         with pytest.raises(InputError, match=problem):
-            Parser(Translator(model, tokenizer)).parse([["(" * 10]], beam_size=2, extra_length=limit)
+            Parser(Translator(model, tokenizer)).parse([["(" * 10]], Search(beam_size=2, extra_length=limit))
 
 
 def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint):

@@ -112,7 +112,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     shipped = Translator.from_pretrained("numbers-en-de", device="cpu")
     settings = json.loads((page / "translate" / "settings.json").read_text())
     assert settings["model"] == "numbers-en-de" and settings["ids"] == {"pad": 0, "eos": 1, "unk": 2}
-    assert settings["switches"] == ["scaling", "positions", "causal"] and settings["search"]["alpha"] == shipped.alpha
+    assert settings["switches"] == ["scaling", "positions", "causal"] and settings["search"]["alpha"] == shipped.search.alpha
     assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()

@@ -79,7 +79,7 @@ def test_the_shipped_model_translates_as_the_run_that_was_measured(name):
     sources, translations = zip(*shipped_run(name)["examples"])
     translator = Translator.from_pretrained(name)
     assert translator.translate(list(sources)) == list(translations) and len(set(translations)) == len(sources)
-    assert translator.alpha == shipped_run(name)["alpha"]
+    assert translator.search.alpha == shipped_run(name)["alpha"]
     weights = Transformer.from_pretrained(name).state_dict()
     assert all(weights[key].equal(value) for key, value in translator.model.state_dict().items())
 
@@ -91,7 +91,8 @@ def test_the_shipped_parser_writes_trees_over_the_words_without_a_network(monkey
     parses = parser.parse(sentences)
     assert [print_tree(parse.tree) for parse in parses] == run["examples"] and parser.leaves == "words"
     odd = ["( ) -LRB- (S )S XX TOP".split(), ["naïve", "日本語", "⁇"], ["very"] * 120, ["."], "1989 : $ 3,000,000 , so".split()]
-    for parse, words in zip([*parses, *parser.parse(odd, beam_size=2)], [*sentences, *odd], strict=True):
+    parses += parser.parse(odd, dataclasses.replace(parser.search, beam_size=2))
+    for parse, words in zip(parses, [*sentences, *odd], strict=True):
         assert parse.tree.leaves() == words and not parse.repairs
 
 
@@ -205,8 +206,8 @@ def test_the_papers_length_penalty_is_kept_where_another_is_better(monkeypatch):
     class Better:
         "Right with other penalties, wrong with the paper's."
 
-        def translate(self, sources, alpha):
-            return [source if alpha > 0.6 else f"{source} {source}" for source in sources]
+        def translate(self, sources, search):
+            return [source if search.alpha > 0.6 else f"{source} {source}" for source in sources]
 
     monkeypatch.setattr(pretrained, "open_translator", lambda *_: Better())
     pairs = [("ein Hund sieht den Ball", "ein Hund sieht den Ball")]
@@ -239,7 +240,7 @@ def test_a_run_that_was_cut_short_is_measured_and_shipped_as_it_stands(small_rec
     for name, weight in translator.model.state_dict().items():
         assert weight.dtype == torch.float32 and weight.equal(stored[name].float()) and weight.equal(weights[name])
     sources, translations = zip(*one["examples"])
-    assert translator.translate(list(sources)) == list(translations) and translator.alpha == one["alpha"]
+    assert translator.translate(list(sources)) == list(translations) and translator.search.alpha == one["alpha"]
     card = (shipped / "README.md").read_text(encoding="utf-8")
     assert "10 updates" in card and "stored in 16 bits" in card and record["command"] in card and "Tatoeba" in card
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from annotated_transformer import EOS, PAD
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model import transformer
 from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttention
@@ -73,7 +73,7 @@ def test_scores_depend_on_the_distance_and_not_on_the_place():
 
 
 def test_decoding_with_a_cache_gives_what_the_whole_model_gives(model):
-    found = beam_search(model, SOURCE, beam_size=3, extra_length=4), greedy_search(model, SOURCE, extra_length=4)
+    found = beam_search(model, SOURCE, Search(beam_size=3, extra_length=4)), greedy_search(model, SOURCE, Search(extra_length=4))
     for row, ids in enumerate(SOURCE):
         next_token, longest = next_token_without_cache(model, ids), int((ids != PAD).sum()) + 4
         expected = readable_beam_search(next_token, 3, 0.6, longest)[0]
@@ -90,7 +90,8 @@ def test_its_maps_its_picture_its_files_and_its_eight_bits(model, tmp_path):
     draw_transformer(copy.deepcopy(model))
     model.save_pretrained(tmp_path)
     torch.testing.assert_close(Transformer.from_pretrained(tmp_path)(SOURCE[:1], target_input), model(SOURCE[:1], target_input))
-    assert beam_search(in_eight_bits(model), SOURCE, 3)[0][0].tokens == beam_search(model, SOURCE, 3)[0][0].tokens
+    rounded, exact = (beam_search(one, SOURCE, Search(beam_size=3))[0][0] for one in (in_eight_bits(model), model))
+    assert rounded.tokens == exact.tokens
 
 
 def test_it_goes_to_onnx_step_by_step(model, tmp_path):
@@ -98,8 +99,9 @@ def test_it_goes_to_onnx_step_by_step(model, tmp_path):
     from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
 
     to_onnx(model, tmp_path / "onnx")
-    found = OnnxTranslator(tmp_path / "onnx").search([[5, 6, 7, 3, EOS], [8, 4, EOS]], 3, extra_length=4)
-    for ours, theirs in zip(beam_search(model, SOURCE, 3, extra_length=4), found):
+    search = Search(beam_size=3, extra_length=4)
+    found = OnnxTranslator(tmp_path / "onnx").search([[5, 6, 7, 3, EOS], [8, 4, EOS]], search)
+    for ours, theirs in zip(beam_search(model, SOURCE, search), found):
         assert ours[0].tokens == theirs[0].tokens and abs(ours[0].score - theirs[0].score) < 1e-4
 
 

@@ -1,6 +1,8 @@
 """benchmarks.tree_search: small."""
+from dataclasses import replace
+
 from annotated_transformer.data.trees import Tree
-from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.parsing.parser import TREES, Parser
 from annotated_transformer.parsing.tree_search import TreesSoFar
 from benchmarks import tree_search
 
@@ -20,7 +22,7 @@ def test_nonsense_and_long_sentences_become_trees():
 
 
 def test_words_of_which_the_tokenizer_keeps_nothing_still_become_a_tree():
-    lone, pair = Parser.from_pretrained("parser-en").parse([["▁"], ["▁", "▁"]], 2)
+    lone, pair = Parser.from_pretrained("parser-en").parse([["▁"], ["▁", "▁"]], replace(TREES, beam_size=2))
     assert lone.tree.leaves() == ["▁"] and pair.tree.leaves() == ["▁", "▁"] and not lone.repairs and not pair.repairs
 
 

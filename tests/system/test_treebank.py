@@ -2,6 +2,7 @@
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -121,12 +122,12 @@ def test_a_tree_too_long_for_the_model_is_named_with_file_and_line(run, treebank
     file = tmp_path / "mine" / "wsj_2301.mrg"
     file.write_text("( (S (NN a)))\n\n( (S\n  (NN b)))\n( (S " + "(NN cats) " * 1100 + "))\n")
     message = complaint("score", run, "--corpus", tmp_path / "mine")
-    assert message == f"{file}, line 5: 1,101 tokens, and the model takes 1,024; split the sentence"
+    assert message == f"{file}, line 5 has 1,101 tokens and the model takes 1,024: split it, or shorten it"
 
 
 def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):
     message = complaint("parse", run, stdin=b"Ann\n" + b"cats " * 1100 + b"\n")
-    assert message == "standard input, line 2: 1,101 tokens, and the model takes 1,024; split the sentence"
+    assert message == "standard input, line 2 has 1,101 tokens and the model takes 1,024: split it, or shorten it"
     assert "was not trained on trees" in complaint("parse", "numbers-en-de", stdin=b"Ann\n")
 
 
@@ -216,6 +217,6 @@ def sentences_of(kind: str, sample) -> list[list[str]]:
     ("development", 20), ("words at random", 20), ("words never seen", 120), ("120 words", 40)])
 def test_a_search_among_trees_never_needs_a_repair(kind, extra_length, sample, untrained):
     sentences = sentences_of(kind, sample)
-    parses = untrained.parse(sentences, beam_size=2, extra_length=extra_length)
+    parses = untrained.parse(sentences, replace(untrained.search, beam_size=2, extra_length=extra_length))
     assert [parse.tree.leaves() for parse in parses] == sentences
     assert not any(parse.repairs for parse in parses)

@@ -3,6 +3,7 @@ import torch
 import torch.nn.functional as F
 
 from annotated_transformer import EOS, InputError, TransformerConfig, Translator
+from annotated_transformer.config import Search
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.eight_bits import EightBits, in_eight_bits, into, largest_weight
 from annotated_transformer.translation.search import beam_search, greedy_search
@@ -29,7 +30,7 @@ def test_a_translator_in_eight_bits_writes_the_same_captions():
     captions = ["A man in a red shirt is riding a bicycle.", "Two dogs are playing in the snow.",
                 "A girl is reading a book in the park.", "Several people are standing in front of a building."]
     for beam_size in (1, 4):
-        exact, found = (Translator.from_pretrained("multi30k-en-de", precision=precision).translate(captions, beam_size)
+        exact, found = (Translator.from_pretrained("multi30k-en-de", precision=precision).translate(captions, Search(beam_size))
                         for precision in ("float32", "int8"))
         assert found == exact
 
@@ -39,10 +40,11 @@ def test_searches_of_a_model_in_eight_bits_find_about_what_they_found():
     for kind in ({}, {"norm": "pre", "positions": "learned"}, {"compatibility": "additive"}):
         model = Transformer(TransformerConfig(23, n_layers=2, d_model=24, d_ff=40, n_heads=3, d_k=5, d_v=7, **kind)).eval()
         light, source = in_eight_bits(model), torch.tensor([[5, 6, 7, 8, EOS], [9, 10, EOS, 0, 0]])
-        for exact, found in zip(beam_search(model, source, 3, extra_length=4), beam_search(light, source, 3, extra_length=4)):
+        search = Search(beam_size=3, extra_length=4)
+        for exact, found in zip(beam_search(model, source, search), beam_search(light, source, search)):
             assert exact[0].log_probability != found[0].log_probability, "something was rounded"
             assert abs(exact[0].log_probability / found[0].log_probability - 1) < 0.1
-        assert [len(tokens) for tokens in greedy_search(light, source, extra_length=4)] >= [0, 0]
+        assert [len(tokens) for tokens in greedy_search(light, source, search)] >= [0, 0]
         with torch.inference_mode():
             off = light(source, source) - model(source, source)
             assert 0 < off.abs().max() < 0.3

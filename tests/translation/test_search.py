@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, UNK, InputError
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.search import (
@@ -36,7 +36,7 @@ def test_the_fast_beam_search_equals_the_readable_one(random_model):
         model = random_model(seed)
         source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
         for beam_size, alpha in [(2, 0.0), (3, 0.6), (4, 3.0)]:  # a large α: stopping too early costs the best one
-            for row, hypotheses in enumerate(beam_search(model, source, beam_size, alpha, extra_length=4)):
+            for row, hypotheses in enumerate(beam_search(model, source, Search(beam_size=beam_size, alpha=alpha, extra_length=4))):
                 longest = int((source[row] != PAD).sum()) + 4
                 expected = readable_beam_search(next_token_without_cache(model, source[row]), beam_size, alpha, longest)
                 assert hypotheses[0].tokens == expected[0].tokens
@@ -48,7 +48,7 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all_sequences(random_mod
         model = random_model(seed, vocab_size=6)
         source = torch.tensor([[3, 4, EOS], [5, EOS, PAD]])
         for alpha in (0.0, 0.6, 2.0):
-            found = beam_search(model, source, beam_size=64, alpha=alpha, extra_length=1)
+            found = beam_search(model, source, Search(beam_size=64, alpha=alpha, extra_length=1))
             for row, longest in enumerate((4, 3)):
                 sequences = [[*words, EOS] for n in range(longest) for words in itertools.product([UNK, 3, 4, 5], repeat=n)]
                 target = pad(sequences)
@@ -93,12 +93,12 @@ def test_greedy_search_equals_the_readable_one_and_a_beam_of_one(random_model):
     for seed in range(6):
         model = random_model(seed)
         source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
-        found = greedy_search(model, source, extra_length=6)
+        found = greedy_search(model, source, Search(extra_length=6))
         for row, tokens in enumerate(found):
             longest = int((source[row] != PAD).sum()) + 6
             assert tokens == readable_greedy_search(next_token_without_cache(model, source[row]), longest)
         for alpha in (0.0, 0.6):
-            one_beam = beam_search(model, source, beam_size=1, alpha=alpha, extra_length=6)
+            one_beam = beam_search(model, source, Search(beam_size=1, alpha=alpha, extra_length=6))
             assert [[h.tokens for h in hypotheses] for hypotheses in one_beam] == [[tokens] for tokens in found]
         lengths |= {len(tokens) for tokens in found}
     assert len(lengths) > 3  # some ended early, some ran to their limit
@@ -108,7 +108,7 @@ def test_every_hypothesis_has_the_probability_that_the_model_gives_it(random_mod
     model = random_model(3)
     source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
     ended = 0
-    for row, hypotheses in enumerate(beam_search(model, source, beam_size=4, alpha=0.6, extra_length=3)):
+    for row, hypotheses in enumerate(beam_search(model, source, Search(beam_size=4, alpha=0.6, extra_length=3))):
         longest = int((source[row] != PAD).sum()) + 3
         assert 1 <= len(hypotheses) <= 4
         assert [h.score for h in hypotheses] == sorted((h.score for h in hypotheses), reverse=True)
@@ -128,17 +128,18 @@ def test_every_hypothesis_has_the_probability_that_the_model_gives_it(random_mod
 def test_batch_mates_and_their_order_do_not_matter(random_model):
     model = random_model(4)
     source = pad([[*torch.randint(2, 9, (n,)).tolist(), EOS] for n in (6, 1, 4, 2, 5, 3)])
-    together = beam_search(model, source, extra_length=8)
+    search = Search(extra_length=8)
+    together = beam_search(model, source, search)
     assert len({len(hypotheses[0].tokens) for hypotheses in together}) > 2
     order = torch.tensor([3, 0, 5, 1, 4, 2])
-    shuffled = beam_search(model, source[order], extra_length=8)
+    shuffled = beam_search(model, source[order], search)
     for row in range(6):
-        alone = beam_search(model, source[row : row + 1, : int((source[row] != PAD).sum())], extra_length=8)[0]
+        alone = beam_search(model, source[row : row + 1, : int((source[row] != PAD).sum())], search)[0]
         for other in (alone, shuffled[order.tolist().index(row)]):
             assert [h.tokens for h in other] == [h.tokens for h in together[row]]
             torch.testing.assert_close([h.score for h in other], [h.score for h in together[row]], atol=1e-4, rtol=1e-4)
-    greedy = greedy_search(model, source, extra_length=8)
-    assert [greedy[i] for i in order] == greedy_search(model, source[order], extra_length=8)
+    greedy = greedy_search(model, source, search)
+    assert [greedy[i] for i in order] == greedy_search(model, source[order], search)
 
 
 def test_length_is_limited_and_padding_never_written():
@@ -148,13 +149,13 @@ def test_length_is_limited_and_padding_never_written():
     model.embedding.weight.data[EOS] = -(torch.arange(8) - 3.5)                   # and EOS is its opposite
     source = torch.tensor([[3, 4, 5, EOS], [6, EOS, PAD, PAD]])
     for extra_length, expected in [(0, [4, 2]), (3, [7, 5]), (50, [10, 10])]:
-        assert [len(tokens) for tokens in greedy_search(model, source, extra_length)] == expected
-        for row, hypotheses in enumerate(beam_search(model, source, 3, 0.6, extra_length)):
+        assert [len(tokens) for tokens in greedy_search(model, source, Search(extra_length=extra_length))] == expected
+        for row, hypotheses in enumerate(beam_search(model, source, Search(beam_size=3, alpha=0.6, extra_length=extra_length))):
             assert [len(h.tokens) for h in hypotheses] == [expected[row]] * 3
     model.embedding.weight.data[EOS] *= -1                                        # now all words are far less likely than EOS...
     model.embedding.weight.data[2:] = -model.embedding.weight.data[EOS]           # ...and than PAD, whose logit is 0
     assert greedy_search(model, source) == [[], []]
-    assert not any(PAD in h.tokens for hypotheses in beam_search(model, source, 3) for h in hypotheses)
+    assert not any(PAD in h.tokens for hypotheses in beam_search(model, source, Search(beam_size=3)) for h in hypotheses)
 
 
 def test_a_larger_alpha_never_gives_a_shorter_best_translation():
@@ -164,7 +165,7 @@ def test_a_larger_alpha_never_gives_a_shorter_best_translation():
         model = Transformer(TransformerConfig(6, n_layers=1, d_model=8, d_ff=16, n_heads=2)).eval()
         model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)
         source = torch.tensor([[3, 4, EOS]])
-        lengths = [len(beam_search(model, source, 64, alpha, extra_length=1)[0][0].tokens) for alpha in (0.0, 0.5, 1.0, 2.0, 4.0)]
+        lengths = [len(beam_search(model, source, Search(64, alpha, 1))[0][0].tokens) for alpha in (0.0, 0.5, 1.0, 2.0, 4.0)]
         assert lengths == sorted(lengths)
         grew += lengths[-1] > lengths[0]
     assert grew > 0
@@ -189,11 +190,9 @@ def test_the_model_is_handed_back_as_it_came():
 
 
 def test_impossible_settings_are_refused():
-    model = Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2))
-    source = torch.tensor([[3, 4, EOS]])
     for wrong in ({"beam_size": 0}, {"alpha": -0.1}, {"alpha": float("nan")}, {"extra_length": -1}):
         try:
-            beam_search(model, source, **wrong)
+            Search(**wrong)
         except InputError as error:
             assert str(error).startswith(f"{next(iter(wrong))} must be at least")
         else:

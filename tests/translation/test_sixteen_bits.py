@@ -2,6 +2,7 @@
 import torch
 
 from annotated_transformer import EOS, InputError, TransformerConfig, Translator
+from annotated_transformer.config import Search
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.search import beam_search, greedy_search
 from annotated_transformer.translation.sixteen_bits import SixteenBits, fits_sixteen_bits, has_kernel, in_sixteen_bits
@@ -27,18 +28,19 @@ def test_searches_in_sixteen_bits_find_what_the_rounded_model_finds():
         rounded = Transformer(model.config).eval()
         rounded.load_state_dict({name: value.half() for name, value in model.state_dict().items()})
         assert fits_sixteen_bits(rounded)
-        for exact, found in zip(beam_search(rounded, source, 3, extra_length=4), beam_search(light, source, 3, extra_length=4)):
+        search = Search(beam_size=3, extra_length=4)
+        for exact, found in zip(beam_search(rounded, source, search), beam_search(light, source, search)):
             assert exact[0].tokens == found[0].tokens
             assert abs(exact[0].log_probability / found[0].log_probability - 1) < 1e-3
-        assert greedy_search(light, source, extra_length=4) == greedy_search(rounded, source, extra_length=4)
+        assert greedy_search(light, source, search) == greedy_search(rounded, source, search)
 
 
 def test_what_fits_is_searched_in_16_bits_by_itself_and_nothing_else():
     shipped, captions = (Translator.from_pretrained(name, precision="auto") for name in ("everyday-en-de", "multi30k-en-de"))
     assert (shipped.precision, captions.precision) == ("float16" if has_kernel() else "float32", "float32")
     lines = ["Where is the station?", "I don't know what she said.", "If it rains tomorrow, we will stay at home."]
-    for beam_size in (1, 4):
-        assert shipped.translate(lines, beam_size) == Translator.from_pretrained("everyday-en-de").translate(lines, beam_size)
+    for search in (Search(beam_size=1), Search()):
+        assert shipped.translate(lines, search) == Translator.from_pretrained("everyday-en-de").translate(lines, search)
 
 
 def test_what_cannot_be_in_sixteen_bits_is_refused():

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.translator import Translator, score, score_several
@@ -28,7 +28,7 @@ def untrained(texts):
         torch.manual_seed(seed)
         tokenizer = Tokenizer.train(texts * 3, 20)
         config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-        return Translator(Transformer(config), tokenizer, alpha)
+        return Translator(Transformer(config), tokenizer, Search(alpha=alpha))
     yield untrained
 
 
@@ -95,23 +95,25 @@ def test_what_is_pushed_to_the_hub_is_all_that_is_needed_to_translate(texts, unt
         card = hub / "ann" / "model" / "README.md"
         assert 'from_pretrained("ann/model")' in card.read_text() and "d_model=12" in card.read_text()
         loaded = Translator.from_pretrained("ann/model")
-        assert loaded.alpha == 1.25 and loaded.translate(texts) == translator.translate(texts)
+        assert loaded.search == translator.search and loaded.translate(texts) == translator.translate(texts)
         card.write_text("filled in")
-        translator.alpha = 0.5
+        translator.search = Search(alpha=0.5)
         translator.push_to_hub("ann/model")
-        assert card.read_text() == "filled in" and Translator.from_pretrained("ann/model").alpha == 0.5
+        assert card.read_text() == "filled in" and Translator.from_pretrained("ann/model").search.alpha == 0.5
     names = {path.name for path in (hub / "ann" / "model").iterdir()}
     assert names == {"README.md", "SHA256SUMS", "config.json", "model.safetensors", "record.json", "tokenizer.model"}
 
 
 def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise(texts, untrained):
-    short, long = (untrained(alpha, seed=1).translate(texts, extra_length=9) for alpha in (0.0, 4.0))
+    short, long = (untrained(seed=1).translate(texts, Search(alpha=alpha, extra_length=9)) for alpha in (0.0, 4.0))
     assert short != long
     with tempfile.TemporaryDirectory() as directory:
-        untrained(4.0, seed=1).save_pretrained(directory)
+        kept = untrained(4.0, seed=1)
+        kept.search = Search(alpha=4.0, extra_length=9)
+        kept.save_pretrained(directory)
         again = Translator.from_pretrained(directory)
-        assert again.alpha == 4.0 and again.translate(texts, extra_length=9) == long
-        assert again.translate(texts, alpha=0.0, extra_length=9) == short
+        assert again.search == kept.search and again.translate(texts) == long
+        assert again.translate(texts, Search(alpha=0.0, extra_length=9)) == short
         Path(directory, "SHA256SUMS").unlink()
         for text in ('{"search": {"alpha": -1}}', '{"search": {"alpha": "x"}}', "[]", "{"):
             Path(directory, "record.json").write_text(text)
@@ -122,7 +124,7 @@ def test_each_model_is_searched_with_its_own_alpha_unless_told_otherwise(texts, 
             else:
                 raise AssertionError(f"{text} was accepted")
         Path(directory, "record.json").unlink()
-        assert Translator.from_pretrained(directory).alpha == 0.6
+        assert Translator.from_pretrained(directory).search == Search()
 
 
 def test_what_does_not_fit_together_is_refused(texts, untrained):
