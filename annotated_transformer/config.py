@@ -12,7 +12,8 @@ from types import MappingProxyType
 from . import InputError
 
 __all__ = [
-    "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig", "changed",
+    "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
+    "changed",
 ]
 
 PARTS = MappingProxyType({  # of which a model is made; the first of each is the paper's

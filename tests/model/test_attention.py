@@ -9,8 +9,10 @@ from annotated_transformer import PAD
 from annotated_transformer.model.attention import (
     MultiHeadAttention,
     causal_mask,
+    exchanged,
     multi_head_attention,
     padding_mask,
+    recorded,
     scaled_dot_product_attention,
 )
 
@@ -131,3 +133,21 @@ def test_attention_does_not_see_order():
     x, memory, order = torch.randn(2, 3, 8), torch.randn(2, 5, 8), torch.tensor([3, 0, 4, 1, 2])
     torch.testing.assert_close(attention(x, memory[:, order]), attention(x, memory))
     torch.testing.assert_close(attention(memory[:, order], memory[:, order]), attention(memory, memory)[:, order])
+
+
+def test_what_is_exchanged_is_put_back_also_after_an_error():
+    torch.manual_seed(0)
+    attentions = nn.ModuleList([MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6) for _ in range(2)])
+    x, own = torch.randn(2, 3, 8), lambda query, key, value, *_: value
+    attentions[1].attend = own  # an attention may have one of its own
+    before = [attention(x) for attention in attentions]
+    try:
+        nothing = exchanged(attentions, lambda attention: lambda query, key, value, *_: 0 * query @ key.mT @ value)
+        with recorded(attentions) as outer, nothing, recorded(attentions) as inner:
+            assert all((attention(x, causal=True) == 0).all() for attention in attentions)
+            raise KeyError
+    except KeyError:
+        pass
+    assert not outer and len(inner) == 2 and (inner[0] == inner[0].tril()).all() and (inner[0].diagonal(dim1=-2, dim2=-1) > 0).all()
+    assert "attend" not in vars(attentions[0]) and attentions[1].attend is own
+    assert all(torch.equal(attention(x), expected) for attention, expected in zip(attentions, before))
