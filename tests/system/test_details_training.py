@@ -29,20 +29,12 @@ from annotated_transformer.training import processes, runs
 from annotated_transformer.training.checkpoints import (
     load_weights,
 )
-from annotated_transformer.training.loop import (
-    all_finite,
-    batches_from,
-    begin,
-    evaluate,
-    learner_for,
-    own_parts,
-    readable_train,
-    stopped,
-    train,
-    train_step,
-)
+from annotated_transformer.training.evaluation import evaluate
+from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.processes import noted_signals
 from annotated_transformer.training.runs import Metrics, Run, curves, prepare
+from annotated_transformer.training.starting import begin
+from annotated_transformer.training.stopping import all_finite, stopped
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)

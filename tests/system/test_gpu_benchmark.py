@@ -14,7 +14,7 @@ from annotated_transformer.data.large_corpora import TokenizedPairs, epoch_batch
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.tables.training_cost import training_flops
-from annotated_transformer.training.loop import new_model
+from annotated_transformer.training.starting import new_model
 from benchmarks import gpu
 
 SMALL = TrainingConfig(

@@ -1,34 +1,34 @@
 "Every file is hashed once: a model that is loaded, a run that is continued; and of several processes, by the leader alone."
 import dataclasses
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import torch
 
-from annotated_transformer import Transformer, TransformerConfig, Translator
+from annotated_transformer import Transformer, TransformerConfig, Translator, files
 from annotated_transformer.config import TrainingConfig
-from annotated_transformer.training import checkpoints
 from annotated_transformer.training.loading import load
-from annotated_transformer.training.loop import resume, train
+from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.runs import Run
-
-WHAT_HASHES = [checkpoints]  # modules that know `sha256` by its name
+from annotated_transformer.training.starting import resume
 
 
 @pytest.fixture
 def hashed(monkeypatch):
     "How often each file has been hashed, by its path."
-    count, sha256 = Counter(), checkpoints.sha256
+    count, sha256 = Counter(), files.sha256
 
     def counted(path):
         count[str(path)] += 1
         return sha256(path)
 
-    for module in WHAT_HASHES:
-        monkeypatch.setattr(module, "sha256", counted)
+    for module in list(sys.modules.values()):  # all of ours that know it by its name
+        if getattr(module, "__name__", "").startswith("annotated_transformer") and getattr(module, "sha256", None) is sha256:
+            monkeypatch.setattr(module, "sha256", counted)
     return count
 
 

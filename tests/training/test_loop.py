@@ -21,20 +21,13 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loading
 from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
-from annotated_transformer.training.loop import (
-    WithLoss,
-    begin,
-    evaluate,
-    load_start,
-    new_model,
-    readable_train,
-    train,
-    train_step,
-)
+from annotated_transformer.training.evaluation import evaluate
+from annotated_transformer.training.loop import WithLoss, readable_train, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.r_drop import disagreement
 from annotated_transformer.training.runs import Run
+from annotated_transformer.training.starting import begin, load_start, new_model
 
 
 def test_train_step_makes_the_updates_of_the_readable_loop():

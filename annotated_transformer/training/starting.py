@@ -1,0 +1,93 @@
+"How a run starts: its first weights, and what the leader does for all processes before the first update."
+import dataclasses
+import shutil
+from contextlib import ExitStack
+
+import torch
+
+from .. import InputError
+from ..config import TrainingConfig
+from ..data.tokenizer import Tokenizer
+from ..model.pretrained import planned
+from ..model.transformer import Transformer
+from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
+from .loading import load
+from .processes import Group
+from .runs import Run, prepare
+
+__all__ = ["begin", "load_start", "new_model", "resume"]
+
+
+def new_model(
+    config: TrainingConfig,
+    vocab_size: int,
+) -> Transformer:
+    "A model with the initial weights that (seed, init_gain) decide."
+    torch.manual_seed(config.seed)
+    model = Transformer(dataclasses.replace(config.model, vocab_size=vocab_size))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 2 and name.startswith(("encoder", "decoder")):
+                weight *= config.init_gain
+    return model
+
+
+def load_start(
+    config: TrainingConfig,
+) -> tuple[Transformer, Tokenizer]:
+    "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
+    start = load(config.start_from)
+    free = {"vocab_size", "dropout"} | ({"max_length"} if config.model.positions == "sinusoidal" else set())
+    for name, there in dataclasses.asdict(start.model.config).items():
+        here = getattr(config.model, name)
+        if name not in free and here != there:
+            raise InputError(f"--start-from {config.start_from}: {name} is {there!r} there and {here!r} here; they must agree")
+    return start.model, start.tokenizer
+
+
+def begin(
+    config: TrainingConfig,
+    run: Run,
+    group: Group,
+    stack: ExitStack,   # holds the lock on the run directory
+) -> None:
+    "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
+    planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
+    new = not run.directory.exists()
+    run.directory.mkdir(parents=True, exist_ok=True)
+    stack.enter_context(only_one(run.directory))
+    try:
+        run.open(config, group)
+        if config.start_from and not run.has_tokenizer():
+            run.keep_tokenizer(load_start(config)[1])
+        _, *splits = prepare(config, run.directory)
+        longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
+        if longest > config.batch_tokens:
+            problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
+            raise InputError(f"{problem}: raise --batch-tokens")
+        clear_leftovers(run.directory)
+        newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same
+        forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this
+    except InputError:
+        if new:
+            shutil.rmtree(run.directory, ignore_errors=True)
+        raise
+
+
+def resume(
+    config: TrainingConfig,
+    run: Run,
+    group: Group,
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+) -> dict:  # where the run stands
+    "Put the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
+    state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
+    if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
+        state = group.together(lambda: load_checkpoint(found[-1], model, optimizer))
+    elif config.start_from:
+        model.load_state_dict(group.together(lambda: load_start(config))[0].state_dict())
+    highest, lowest = group.highest(state["step"], -state["step"])
+    if highest != -lowest:
+        raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")
+    return state
