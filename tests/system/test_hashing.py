@@ -9,6 +9,7 @@ import torch
 
 from annotated_transformer import Transformer, TransformerConfig, Translator, files
 from annotated_transformer.config import TrainingConfig
+from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import adam
@@ -43,13 +44,13 @@ def config(tmp_path):
 def test_a_model_that_is_loaded(config, tmp_path, hashed):
     train(config, tmp_path / "run")
     Translator.from_pretrained(tmp_path / "run").save_pretrained(tmp_path / "model")
-    for place, files in (
+    for place, names in (
         ("model", {"config.json", "model.safetensors", "record.json", "tokenizer.model"}),
         ("run", {"tokenizer.model", "model.safetensors"}),
     ):
         hashed.clear()
         load(tmp_path / place)
-        assert {Path(path).name for path in hashed} == files and set(hashed.values()) == {1}, hashed
+        assert {Path(path).name for path in hashed} == names and set(hashed.values()) == {1}, hashed
 
 
 def test_a_run_that_is_continued(config, tmp_path, hashed):
@@ -60,7 +61,7 @@ def test_a_run_that_is_continued(config, tmp_path, hashed):
     train(dataclasses.replace(config, steps=4), run.directory)
     old = {path: times for path, times in hashed.items() if path in there}
     begun = str(run.checkpoints()[0])
-    assert {Path(path).name for path in old if path.startswith(begun)} == set(checkpoints.FILES)
+    assert {Path(path).name for path in old if path.startswith(begun)} == set(FILES)
     assert str(run.directory / "tokenizer.model") in old and set(old.values()) == {1}, old
 
 
