@@ -19,9 +19,9 @@ from nltk.tree import Tree
 
 from annotated_transformer.data import corpora
 from annotated_transformer.model.transformer import count_parameters
+from annotated_transformer.model.weights import load_into, load_weights
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import score_parses
-from annotated_transformer.training.checkpoints import load_into, load_weights
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import as_it_stands, one_sentence

@@ -26,7 +26,7 @@ from ..figures.explorer import LONGEST_TYPED
 from ..files import write_directory
 from ..model.attention import Attend, MultiHeadAttention, causal_mask, exchanged
 from ..model.transformer import Transformer
-from ..training.checkpoints import model_directory
+from ..model.weights import model_directory
 
 # %% ../../nbs/exchange/browser_page.ipynb #82000005
 SWITCHES = ("scaling", "positions", "causal")  # each 1 or 0; the page's words for them

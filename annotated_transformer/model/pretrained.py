@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .. import InputError
 from ..files import regular, write_file
-from ..training.checkpoints import load_into, load_weights, model_directory
+from .weights import load_into, load_weights, model_directory
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)

@@ -10,7 +10,7 @@ from pathlib import Path
 from torch import Tensor
 
 from .. import InputError
-from .checkpoints import load_weights
+from ..model.weights import load_weights
 
 # %% ../../nbs/paper/6.1_averaging.ipynb #c33963a2
 def average_checkpoints(

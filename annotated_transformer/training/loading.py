@@ -13,8 +13,9 @@ from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
+from ..model.weights import model_directory
 from ..model_record import RECORD, ModelRecord, read_record, write_record
-from .checkpoints import FILES, model_directory
+from .checkpoints import FILES
 from .runs import Run
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb

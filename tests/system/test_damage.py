@@ -16,12 +16,12 @@ from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import SUMS, damage, write_file
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.results import write
 from annotated_transformer.training.checkpoints import (
     FILES,
     checkpoint_directories,
     clear_leftovers,
-    load_weights,
     newest_checkpoint,
     only_one,
     require_room,

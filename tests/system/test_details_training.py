@@ -24,11 +24,9 @@ from annotated_transformer.data.large_corpora import epoch_batches
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.pretrained import no_larger, planned
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training import loop as training
 from annotated_transformer.training import processes, runs
-from annotated_transformer.training.checkpoints import (
-    load_weights,
-)
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.processes import noted_signals

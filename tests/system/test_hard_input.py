@@ -17,8 +17,9 @@ from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import read_sums, write_file
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.parsing.parser import Parser
-from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
+from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 

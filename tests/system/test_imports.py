@@ -8,6 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "annotated_transformer"
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60  # lines
+# The wings from the ground up: a module imports from its own wing and from those on lower floors. "" is the package's root.
+FLOORS = [{""}, {"model", "data"}, {"figures", "training"}, {"translation"}, {"parsing", "tables", "exchange"}, {"command_line"}]
+FLOOR = {wing: number for number, floor in enumerate(FLOORS) for wing in floor}
 
 
 def dotted(path: Path) -> str:
@@ -29,6 +32,18 @@ def imported(module: str) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return {name.removeprefix("annotated_transformer.") for name in found} & FILES.keys()
+
+
+def wing_of(module: str) -> str:
+    return module.rpartition(".")[0]
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_run_one_way_from_wing_to_wing(module):
+    here = wing_of(module)
+    assert here in FLOOR, f"{module} stands in no wing that we have: {', '.join(FLOOR)}"
+    wrong = [other for other in sorted(imported(module)) if wing_of(other) != here and FLOOR[wing_of(other)] >= FLOOR[here]]
+    assert not wrong, f"{module} imports {', '.join(wrong)}, which do not stand below it"
 
 
 def test_no_module_imports_itself_by_way_of_others():

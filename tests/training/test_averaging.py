@@ -6,8 +6,8 @@ import torch
 from safetensors.torch import save_file
 
 from annotated_transformer import InputError
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training.averaging import average_checkpoints
-from annotated_transformer.training.checkpoints import load_weights
 
 
 def test_the_mean_by_hand():

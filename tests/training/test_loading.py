@@ -8,9 +8,9 @@ from annotated_transformer import InputError
 from annotated_transformer.config import Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.model_record import ModelRecord, shipped_models
 from annotated_transformer.training import checkpoints
-from annotated_transformer.training.checkpoints import load_weights
 from annotated_transformer.training.loading import load, save
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run

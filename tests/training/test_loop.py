@@ -18,9 +18,10 @@ from annotated_transformer.data.batching import collate
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training import loading
 from annotated_transformer.training.averaging import average_checkpoints
-from annotated_transformer.training.checkpoints import checkpoint_directories, load_weights
+from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import WithLoss, readable_train, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
