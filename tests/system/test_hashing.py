@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from annotated_transformer import Transformer, TransformerConfig, Translator
+from annotated_transformer import Transformer, TransformerConfig, Translator, files
 from annotated_transformer.config import TrainingConfig
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training.loading import load
@@ -15,13 +15,13 @@ from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.runs import Run
 
-WHAT_HASHES = [checkpoints]  # modules that know `sha256` by its name
+WHAT_HASHES = [files, checkpoints]  # modules that know `sha256` by its name
 
 
 @pytest.fixture
 def hashed(monkeypatch):
     "How often each file has been hashed, by its path."
-    count, sha256 = Counter(), checkpoints.sha256
+    count, sha256 = Counter(), files.sha256
 
     def counted(path):
         count[str(path)] += 1
@@ -43,13 +43,13 @@ def config(tmp_path):
 def test_a_model_that_is_loaded(config, tmp_path, hashed):
     train(config, tmp_path / "run")
     Translator.from_pretrained(tmp_path / "run").save_pretrained(tmp_path / "model")
-    for place, files in (
+    for place, wanted in (
         ("model", {"config.json", "model.safetensors", "record.json", "tokenizer.model"}),
         ("run", {"tokenizer.model", "model.safetensors"}),
     ):
         hashed.clear()
         load(tmp_path / place)
-        assert {Path(path).name for path in hashed} == files and set(hashed.values()) == {1}, hashed
+        assert {Path(path).name for path in hashed} == wanted and set(hashed.values()) == {1}, hashed
 
 
 def test_a_run_that_is_continued(config, tmp_path, hashed):
