@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .. import InputError
 from ..config import Search
+from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..model.pretrained import filled
@@ -51,8 +52,9 @@ def load(
         raise InputError(f"{fault}; install the package or copy the model again")
     tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
     if run.exists():
-        config, record = replace(run.config.model, vocab_size=tokenizer.vocab_size), ModelRecord(corpus=run.config.corpus)
+        config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         model = filled(Transformer, config, run.weights(average), directory)
+        record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
         model, run, record = Transformer.from_pretrained(directory), None, read_record(directory)
     require_one_vocabulary(model, tokenizer)

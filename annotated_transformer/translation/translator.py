@@ -114,9 +114,9 @@ class Translator:
         "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
         return push(self, repo_id, private, commit_message)
 
-    def __call__(self, sentences: Text, **options: Any) -> Text:
+    def __call__(self, sentences: Text, search: Search | None = None, **options: Any) -> Text:
         "The same as `translate`."
-        return self.translate(sentences, **options)
+        return self.translate(sentences, search, **options)
 
     def translate(
         self,
