@@ -20,7 +20,6 @@ from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import treebanks
 from annotated_transformer.data.batching import batches, by_length, pad, shift_right
 from annotated_transformer.data.corpora import from_directory
-from annotated_transformer.data.huggingface import from_hub
 from annotated_transformer.data.parallel_text import both_sides, line_batches, read_pairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import DEEPEST, WORD, Tree, clean, draw_tree, print_tree
@@ -46,6 +45,7 @@ from annotated_transformer.tables.variations import (
     variations_table,
 )
 from annotated_transformer.training.checkpoints import (
+    from_hub,
     load_into,
     model_directory,
     newest_checkpoint,
