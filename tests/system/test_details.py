@@ -20,7 +20,6 @@ from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import treebanks
 from annotated_transformer.data.batching import batches, by_length, pad, shift_right
 from annotated_transformer.data.corpora import from_directory
-from annotated_transformer.data.huggingface import from_hub
 from annotated_transformer.data.parallel_text import both_sides, line_batches, read_pairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import DEEPEST, WORD, Tree, clean, draw_tree, print_tree
@@ -46,7 +45,7 @@ from annotated_transformer.tables.variations import (
     table_3,
     variations_table,
 )
-from annotated_transformer.training.checkpoints import newest_checkpoint, only_one, require_room, save_checkpoint
+from annotated_transformer.training.checkpoints import from_hub, newest_checkpoint, only_one, require_room, save_checkpoint
 from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu

@@ -1,11 +1,11 @@
-"A variant touches its own page and one line: rotary positions (Su et al. 2021), with the class here in place of the page."
+"A variant touches its own page and two lines, its name and its class: rotary positions (Su et al. 2021), with the class here."
 import copy
 
 import pytest
 import torch
 from torch import Tensor
 
-from annotated_transformer import EOS, PAD
+from annotated_transformer import EOS, PAD, config
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model import transformer
@@ -45,7 +45,9 @@ class RotaryAttention(MultiHeadAttention):
 @pytest.fixture
 def model(monkeypatch) -> Transformer:
     "Trained a little, so that no two of its words are equally likely."
-    monkeypatch.setitem(transformer.ATTENTIONS, "rotary", RotaryAttention)  # the one line
+    names = (*config.PARTS["compatibility"], "rotary")
+    monkeypatch.setattr(config, "PARTS", {**config.PARTS, "compatibility": names})  # one line, and another:
+    monkeypatch.setitem(transformer.ATTENTIONS, "rotary", RotaryAttention)
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility="rotary", max_length=12))
     optimizer, losses = adam(model.parameters()), []
