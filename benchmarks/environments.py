@@ -129,7 +129,7 @@ for name, words in json.loads(sys.argv[1]).items():
             with open(f"{handle}.txt", mode) as file:
                 os.dup2(file.fileno(), handle)
         sys.argv[1:] = words.split()
-        from annotated_transformer.command_line.main import main
+        from annotated_transformer.__main__ import main
         main()
         sys.exit()
     _, status = os.waitpid(child, 0)

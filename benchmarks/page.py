@@ -30,9 +30,9 @@ from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
+from annotated_transformer.exchange.onnx import likeliest
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.translation.bleu import sacre_bleu
-from annotated_transformer.translation.kv_cache import likeliest
 from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium

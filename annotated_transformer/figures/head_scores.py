@@ -16,8 +16,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from .. import InputError
-from ..data.number_words import KINDS
-from .attention_maps import AttentionMaps
+from .attention_maps import KINDS, AttentionMaps
 from .token_labels import group_words
 
 # %% ../../nbs/figures/head_scores.ipynb #9f17c902

@@ -28,7 +28,7 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, sentence
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.variants import AdditiveMultiHeadAttention
-from annotated_transformer.model.weights import load_into, model_directory
+from annotated_transformer.model.weights import from_hub, load_into, model_directory
 from annotated_transformer.model_record import shipped_models
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing.parser import Parser
@@ -45,7 +45,7 @@ from annotated_transformer.tables.variations import (
     table_3,
     variations_table,
 )
-from annotated_transformer.training.checkpoints import from_hub, newest_checkpoint, only_one, require_room, save_checkpoint
+from annotated_transformer.training.checkpoints import newest_checkpoint, only_one, require_room, save_checkpoint
 from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
