@@ -23,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import pad
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
-from annotated_transformer.translation.eight_bits import largest_weight
+from annotated_transformer.translation.packed_weights import largest_weight
 from benchmarks.shared.side_by_side import save, take_turns
 
 RESULTS = Path("results")

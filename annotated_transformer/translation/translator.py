@@ -25,9 +25,8 @@ from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
-from .eight_bits import in_eight_bits
+from .packed_weights import fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Allowed, beam_search, greedy_search
-from .sixteen_bits import fits_sixteen_bits, in_sixteen_bits
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d00009
 PRECISIONS = ("float32", "float16", "int8", "auto")

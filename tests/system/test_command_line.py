@@ -32,7 +32,7 @@ from annotated_transformer.parsing.parser import PARSING, TREES
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.runs import Run
-from annotated_transformer.translation.sixteen_bits import fits_sixteen_bits
+from annotated_transformer.translation.packed_weights import fits_sixteen_bits
 
 PACKAGE = "annotated_transformer"
 MAIN = f"from {PACKAGE}.command_line.main import main"

@@ -13,7 +13,7 @@ from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttent
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.translation.eight_bits import in_eight_bits
+from annotated_transformer.translation.packed_weights import in_eight_bits
 from annotated_transformer.translation.search import (
     beam_search,
     greedy_search,
