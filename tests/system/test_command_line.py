@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
+from annotated_transformer.command_line.options import Train, read_options
 from annotated_transformer.config import PRESETS, Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
@@ -193,7 +194,7 @@ def test_an_option_that_cannot_be(options, expected, corpus, tmp_path, complaint
 
 
 def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint):
-    config = cli.read_options(cli.Train, "--preset tiny --start-from numbers-en-de --dropout 0.25 --steps 7".split()).config
+    config = read_options(Train, "--preset tiny --start-from numbers-en-de --dropout 0.25 --steps 7".split()).config
     there = Translator.from_pretrained("numbers-en-de").model.config
     assert config.model == dataclasses.replace(there, dropout=0.25) and config.model.n_layers != PRESETS["tiny"].model.n_layers
     assert (config.corpus, config.steps) == ("multi30k-en-de", 7)
@@ -831,7 +832,7 @@ class Interrupt:
             os.kill(os.getpid(), signal.SIGINT)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests in the background had it ignored
-from annotated_transformer.command_line.main import main
+from annotated_transformer.__main__ import main
 sys.meta_path.insert(0, Interrupt())
 sys.argv = ["annotated-transformer", "translate", "numbers-en-de"]
 main()
