@@ -1,10 +1,9 @@
 "How a trained model gets into the package: with its card, and with the record of what it is."
 import dataclasses
-import tempfile
 from pathlib import Path
 
 from annotated_transformer import Translator
-from annotated_transformer.files import read_sums, write_sums
+from annotated_transformer.files import read_sums, remove_directory, write_directory, write_sums
 from annotated_transformer.model_record import read_record, write_record
 
 
@@ -20,16 +19,16 @@ def put_into(
     The record keeps what a training does not change. Which head aligns best, `benchmarks.heads --ship` has to measure anew.
     """
     record = dataclasses.replace(read_record(directory), corpus=corpus, search=search, alignment_head=None)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory.parent) as beside:
-        beside = Path(beside, "model")
+
+    def write(beside: Path) -> None:
         translator.save_pretrained(beside)
         write_record(beside, record)
         (beside / "README.md").write_text(text, encoding="utf-8")
         write_sums(beside, (*read_sums(beside), "README.md"))
         if directory.exists():
-            directory.rename(beside.with_name("old"))
-        beside.rename(directory)
+            remove_directory(directory)
+
+    write_directory(directory, write)
 
 
 def keep_alignment_head(
