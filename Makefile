@@ -36,10 +36,10 @@ test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint
 test-quick: $(INSTALLED)  ## between two commits: in step, lint, the pages' own tests, and those by hand that are quick
 	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not slow' $(patsubst %,tests/system/test_%.py,$(QUICK)) $(filter-out tests/system tests/browser,$(wildcard tests/*))
+	$(PYTEST) -m 'not slow' $(foreach name,$(QUICK),$(wildcard tests/system/*/test_$(name).py)) $(filter-out tests/system tests/browser,$(wildcard tests/*))
 
 workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
-	$(PYTEST) tests/system/test_workbook.py tests/test_workbook.py
+	$(PYTEST) tests/system/book/test_workbook.py tests/test_workbook.py
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb

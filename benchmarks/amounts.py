@@ -9,7 +9,7 @@ each tree with some constituents exchanged, drawn anew until there are enough. T
 have learnt nothing from another parser.
 
 The development split chooses how many checkpoints are averaged; it and the test split are parsed by the search that writes only
-trees, beam 4. All figures go to results/parser.amounts.json. The same command continues what was stopped.
+trees, beam 4. All figures go to results/parsing/parser.amounts.json. The same command continues what was stopped.
 """
 import argparse
 import dataclasses
@@ -82,7 +82,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--exchanged", type=int, nargs="*", default=[16_000], help="of trees made of the gold ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, nargs=2, default=STEPS, help="updates of both parts")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.amounts.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.amounts.json"))
     return semi.parsed_with_files(parser, options)
 
 

@@ -1,6 +1,6 @@
 """How finely should a corpus be sorted before it is cut into batches? Padding against learning.
 
-    python -m benchmarks.batch_order [--seeds 1] [--out results/batch-order.json]
+    python -m benchmarks.batch_order [--seeds 1] [--out results/translation/batch-order.json]
 
 Trains the preset `demo` once for each way to sort, everything else equal, and counts the test expressions that come out exactly
 right. The finer the sort, the less padding, and the more alike the sentences of a batch.
@@ -64,7 +64,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.batch_order", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, default=PRESETS["demo"].steps)
-    parser.add_argument("--out", type=Path, default=Path("results/batch-order.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/translation/batch-order.json"))
     arguments = parser.parse_args(options)
     figures: dict[str, list] = {name: [] for name in ORDERS}
     for seed in arguments.seeds:

@@ -1,6 +1,6 @@
 """A parser of biology: CRAFT's 18,951 training trees (page 63d), half as many as the paper's 40,000.
 
-    python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parser.craft.json]
+    python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parsing/parser.craft.json]
 
 One training, one seed. How many checkpoints to average is chosen on every ninth development sentence with the search that writes
 only trees, beam 4. With that choice every third test sentence is parsed by this search (all of the 9,099 would take a core two
@@ -86,7 +86,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=RECIPE.steps, help="updates")
     parser.add_argument("--as-it-stands", action="store_true", help="train no further")
     parser.add_argument("--runs", type=Path, default=Path("runs/craft"), help="where the run stands")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.craft.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.craft.json"))
     arguments = parser.parse_args(options)
     run, config = arguments.runs / f"seed{RECIPE.seed}", dataclasses.replace(RECIPE, steps=arguments.steps)
     with one_sentence():

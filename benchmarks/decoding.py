@@ -1,6 +1,6 @@
 """Our decoding beside Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources, outputs, turn by turn.
 
-    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out results/decoding.json]
+    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out results/speed/decoding.json]
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
 sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
@@ -325,7 +325,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--works", nargs="+", choices=choices, default=choices, metavar="WORK",
                         help=", ".join(map(repr, choices)))
     parser.add_argument("--rounds", type=int, default=6, help="turns of each; half as many where the work is long")
-    parser.add_argument("--out", type=Path, default=Path("results/decoding.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/decoding.json"))
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: where the machine has other work")
     parser.add_argument("--resume", action="store_true", help="keep what --out has from the same settings, and do the rest")
     arguments = parser.parse_args(options)

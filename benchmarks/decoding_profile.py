@@ -1,6 +1,6 @@
 """Where the time of our decoding goes, in 8 bits and in float32, and what the kernels for 16 and 8 bits take that PyTorch has.
 
-    python -m benchmarks.decoding_profile [--rounds 3] [--out results/int8-profile.json]
+    python -m benchmarks.decoding_profile [--rounds 3] [--out results/speed/int8-profile.json]
 
 The works are those of `benchmarks.decoding`, with one thread. The profiler says when an operation began and ended, so what the
 machine does beside lengthens it: the shares of the round that took the fewest seconds are kept. `seconds` are the processor's,
@@ -141,7 +141,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
-    parser.add_argument("--out", type=Path, default=Path("results/int8-profile.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/int8-profile.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")

@@ -1,8 +1,8 @@
 """The shipped translators in 8 and in 16 bits beside themselves in float32: BLEU, sentences that change, time, other roundings.
 
-    python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/int8.json]
+    python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/speed/int8.json]
 
-What float32 wrote and scored stands in results/MODEL.SPLIT.txt and .json. The ways of rounding are computed with floats, so they
+What float32 wrote and scored stands in results/translation/MODEL.SPLIT.txt and .json. The ways of rounding are computed with floats, so they
 do not depend on the processor: how far the model's probabilities of each next word, led through the references, move by them.
 The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
 """
@@ -26,7 +26,7 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.packed_weights import largest_weight
 from benchmarks.shared.side_by_side import save, take_turns
 
-RESULTS = Path("results")
+RESULTS = Path("results/translation")
 MODELS = ("everyday-en-de", "multi30k-en-de")
 SPLITS = {"test2016": "multi30k-en-de", "test2017": "multi30k-en-de", "mscoco": "multi30k-en-de", "test": "tatoeba-en-de"}
 FORMS = {  # the largest whole number of a weight, the steps of the inputs' range

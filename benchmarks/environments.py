@@ -1,6 +1,6 @@
 """Which command answers in a fresh environment: the wheel, without extras, with each and with all.
 
-    python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out results/environments.json]
+    python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out results/installation/environments.json]
 
 The first Python gets every extra, the others none and all. Each environment is made by uv, gets the wheel and what it
 requires, does all the work below in an empty directory, and is removed. Of a command we keep "works", or the one sentence
@@ -163,7 +163,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--extras", nargs="+", default=list(EXTRAS), help="none: the wheel alone")
     parser.add_argument("--resolve", nargs="*", default=[], help="versions of Python that are not here, as 3.14")
     parser.add_argument("--torch", default="", help="a directory with PyTorch; {} stands for 3.12")
-    parser.add_argument("--out", type=Path, default=Path("results/environments.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/installation/environments.json"))
     arguments = parser.parse_args(options)
     extras = ["" if extra == "none" else extra for extra in arguments.extras]
     figures: dict[str, dict] = {"environments": {}}

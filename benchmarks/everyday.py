@@ -1,6 +1,6 @@
 """Sixty everyday sentences, written before any translation of them was seen: what the shipped model writes, judged by hand.
 
-    python -m benchmarks.everyday [--model everyday-en-de] [--out results/everyday-sentences.json]
+    python -m benchmarks.everyday [--model everyday-en-de] [--out results/translation/everyday-sentences.json]
 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
 hand, and kept by the next run as long as the translation stays the same; a new translation is `open` until somebody judges it.
@@ -40,7 +40,7 @@ def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="everyday-en-de")
-    parser.add_argument("--out", type=Path, default=Path("results/everyday-sentences.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/translation/everyday-sentences.json"))
     arguments = parser.parse_args(options)
     sources = SENTENCES.read_text(encoding="utf-8").splitlines()
     known, seen = known_verdicts(arguments.out), seen_in_training(sources)

@@ -1,6 +1,6 @@
 """How large the explorer's chart and page are, and how long a browser takes to draw the page and to answer.
 
-python -m benchmarks.explorer --out results/explorer.json
+python -m benchmarks.explorer --out results/speed/explorer.json
 
 Needs playwright (`pip install playwright`) and a Chromium or Chrome on the PATH. The sentences are made up and the heads look
 anywhere, which is the hardest case: few weights are too small to be drawn.

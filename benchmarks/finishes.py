@@ -1,6 +1,6 @@
 """Which way of finishing a small translator pays? Plain updates, two draws that must agree, or a cut of the words.
 
-    python -m benchmarks.finishes [everyday-en-de] [--updates 200] [--ways plain ...] [--out results/finishes.json]
+    python -m benchmarks.finishes [everyday-en-de] [--updates 200] [--ways plain ...] [--out results/translation/finishes.json]
 
 Each way goes on from the shipped weights for equally many updates, on the same batches, at the same low rate. `two draws` is
 R-Drop. `cut` is SimCut (Gao et al. 2022): the same batch once more with 5% of the embedded tokens set to zero, on both
@@ -89,7 +89,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=200)
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--runs", type=Path, default=Path("runs/finishes"))
-    parser.add_argument("--out", type=Path, default=Path("results/finishes.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/translation/finishes.json"))
     arguments = parser.parse_args(options)
     with one_sentence():
         figures = {"before": {"validation_bleu": validation_bleu(arguments.name, arguments.name)}}

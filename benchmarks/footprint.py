@@ -1,6 +1,6 @@
 """What training needs: the peak memory of a step, and the time to open a tokenised corpus.
 
-    python -m benchmarks.footprint [--out results/footprint.json]
+    python -m benchmarks.footprint [--out results/speed/footprint.json]
 
 Each measurement runs in a process of its own, since a process never gives its peak back.
 """
@@ -73,7 +73,7 @@ in_own_process = partial(side_by_side.in_own_process, "benchmarks.footprint")
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.footprint", description=__doc__.split("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("results/footprint.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/footprint.json"))
     arguments = parser.parse_args(options)
     peaks = [in_own_process("peak_of_training") for _ in range(3)]
     step = {name: statistics.median(peak[name] for peak in peaks) for name in peaks[0] if name != "losses"}

@@ -1,6 +1,6 @@
 """The fast form of each part beside the readable one: the same numbers, in how much less time.
 
-    python -m benchmarks.forms [--parts loss ...] [--rounds 9] [--out results/forms.json]
+    python -m benchmarks.forms [--parts loss ...] [--rounds 9] [--out results/speed/forms.json]
 
 The forms of a part take turns on the same inputs, in float32 if nothing else is said; that they agree is checked before anything
 is timed. The searches run a random model that writes to the full length. The loss has PyTorch's own forms beside ours, where
@@ -199,7 +199,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=9, help="a quarter as many for the searches")
-    parser.add_argument("--out", type=Path, default=Path("results/forms.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/forms.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")

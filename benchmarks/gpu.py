@@ -1,6 +1,6 @@
 """What a GPU makes of the paper's models: its speed, the share of its arithmetic it spends, and whether a run resumes exactly.
 
-    python -m benchmarks.gpu [--sizes base big] [--peak TFLOPS] [--out results/gpu.json]
+    python -m benchmarks.gpu [--sizes base big] [--peak TFLOPS] [--out results/speed/gpu.json]
 
 Each size trains on real batches, cut, padded, moved and worked off by the functions that training calls. The sentences are
 Multi30k's by default: they give fewer pieces than the model has rows, so the rows of the paper stay and some are never looked up.
@@ -263,7 +263,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--warmup", type=at_least(0), default=10, help="updates that are not timed")
     parser.add_argument("--steps", type=at_least(1), default=50, help="updates that are timed")
     parser.add_argument("--resume-steps", type=at_least(0), default=12, help="updates of the run that is resumed; 0: none")
-    parser.add_argument("--out", type=Path, default=Path("results/gpu.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/gpu.json"))
     arguments = parser.parse_args(options)
     if arguments.device is None and not torch.cuda.is_available():
         parser.exit(2, "This benchmark is meant for a GPU and PyTorch finds none; give --device cpu to try it on the CPU.\n")

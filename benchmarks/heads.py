@@ -1,7 +1,7 @@
 """Which head does what: the measures of nbs/figures/head_scores.ipynb, over a corpus and over the lists in benchmarks/sentences.
 
-python -m benchmarks.heads --model multi30k-en-de --corpus multi30k-en-de --out results/heads.json
-python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out results/heads-everyday.json
+python -m benchmarks.heads --model multi30k-en-de --corpus multi30k-en-de --out results/heads/multi30k.json
+python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out results/heads/everyday.json
 
 Positions and aligned words are counted in the corpus's (first) test set. Pronouns with their nouns and verbs with their objects
 are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand.
@@ -111,7 +111,7 @@ def measure(translator: Translator, test: list[Aligned], lists: dict[str, list[s
 
 def judged(lists: dict[str, list[str]]) -> dict[str, dict[str, int]]:
     "Of each kind found by rule: how many of those judged by hand are measured here, and how many of these are right."
-    verdicts = {name: read_judged(HERE.parent / "results" / search.file) for name, search in SEARCHES.items()}
+    verdicts = {name: read_judged(HERE.parent / "results" / "heads" / search.file) for name, search in SEARCHES.items()}
     found = {}
     for name, of_kind in verdicts.items():
         counts = Counter(of_kind.get(line, "open") for line in lists.get(name, []))
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--model", default="multi30k-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--corpus", default="multi30k-en-de", help="name or directory")
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
-    parser.add_argument("--out", type=Path, default=Path("results/heads.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/heads/multi30k.json"))
     parser.add_argument("--ship", action="store_true", help="put the head that aligns best into the record of the shipped model")
     arguments = parser.parse_args()
     try:

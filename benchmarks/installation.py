@@ -1,6 +1,6 @@
 """What an installation brings, and what a first command costs: distributions, megabytes, seconds of processor time.
 
-    python -m benchmarks.installation [--before DIRECTORY] [--out results/installation.json]
+    python -m benchmarks.installation [--before DIRECTORY] [--out results/installation/installation.json]
 
 The distributions are those that the requirements name, with all that these name, as they are installed here; what PyTorch
 brings itself is not counted. Seconds are of processor time, user and system, the least of several fresh processes, and stand
@@ -84,7 +84,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.installation", description=__doc__.split("\n")[0])
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")
     parser.add_argument("--times", type=int, default=3, help="fresh processes for each command")
-    parser.add_argument("--out", type=Path, default=Path("results/installation.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/installation/installation.json"))
     arguments = parser.parse_args(options)
     figures = {"now": measure(ROOT, arguments.times)}
     if arguments.before:

@@ -1,6 +1,6 @@
 """Kill a training at random instants and compare what it comes to with a run that nobody killed.
 
-    python -m benchmarks.kills [--kills 50] [--processes 1 2] [--seed 0] [--out results/kills.json]
+    python -m benchmarks.kills [--kills 50] [--processes 1 2] [--seed 0] [--out results/checks/kills.json]
 
 A kill is SIGKILL, which a process cannot see coming, to all processes of the run at once. After each the same training is
 started again; when it comes to its end, its last checkpoint and its metrics are compared byte by byte, and a new run begins.
@@ -152,7 +152,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("results/kills.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/checks/kills.json"))
     arguments = parser.parse_args(options)
     figures, config = [], None
     for size in arguments.processes:

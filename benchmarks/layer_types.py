@@ -1,6 +1,6 @@
 """Table 1 of the paper, measured: operations, what must wait, paths, and the time of each layer against the length.
 
-    python -m benchmarks.layer_types [--rounds 5] [--out results/layer-types.json]
+    python -m benchmarks.layer_types [--rounds 5] [--out results/speed/layer-types.json]
 
 Times are of forward and backward through one layer, in float32. At each width and length all layers take turns.
 """
@@ -99,7 +99,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--longest", type=int, default=8192, help="time no sequence longer than this")
-    parser.add_argument("--out", type=Path, default=Path("results/layer-types.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/layer-types.json"))
     arguments = parser.parse_args(options)
     for name, least in (("rounds", 1), ("longest", SHORTEST)):
         if (number := getattr(arguments, name)) < least:

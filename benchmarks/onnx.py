@@ -1,6 +1,6 @@
 """The shipped model as ONNX in 32, 16 and 8 bits beside our own search: which translations differ, and the sizes of the files.
 
-    python -m benchmarks.onnx [--model everyday-en-de] [--sentences 500] [--out results/onnx.json]
+    python -m benchmarks.onnx [--model everyday-en-de] [--sentences 500] [--out results/speed/onnx.json]
 
 Both search the first sentences of two test sets, captions and everyday sentences, greedily and with beam 4.
 """
@@ -63,7 +63,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.onnx", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
     parser.add_argument("--sentences", type=int, default=500, help="of each text")
-    parser.add_argument("--out", type=Path, default=Path("results/onnx.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/onnx.json"))
     arguments = parser.parse_args(options)
     if arguments.sentences < 1:
         parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")

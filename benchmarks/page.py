@@ -1,6 +1,6 @@
 """The page that translates: its size, how long a browser takes to the first translation, and how often it says what we say.
 
-    python -m benchmarks.page [--model everyday-en-de] [--rounds 5] [--sentences 200] [--out results/page.json]
+    python -m benchmarks.page [--model everyday-en-de] [--rounds 5] [--sentences 200] [--out results/speed/page.json]
 
 A round opens the page in a new window, with nothing kept from earlier rounds, and ends when its example is translated. Then
 the page's own graphs (matrices in 8 bits) search the first sentences of two test sets in Python, greedily and with beam 4; the
@@ -143,7 +143,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
     parser.add_argument("--rounds", type=int, default=5, help="times the page is opened")
     parser.add_argument("--sentences", type=int, default=200, help="of each text")
-    parser.add_argument("--out", type=Path, default=Path("results/page.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/page.json"))
     arguments = parser.parse_args(options)
     for name in ("rounds", "sentences"):
         if getattr(arguments, name) < 1:

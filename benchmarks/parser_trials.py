@@ -1,6 +1,6 @@
 """What helped other parsers of little data, tried on the small one (§6.3): two draws that agree, parts of speech in the row.
 
-    python -m benchmarks.parser_trials plain agreement tags [--seed 2] [--steps 4250]      results/parser.trials.json
+    python -m benchmarks.parser_trials plain agreement tags [--seed 2] [--steps 4250]      results/parsing/parser.trials.json
 
 All are `benchmarks.parser`'s recipe with fewer updates. `agreement` asks two draws of dropout to agree (R-Drop, page 54b). For
 `tags` each word stands in brackets of its own, labelled with its part of speech: `(NP (DT the )DT (NN dog )NN )NP`. These
@@ -96,7 +96,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4250, help="updates of each")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser-trials"), help="where the runs stand")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.trials.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.trials.json"))
     arguments = parser.parse_args(options)
     names = sorted(arguments.trials, key="tags".__eq__)  # last: it makes the list of labels longer
     config = dataclasses.replace(RECIPE, steps=arguments.steps, seed=arguments.seed)

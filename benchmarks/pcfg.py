@@ -136,7 +136,7 @@ def measure(grammar: Grammar, gold: Sequence[Tree], desc: str) -> dict:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pcfg", description=__doc__.split("\n")[0])
     parser.add_argument("--corpus", default="treebank")
-    parser.add_argument("--out", type=Path, default=Path("results/pcfg.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/pcfg.json"))
     arguments = parser.parse_args(options)
     try:
         corpus = corpora.load(arguments.corpus)

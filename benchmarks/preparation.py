@@ -1,6 +1,6 @@
 """Preparing a large corpus: the memory and the time it takes, at half the size and at the whole.
 
-    python -m benchmarks.preparation [--pairs 2000000] [--out results/preparation.json]
+    python -m benchmarks.preparation [--pairs 2000000] [--out results/speed/preparation.json]
 
 The sentences are made up: words with the frequencies of natural text (Zipf), 25 to a sentence on average and up to 100.
 Each measurement runs in a process of its own, since a process never gives its peak back.
@@ -143,7 +143,7 @@ def extrapolated(found: dict, millions: float) -> dict:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.preparation", description=__doc__.split("\n")[0])
     parser.add_argument("--pairs", type=int, default=2_000_000)
-    parser.add_argument("--out", type=Path, default=Path("results/preparation.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/preparation.json"))
     arguments = parser.parse_args(options)
 
     # Of a small corpus a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.

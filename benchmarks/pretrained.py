@@ -6,7 +6,7 @@ A recipe has one part or several, each a run of its own under runs/pretrained/ t
 same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
 split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's; what others
 would bring on the validation split is recorded. `--ship` writes the seed with the best validation BLEU to
-annotated_transformer/pretrained/NAME/. All figures go to results/NAME.json; that seed's scores by split, as `score --out` writes
+annotated_transformer/pretrained/NAME/. All figures go to results/translation/NAME.json; that seed's scores by split, as `score --out` writes
 them, its translations and its course of training beside it. `--parts 1 --steps 22000` tries what comes of the first part alone
 when it goes on.
 
@@ -115,7 +115,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
   mean of the last {average} checkpoints{stored}; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, which it shared.
 - **Search:** beam {beams}, length penalty {alpha} (`record.json`).
 - **Scores:** {scores}.
-  How each was counted stands in `results/{name}.json` of the repository.
+  How each was counted stands in `results/translation/{name}.json` of the repository.
 - **Made again by:** `{command}`
 
 Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.
@@ -305,7 +305,7 @@ def write_text(path: Path, text: str) -> None:
 
 def usual_file(name: str) -> Path:
     "Where the figures go unless the command says otherwise."
-    return Path(f"results/{name}.json")
+    return Path(f"results/translation/{name}.json")
 
 
 def options_read(options: Sequence[str] | None) -> argparse.Namespace:
@@ -318,7 +318,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
                         help="of the first N parts, or of all, take what there is and train no further; for one seed")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
-    parser.add_argument("--out", type=Path, help="results/NAME.json if not given")
+    parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
     arguments = parser.parse_args(options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")

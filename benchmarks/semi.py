@@ -9,7 +9,7 @@ trees and with as many new ones, in which constituents have given way to others 
 
 How many checkpoints to average is chosen by F1 on the development split, with the search that writes only trees, beam 4, weights
 rounded to the 16 bits in which they are stored; the test split is parsed with that choice, with the paper's beam, and freely. All
-figures go to results/parser.semi.json. The same command continues what was stopped; `--as-it-stands` and `--steps` are as for
+figures go to results/parsing/parser.semi.json. The same command continues what was stopped; `--as-it-stands` and `--steps` are as for
 `benchmarks.pretrained`; `--ship` puts the best seed into the package.
 """
 import argparse
@@ -244,7 +244,7 @@ which it shared.
 of {papers.beam_size} unless told otherwise; {beam} is much faster.
 - **Scores:** F1 as EVALB counts it on files 0180 to 0199, 245 sentences: {constrained:.2f}; with the paper's beam \
 {as_usual:.2f}; without the bound to trees, repaired afterwards, {free:.2f}. One seed.
-  How it was counted stands in `results/parser.semi.json` of the repository.
+  How it was counted stands in `results/parsing/parser.semi.json` of the repository.
 - **Made again by:** `{command}`
 
 It expects words as the treebank cuts them (*do n't*, *Ann 's*, full stop and comma apart). It was taught by the Wall Street \
@@ -292,7 +292,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=2, default=0, metavar="N",
                         help="of the first N parts, or of both, take what there is and train no further; for one seed")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.semi.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.semi.json"))
     arguments = parsed_with_files(parser, options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")

@@ -53,7 +53,7 @@ def measure(pairs: Pairs, captions: Corpus) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.splits", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/tatoeba-splits.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/translation/tatoeba-splits.json"))
     options = parser.parse_args()
     figures = measure(tatoeba_pairs(), multi30k("de"))
     save(options.out, "benchmarks.splits", figures, {"corpora": ["tatoeba-en-de", "everyday-en-de"]})

@@ -1,6 +1,6 @@
 """A training step of ours against the one that a user would otherwise write with `torch.nn.Transformer`.
 
-    python -m benchmarks.training [--works tiny base] [--parts steps memory ...] [--rounds 9] [--out results/training.json]
+    python -m benchmarks.training [--works tiny base] [--parts steps memory ...] [--rounds 9] [--out results/speed/training.json]
 
 All contenders get the same ids in the same shapes and take turns. Arithmetic is counted by `training_flops` over the real lengths
 (padding counts for nothing) and set against what this machine does in large matrix products, measured in the same rounds.
@@ -360,7 +360,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=9, help="a third as many where something grows")
     parser.add_argument("--sizes", choices=WORKS, default="full", help="small: models of a few numbers, to try this benchmark")
-    parser.add_argument("--out", type=Path, default=Path("results/training.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/training.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")

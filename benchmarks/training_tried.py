@@ -1,6 +1,6 @@
 """What is left of a base training step beside its matrix products, and what four changes to it gave.
 
-    python -m benchmarks.training_tried [--rounds 9] [--size full] [--out results/training-tried.json]
+    python -m benchmarks.training_tried [--rounds 9] [--size full] [--out results/speed/training-tried.json]
 
 All on one thread and by processor time, so that it may run on a machine with other work. Each change is made to a model of its
 own; the steps take turns. No change alters what is computed.
@@ -163,7 +163,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training_tried", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--size", choices=WORKS, default="full", help="small: a model of a few numbers, to try this benchmark")
-    parser.add_argument("--out", type=Path, default=Path("results/training-tried.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/speed/training-tried.json"))
     arguments = parser.parse_args(options)
     if arguments.rounds < 1:
         parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")

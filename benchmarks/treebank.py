@@ -86,7 +86,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.treebank", description=__doc__.splitlines()[0])
     parser.add_argument("--evalb", type=Path, help="directory with the program evalb and its COLLINS.prm")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("results/treebank.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/treebank.json"))
     options = parser.parse_args()
     corpus = corpora.load("treebank")
     splits = {split: corpus.trees(split) for split in ("train", "validation", "test")}

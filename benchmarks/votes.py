@@ -1,6 +1,6 @@
 """Parsers that vote (page 63g): what several seeds of one recipe make of a sentence together.
 
-    python -m benchmarks.votes MODEL MODEL MODEL ... [--average 8] [--out results/parser.votes.json]
+    python -m benchmarks.votes MODEL MODEL MODEL ... [--average 8] [--out results/parsing/parser.votes.json]
 
 Each MODEL is a parser: a directory, a name that ships, or a run, of which so many checkpoints are averaged. An odd number of them
 parses the development and the test split with the search that writes only trees, beam 4, weights rounded to 16 bits. A
@@ -121,7 +121,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.votes", description=__doc__.split("\n")[0])
     parser.add_argument("models", nargs="+", metavar="MODEL", help="parsers, an odd number of them")
     parser.add_argument("--average", type=int, default=8, help="checkpoints of a run")
-    parser.add_argument("--out", type=Path, default=Path("results/parser.votes.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.votes.json"))
     arguments = parser.parse_args(options)
     if len(arguments.models) % 2 == 0:
         parser.error(f"{len(arguments.models)} parsers can be of two minds: name an odd number")

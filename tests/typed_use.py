@@ -1,4 +1,4 @@
-"""What a user writes, for a type checker alone: `tests/system/test_types.py` has mypy read it, strictly. Nobody runs it.
+"""What a user writes, for a type checker alone: `tests/system/house/test_types.py` has mypy read it, strictly. Nobody runs it.
 
 Each name of the package that is meant for users stands here once, with the type that its result must have.
 """

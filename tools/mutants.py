@@ -6,7 +6,7 @@ python tools/mutants.py --sample 50 --seed 2     fewer, others
 python tools/mutants.py --again FILE             those that the results file FILE says no test noticed: after mending
 
 A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/WING/test_NAME.py,
-the tests made from its notebook, or those of tests/system/test_details*.py whose names begin with NAME fail, or take ten
+the tests made from its notebook, or those of tests/system/*/test_details*.py whose names begin with NAME fail, or take ten
 times as long. Each runs in a process of its own over a copy of the package, so
 nothing here is touched. Foreign packages are imported once, before the fork. With --out the figures go to a results file.
 """
@@ -192,7 +192,7 @@ def run_tests(mutant: Mutant, place: Path) -> int:
 def details() -> dict[str, list[str]]:
     "The tests by hand of each module, by the module that their names begin with."
     found = {}
-    for path in sorted((ROOT / "tests" / "system").glob("test_details*.py")):
+    for path in sorted((ROOT / "tests" / "system").rglob("test_details*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 module = max((name for name in CORE if node.name.startswith(f"test_{name.rpartition('.')[2]}_")), key=len)

@@ -137,7 +137,7 @@ def witnesses(notebook: dict, results: Path) -> set[float]:
             for value in [output.get("text", ""), *shown]:
                 text = "".join(value) if isinstance(value, list) else value
                 found |= values_in("\n".join(leaves(text)))
-    for path in results.glob("*.json"):
+    for path in results.rglob("*.json"):
         if re.search(rf"(?<![\w.-]){re.escape(path.stem)}(?![\w-]|\.(?!json))", code):
             found |= values_of(path)
     return found

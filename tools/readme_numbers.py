@@ -2,7 +2,7 @@
 
 python tools/readme_numbers.py
 
-tests/system/test_readme.py compares both with results/, and so says when this is due.
+tests/system/book/test_readme.py compares both with results/, and so says when this is due.
 """
 import json
 import re
@@ -11,7 +11,7 @@ from pathlib import Path
 from readme_pictures import SENTENCE
 
 ROOT = Path(__file__).parents[1]
-ROW = re.compile(r"^(\| [\w-]+ \| \[\w+\]\((results/[\w.-]+)\) \|) [\d.]+ \| [\d.]+ \| ([\d.]*) ?\| [\d.]+% \|$", re.MULTILINE)
+ROW = re.compile(r"^(\| [\w-]+ \| \[\w+\]\((results/[\w./-]+)\) \|) [\d.]+ \| [\d.]+ \| ([\d.]*) ?\| [\d.]+% \|$", re.MULTILINE)
 
 
 def figures(path: str) -> dict:
@@ -27,7 +27,7 @@ def row(match: re.Match) -> str:
 
 def main() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    translations = {pair["source"]: pair["translation"] for pair in figures("results/everyday-sentences.json")["sentences"]}
+    translations = {pair["source"]: pair["translation"] for pair in figures("results/translation/everyday-sentences.json")["sentences"]}
     text = ROW.sub(row, text)
     shown = re.escape(f'print(translator("{SENTENCE}"))\n')
     text = re.sub(rf"({shown}# ).*", lambda match: match[1] + translations[SENTENCE], text)

@@ -6,7 +6,7 @@ Claim, equation, signature, tests and solution are the page's own; titles and hi
 mistakes that a check must find.
 
 python tools/workbook.py             write annotated_transformer/workbook/ (`make build` does it too)
-python tools/workbook.py mistakes    make each planted mistake, and write to results/workbook.json which tests notice it
+python tools/workbook.py mistakes    make each planted mistake, and write to results/checks/workbook.json which tests notice it
 """
 import ast
 import itertools
@@ -330,7 +330,7 @@ def measure_mistakes() -> None:
         rows.append({"exercise": name, "mistake": mistake, "noticed by": noticed, "tests": len(known[name].tests)})
         if not noticed:
             print(f"{name}, {mistake}: no test of the page notices it")
-    results.write("results/workbook.json", {"mistakes": rows}, command="python tools/workbook.py mistakes")
+    results.write("results/checks/workbook.json", {"mistakes": rows}, command="python tools/workbook.py mistakes")
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ class TokenizedPairs:
         return np.diff(self.offsets.read(0, self.offsets.length)).reshape(-1, 2)
 
 # %% ../../nbs/data/large_corpora.ipynb #fa28e798
-SAMPLE = 250_000  # pairs: with it the whole preparation stays under a gibibyte (results/preparation.json)
+SAMPLE = 250_000  # pairs: with it the whole preparation stays under a gibibyte (results/speed/preparation.json)
 
 
 def sample(

@@ -1,4 +1,4 @@
-"The rule for French; damaged files, failed downloads and archives are tested in tests/system/test_corpora_input.py."
+"The rule for French; damaged files, failed downloads and archives are tested in tests/system/data/test_corpora_input.py."
 from annotated_transformer.data.downloads import similar_length
 from annotated_transformer.data.parallel_text import both_sides
 

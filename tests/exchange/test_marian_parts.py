@@ -1,4 +1,4 @@
-"Two biases in the place of four, and the bias of the logits. tests/system/test_exchange.py compares whole models with Marian's."
+"Two biases in the place of four, and the bias of the logits. tests/system/exchange/test_exchange.py compares whole models with Marian's."
 import torch
 from torch import nn
 

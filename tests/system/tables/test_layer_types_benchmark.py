@@ -42,7 +42,7 @@ def test_impossible_options_are_refused(option, capsys):
 
 
 def test_the_recorded_counts_are_those_of_the_formulas():
-    record = json.loads((Path(__file__).parents[2] / "results/layer-types.json").read_text(encoding="utf-8"))
+    record = json.loads((Path(__file__).parents[3] / "results/speed/layer-types.json").read_text(encoding="utf-8"))
     table, size = record["figures"]["table"], record["config"]["size"]
     assert size == json.loads(json.dumps(benchmark.SIZES["full"]))
     d, k, side = size["table_width"], size["kernel"], size["neighbourhood"] // 2

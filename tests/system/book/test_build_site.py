@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_site  # noqa: E402
 from contents import NEIGHBOURS, Page, read_contents  # noqa: E402

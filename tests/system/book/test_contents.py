@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from contents import list_of_pages, neighbours, read_contents, table, with_contents  # noqa: E402
 

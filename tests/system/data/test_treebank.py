@@ -173,7 +173,7 @@ def test_no_damage_to_a_row_of_the_sample_loses_a_word(sample):
 
 
 def test_what_the_room_tells_of_the_sample_is_what_was_measured():
-    record = json.loads((Path(__file__).parents[2] / "results/treebank.json").read_text())
+    record = json.loads((Path(__file__).parents[3] / "results/parsing/treebank.json").read_text())
     figures = record["figures"]
     assert figures["round_trips"] == {"trees": 3914, "exact": 3914} and record["config"] == {"corpus": "treebank"}
     assert all(row["equal"] == row["sentences"] == 3914 and row["words_lost_or_moved"] == 0 for row in figures["damage"])

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from colab import with_colab  # noqa: E402
 from export_tests import convert, export_tests  # noqa: E402

@@ -12,7 +12,7 @@ from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks import preparation
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a new process's peak starts with its parent's memory here")

@@ -559,7 +559,7 @@ def test_a_test_set_that_lost_its_end(newstests):
 def test_the_variable_of_sacrebleu_says_where_the_newstests_are(tmp_path, newstests):
     program = "from annotated_transformer.data import corpora; print(corpora.load('wmt14-en-fr').test[1])"
     environment = os.environ | {"SACREBLEU": str(newstests), "ANNOTATED_TRANSFORMER_DATA": str(tmp_path / "empty")}
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("('src 1 of wmt14/full, fr', 'ref 1 of wmt14/full, fr')\n", "")
     assert not (tmp_path / "empty").exists()

@@ -11,7 +11,7 @@ PROGRAM = "import json; from benchmarks.footprint import peak_of_training; print
 
 
 def test_a_training_step_of_tiny_at_4096_tokens_stays_under_2_gibibytes():
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=root, stdout=subprocess.PIPE, check=True, text=True)
     found = json.loads(done.stdout)
     assert (found["tokens"], found["vocabulary"]) == (4096, 10_000)

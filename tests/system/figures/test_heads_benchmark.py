@@ -102,7 +102,7 @@ def test_verdicts_are_kept_when_the_lists_are_written_again(tmp_path, monkeypatc
 
 def test_the_committed_verdicts_are_complete_and_follow_the_rules():
     for name, search in word_pairs.SEARCHES.items():
-        verdicts = word_pairs.read_judged(heads.HERE.parent / "results" / search.file)
+        verdicts = word_pairs.read_judged(heads.HERE.parent / "results" / "heads" / search.file)
         assert len(verdicts) == 100 and set(verdicts.values()) == {"right", "wrong"}
         for marked in verdicts:
             sentence, [(query, key)] = read_marks(marked)

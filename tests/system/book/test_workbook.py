@@ -8,7 +8,7 @@ import pytest
 from annotated_transformer import workbook
 from annotated_transformer.workbook import exercises, failures, folder, judge, written_as
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from workbook import planted  # noqa: E402
 
@@ -141,7 +141,7 @@ def test_a_planted_mistake_is_noticed(name, mistake, source, monkeypatch):
 
 
 def test_the_table_of_mistakes_is_complete():
-    rows = json.loads((ROOT / "results/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
+    rows = json.loads((ROOT / "results/checks/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
     assert [(row["exercise"], row["mistake"]) for row in rows] == [(name, mistake) for name, mistake, _ in MISTAKES]
     assert len(rows) >= 40 and all(row["noticed by"] for row in rows)
 

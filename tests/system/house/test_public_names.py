@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parents[2] / "annotated_transformer"
+PACKAGE = Path(__file__).parents[3] / "annotated_transformer"
 FILES = [path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.stem[0] != "_"]
 MODULES = sorted(".".join(path.with_suffix("").parts) for path in FILES)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "annotated_transformer"
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 60  # lines
 # The wings from the ground up: a module imports from its own wing and from those on lower floors. "" is the package's root.

@@ -7,7 +7,7 @@ import pytest
 
 import annotated_transformer
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("planted, expected", [("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1)])

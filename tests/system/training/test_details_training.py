@@ -335,13 +335,13 @@ def test_runs_take_over_data_that_is_ready(tmp_path):
 
 
 @pytest.mark.parametrize("preset, file, place", [
-    ("demo", "numbers-en-de-demo.test", ["config"]),
-    ("miniature", "variations", ["config"]),
-    ("parsing-small", "parser", ["config", "recipe"]),
+    ("demo", "translation/numbers-en-de-demo.test", ["config"]),
+    ("miniature", "translation/variations", ["config"]),
+    ("parsing-small", "parsing/parser", ["config", "recipe"]),
 ])
 def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
     ours = PRESETS[preset].to_dict()
-    record = json.loads((Path(__file__).parents[2] / "results" / f"{file}.json").read_text(encoding="utf-8"))
+    record = json.loads((Path(__file__).parents[3] / "results" / f"{file}.json").read_text(encoding="utf-8"))
     for name in place:
         record = record[name]
     record = record.get("training", record)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NOTEBOOKS, RESULTS = ROOT / "nbs", ROOT / "results"
 sys.path.insert(0, str(ROOT / "tools"))
 from contents import Page, read_contents  # noqa: E402

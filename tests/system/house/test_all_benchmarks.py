@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
-FILES = sorted(Path(__file__).parents[2].glob("benchmarks/**/*.py"))
+FILES = sorted(Path(__file__).parents[3].glob("benchmarks/**/*.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -17,7 +17,7 @@ from annotated_transformer.command_line import main as cli
 from annotated_transformer.command_line.options import read_options
 from benchmarks.shared.side_by_side import mean_and_deviation
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -33,14 +33,14 @@ def blocks(text: str, kind: str = "") -> str:
 
 
 def test_every_row_of_the_results_table_is_what_was_measured():
-    row = r"^\| ([a-z0-9-]+) \| \[([a-z0-9]+)\]\((results/[\w.-]+)\) \| ([\d.]+) \| ([\d.]+) \| ([\d.]*) \| ([\d.]+)% \|$"
+    row = r"^\| ([a-z0-9-]+) \| \[([a-z0-9]+)\]\((results/[\w./-]+)\) \| ([\d.]+) \| ([\d.]+) \| ([\d.]*) \| ([\d.]+)% \|$"
     text = page("README.md")
     rows = re.findall(row, text, re.MULTILINE)
     assert len(rows) == 5 == text.count("](results/")
     for corpus, split, path, sacre, lowercased, _, exact in rows:
         record = json.loads((ROOT / path).read_text(encoding="utf-8"))
         assert record["config"]["corpus"] == corpus and f"--split {split}" in record["command"]
-        assert path == f"results/{corpus}.{split}.json"
+        assert path == f"results/translation/{corpus}.{split}.json"
         figures = record["figures"]
         measured = (figures["sacre_bleu"]["score"], figures["multi30k_bleu"]["score"], 100 * figures["exact"])
         assert (sacre, lowercased, exact) == tuple(f"{value:.{digits}f}" for value, digits in zip(measured, (2, 2, 1)))
@@ -48,11 +48,11 @@ def test_every_row_of_the_results_table_is_what_was_measured():
 
 def test_the_measures_in_the_text_are_those_of_their_files():
     text = page("docs/never-losing-work.md")
-    kills = json.loads((ROOT / "results/kills.json").read_text(encoding="utf-8"))["figures"]
+    kills = json.loads((ROOT / "results/checks/kills.json").read_text(encoding="utf-8"))["figures"]
     assert [(figures["processes"], figures["kills"]) for figures in kills] == [(1, 50), (2, 50)]
     assert all(figures["runs_equal_to_the_uninterrupted_one"] == figures["runs"] for figures in kills)
     assert "50 random kills with one process and 50 with two" in text
-    figures = json.loads((ROOT / "results/preparation.json").read_text(encoding="utf-8"))["figures"]
+    figures = json.loads((ROOT / "results/speed/preparation.json").read_text(encoding="utf-8"))["figures"]
     assert figures["whole"]["prepare"]["pairs"] == 2_000_000 and figures["half"]["prepare"]["pairs"] == 1_000_000
     assert {round(figures[size]["prepare"]["peak_gibibytes"], 2) for size in ("half", "whole")} == {0.83} and "0.83 GiB" in text
     assert round(figures["whole"]["prepare"]["seconds_per_million_pairs"]["tokenise"]) == 29 and "29 seconds a million" in text
@@ -60,7 +60,7 @@ def test_the_measures_in_the_text_are_those_of_their_files():
 
 def test_the_parser_is_as_good_as_the_text_says():
     text = page("docs/parsing.md")
-    files = [ROOT / f"results/{name}.json" for name in ("pcfg", "treebank", "parser", "parser-seed2", "parser-seed3")]
+    files = [ROOT / f"results/parsing/{name}.json" for name in ("pcfg", "treebank", "parser", "parser-seed2", "parser-seed3")]
     grammar, treebank, *gold = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
     assert {parser["training_sentences"] for parser in gold} == {3396}
     gold = [run for parser in gold for run in parser["by_seed"]]
@@ -73,30 +73,30 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"writes only trees has {bound} with these models" in text
     repaired = [100 * test["malformed"] / test["sentences"] for test in tests["scores"]]
     assert f"{min(repaired):.0f} to {max(repaired):.0f}% of its outputs need a repair" in text
-    craft = json.loads((ROOT / "results/parser.craft.json").read_text(encoding="utf-8"))["figures"]
+    craft = json.loads((ROOT / "results/parsing/parser.craft.json").read_text(encoding="utf-8"))["figures"]
     craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
     assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text
     assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
     minutes = [run["minutes_of_updates"] for run in gold]
     assert f"(three seeds, {min(minutes):.0f} to {max(minutes):.0f} minutes each on" in text
-    files = [ROOT / f"results/parser.{name}.json" for name in ("curve", "self-training")]
+    files = [ROOT / f"results/parsing/parser.{name}.json" for name in ("curve", "self-training")]
     curve, after = (json.loads(file.read_text(encoding="utf-8"))["figures"] for file in files)
     less = {point["share"]: f"{point['summary']['test']['f1']['mean']:.2f}" for point in curve["points"]}
     assert f"half of the sentences it has {less[50]}, with a quarter {less[25]}" in text
     assert after["by_seed"][0]["gold"] == curve["points"][1]["sentences"]
     assert f"that it is sure of, {after['after']['test']['f1']['mean']:.2f}" in text
-    semi, berkeley = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
+    semi, berkeley = (json.loads((ROOT / f"results/parsing/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
     one, = semi["by_seed"]
     assert f"{semi['trees']['others']:,} sentences that the Berkeley parser" in text
     assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} ({one['parameters'] / 1e6:.2f} million" in text
     assert f"{one['scores']['test']['free']['f1']:.2f} with the free search" in text
-    others = [json.loads((ROOT / f"results/parser.semi-seed{seed}.json").read_text())["figures"]["by_seed"][0] for seed in (2, 3)]
+    others = [json.loads((ROOT / f"results/parsing/parser.semi-seed{seed}.json").read_text())["figures"]["by_seed"][0] for seed in (2, 3)]
     assert [run["seed"] for run in (one, *others)] == [1, 2, 3] and len({str(run["updates"]) for run in (one, *others)}) == 1
     tests = [run["scores"]["test"] for run in (one, *others)]
     seeds = [mean_and_deviation([test[how]["f1"] for test in tests]) for how in ("constrained", "free")]
     bound, free = (f"{f1['mean']:.2f} ± {f1['deviation']:.2f}" for f1 in seeds)
     assert f"have {bound}, and {free} with the free search" in text
-    votes = json.loads((ROOT / "results/parser.votes.json").read_text())["figures"]["test"]
+    votes = json.loads((ROOT / "results/parsing/parser.votes.json").read_text())["figures"]["test"]
     assert [alone["f1"] for alone in votes["each"]] == [test["constrained"]["f1"] for test in tests]
     assert f"where each constituent needs two votes, have {votes['together']['f1']:.2f}" in text
     assert f"the same trees, has {berkeley['test']['f1']:.2f} " in text
@@ -104,7 +104,7 @@ def test_the_parser_is_as_good_as_the_text_says():
 
 def test_the_table_of_speed_is_what_was_measured():
     text = page("docs/speed.md")
-    training, decoding = (json.loads((ROOT / f"results/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
+    training, decoding = (json.loads((ROOT / f"results/speed/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
     table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
 
     def time(work, name, beside):
@@ -137,7 +137,7 @@ def test_the_table_of_speed_is_what_was_measured():
 
 def test_the_sections_of_speed_are_what_was_measured():
     text = page("docs/speed.md")
-    training, preparation = (json.loads(page(f"results/{name}.json"))["figures"] for name in ("training", "preparation"))
+    training, preparation = (json.loads(page(f"results/speed/{name}.json"))["figures"] for name in ("training", "preparation"))
     names = {"ours": "ours", "PyTorch's": "peer", "PyTorch's, with the paper's dropout": "peer with the paper's dropout",
              "PyTorch's, freed memory kept": "peer, memory kept"}
     for row, contender in names.items():
@@ -159,7 +159,7 @@ def test_the_sections_of_speed_are_what_was_measured():
 
 
 def test_what_is_installed_is_what_was_measured():
-    text, figures = page("docs/installation.md"), json.loads(page("results/installation.json"))["figures"]
+    text, figures = page("docs/installation.md"), json.loads(page("results/installation/installation.json"))["figures"]
     both = [figures["before"], figures["now"]]
     seconds = {name: "{:.2f} | {:.2f}".format(*(part["cpu_seconds"][name] for part in both)) for name in both[0]["cpu_seconds"]}
     for row in (
@@ -179,7 +179,7 @@ def test_what_is_installed_is_what_was_measured():
 
 
 def test_what_is_said_of_16_bits_is_what_was_measured():
-    figures = json.loads((ROOT / "results/precision.json").read_text(encoding="utf-8"))["figures"]["precision"]
+    figures = json.loads((ROOT / "results/speed/precision.json").read_text(encoding="utf-8"))["figures"]["precision"]
     seconds = {work: {name: part["median_seconds"] for name, part in found.items()} for work, found in figures.items()}
     ours, theirs = (
         {work: f"{found[f'{name}, bfloat16'] / found[beside]:.2f}" for work, found in seconds.items()}
@@ -191,7 +191,7 @@ def test_what_is_said_of_16_bits_is_what_was_measured():
 
 
 def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
-    figures = json.loads((ROOT / "results/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
+    figures = json.loads((ROOT / "results/translation/multi30k-en-de.json").read_text(encoding="utf-8"))["figures"]
     run = next(found for found in figures["by_seed"] if found["seed"] == figures["best_seed"])
     size, minutes = f"{run['parameters'] / 1e6:.2f}", f"{run['minutes_of_updates']:.0f}"
     updates = [f"{n:,}" for n in run["updates"]]
@@ -204,7 +204,7 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
     ):
         seeds = []
         for seed in ("", "-seed2", "-seed3"):
-            seeds += json.loads(page(f"results/multi30k-en-de{kind}{seed}.json"))["figures"]["by_seed"]
+            seeds += json.loads(page(f"results/translation/multi30k-en-de{kind}{seed}.json"))["figures"]["by_seed"]
         assert [found["seed"] for found in seeds] == [1, 2, 3]
         assert [found["updates"] for found in seeds] == [[n, 2_500][: 1 if kind else 2] for n in (14_000, 12_000, 12_000)]
         spread = []
@@ -220,14 +220,14 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
     sentence, = re.findall(r'translator\("(.*)"\)', lines)
-    judged = json.loads(page("results/everyday-sentences.json"))["figures"]["sentences"]
+    judged = json.loads(page("results/translation/everyday-sentences.json"))["figures"]["sentences"]
     [found] = [row for row in judged if row["source"] == sentence]
     assert [found["translation"]] == printed and found["verdict"] == "right" and not found["in_training"]
 
 
 def test_the_moving_picture_is_drawn_from_the_model_that_ships():
     picture = page("docs/pictures/translation.svg")
-    found = json.loads(page("results/heads-everyday.json"))["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
+    found = json.loads(page("results/heads/everyday.json"))["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
     assert f"head {found['head']} of layer {found['layer']} of the decoder" in picture and len(picture) < 1_000_000
     [title] = re.findall("<title>(.*)</title>", picture)
     maps = Translator.from_pretrained("everyday-en-de").attention("They built this bridge a hundred years ago.")

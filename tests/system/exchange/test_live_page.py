@@ -20,7 +20,7 @@ from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FILES = ROOT / "annotated_transformer" / "exchange" / "page"
 SENTENCES = 10_000
 needs_onnx = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))), reason="no extra `exchange`")
@@ -40,7 +40,7 @@ ODD = [
 
 def sentences() -> list[str]:
     "Ten thousand real ones that a clone has: translations on record, and the built-in corpus."
-    found = [line for path in sorted((ROOT / "results").glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [line for path in sorted((ROOT / "results" / "translation").glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
     train = iter(corpora.load("numbers-en-de").train)
     found += [side for _, pair in zip(range(3_000), train) for side in pair]
     found = list(dict.fromkeys(found))

@@ -17,7 +17,7 @@ from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training.processes import STOPPED
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
     --batch-tokens 120 --steps 60 --validate-every 30 --checkpoint-every 10 --keep 4 --warmup-steps 20 --log-every 5""".split()
 

@@ -26,14 +26,14 @@ from annotated_transformer.training.runs import Run
 from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 NAMES, PARSER = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"], "parser-en"
 MEBIBYTES = {"everyday-en-de": 24, PARSER: 8}  # the others: 12
 FILES = {"model.safetensors", "config.json", "tokenizer.model", "record.json", "README.md"}
 
 
 def record(name: str) -> dict:
-    file = "parser.semi" if name == PARSER else name
+    file = "parsing/parser.semi" if name == PARSER else f"translation/{name}"
     return json.loads((ROOT / f"results/{file}.json").read_text(encoding="utf-8"))
 
 
@@ -103,7 +103,7 @@ def test_the_shipped_parser_needed_no_repairs_where_it_was_measured():
 
 
 def test_sixty_everyday_sentences_come_out_as_they_were_judged():
-    figures = json.loads((ROOT / "results/everyday-sentences.json").read_text(encoding="utf-8"))["figures"]
+    figures = json.loads((ROOT / "results/translation/everyday-sentences.json").read_text(encoding="utf-8"))["figures"]
     rows, verdicts = figures["sentences"], [row["verdict"] for row in figures["sentences"]]
     assert [row["source"] for row in rows] == everyday.SENTENCES.read_text(encoding="utf-8").splitlines()
     assert {verdict: verdicts.count(verdict) for verdict in everyday.VERDICTS} == figures["counts"] and len(rows) == 60
@@ -114,7 +114,7 @@ def test_sixty_everyday_sentences_come_out_as_they_were_judged():
 
 def test_numbers_come_out_as_they_were_scored():
     pairs = list(corpora.load("numbers-en-de").test)[::40]
-    lines = (ROOT / "results/numbers-en-de.test.txt").read_text(encoding="utf-8").splitlines()[::40]
+    lines = (ROOT / "results/translation/numbers-en-de.test.txt").read_text(encoding="utf-8").splitlines()[::40]
     assert Translator.from_pretrained("numbers-en-de").translate([source for source, _ in pairs]) == lines
 
 
@@ -124,7 +124,7 @@ def test_the_three_sentences_of_the_demo_come_out_right():
     sentences, test = re.findall("'([^']+)'", demo), dict(corpora.load("numbers-en-de").test)
     assert len(sentences) == 3 and set(sentences) <= set(test)
     gold = [test[sentence] for sentence in sentences]
-    lines = (ROOT / "results/numbers-en-de-demo.test.txt").read_text(encoding="utf-8").splitlines()
+    lines = (ROOT / "results/translation/numbers-en-de-demo.test.txt").read_text(encoding="utf-8").splitlines()
     measured = dict(zip(test, lines, strict=True))
     assert [measured[sentence] for sentence in sentences] == gold
     assert Translator.from_pretrained("numbers-en-de").translate(sentences) == gold
