@@ -1,6 +1,6 @@
 """Our decoding beside Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources, outputs, turn by turn.
 
-    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out results/speed/decoding.json]
+    python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out FILE.json]
 
 The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
 sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.

@@ -2,7 +2,8 @@
 
     python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/speed/int8.json]
 
-What float32 wrote and scored stands in results/translation/MODEL.SPLIT.txt and .json. The ways of rounding are computed with floats, so they
+What float32 wrote and scored stands in results/translation/MODEL.SPLIT.txt and .json. The ways of rounding are computed with
+floats, so they
 do not depend on the processor: how far the model's probabilities of each next word, led through the references, move by them.
 The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
 """

@@ -1,6 +1,6 @@
 """Which command answers in a fresh environment: the wheel, without extras, with each and with all.
 
-    python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out results/installation/environments.json]
+    python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out FILE.json]
 
 The first Python gets every extra, the others none and all. Each environment is made by uv, gets the wheel and what it
 requires, does all the work below in an empty directory, and is removed. Of a command we keep "works", or the one sentence

@@ -4,7 +4,7 @@
     python -m benchmarks.parser --curve             on 25 and 50% of the training sentences: results/parsing/parser.curve.json
     python -m benchmarks.parser --self-training     on its own parses as well: results/parsing/parser.self-training.json
     python -m benchmarks.parser --times             seconds per sentence by beam: results/parsing/parser.times.json
-    python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: results/parsing/parser.tried.json
+    python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: parser.tried.json
 
 Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; these commands share
 them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
@@ -318,7 +318,8 @@ def main(options: Sequence[str] | None = None) -> None:
     what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
     what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.json"), help="the names of the others begin alike")
+    out = Path("results/parsing/parser.json")
+    parser.add_argument("--out", type=Path, default=out, help="the names of the others begin alike")
     arguments = parser.parse_args(options)
     try:
         recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)

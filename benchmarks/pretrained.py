@@ -6,7 +6,7 @@ A recipe has one part or several, each a run of its own under runs/pretrained/ t
 same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
 split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's; what others
 would bring on the validation split is recorded. `--ship` writes the seed with the best validation BLEU to
-annotated_transformer/pretrained/NAME/. All figures go to results/translation/NAME.json; that seed's scores by split, as `score --out` writes
+annotated_transformer/pretrained/NAME/. Figures go to results/translation/NAME.json; that seed's scores, as `score --out` writes
 them, its translations and its course of training beside it. `--parts 1 --steps 22000` tries what comes of the first part alone
 when it goes on.
 

@@ -1,7 +1,7 @@
 """The search that writes only trees (63e): is it a tree, whatever the sentence; and how good is it beside other searches?
 
     python -m benchmarks.tree_search [--sentences 1000]     trees over nonsense: results/parsing/parser.repairs.json
-    python -m benchmarks.tree_search --compare              searches on the development split: results/parsing/parser.searches.json
+    python -m benchmarks.tree_search --compare          searches on the development split: results/parsing/parser.searches.json
 
 The first parses the development and the test split of the free sample; as many sentences of 1 to 30 random words of the
 training split, words of random letters, signs of other scripts and brackets, each kind alone and mixed; and five sentences of
@@ -89,7 +89,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--sentences", type=int, default=1_000, help="of nonsense")
     parser.add_argument("--beam-size", type=int, default=4)
     parser.add_argument("--compare", action="store_true", help="searches on the development split instead")
-    parser.add_argument("--out", type=Path, help="results/parsing/parser.repairs.json or results/parsing/parser.searches.json if not given")
+    parser.add_argument("--out", type=Path, help="results/parsing/parser.repairs.json or parser.searches.json if not given")
     arguments = parser.parse_args(options)
     with one_sentence():
         corpus, model = corpora.load(arguments.corpus), Parser.from_pretrained(arguments.model)

@@ -281,7 +281,7 @@ def read_judged(path: Path) -> dict[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.word_pairs", description=__doc__.split("\n")[0])
     parser.add_argument("--corpus", default="tatoeba-en-de", help="name or directory")
-    parser.add_argument("--out", type=Path, default=Path("results/heads"), help="directory of the lists; verdicts in them are kept")
+    parser.add_argument("--out", type=Path, default=Path("results/heads"), help="directory of the lists; their verdicts are kept")
     arguments = parser.parse_args()
     try:
         corpus = load(arguments.corpus)

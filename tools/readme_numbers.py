@@ -27,7 +27,8 @@ def row(match: re.Match) -> str:
 
 def main() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    translations = {pair["source"]: pair["translation"] for pair in figures("results/translation/everyday-sentences.json")["sentences"]}
+    sentences = figures("results/translation/everyday-sentences.json")["sentences"]
+    translations = {pair["source"]: pair["translation"] for pair in sentences}
     text = ROW.sub(row, text)
     shown = re.escape(f'print(translator("{SENTENCE}"))\n')
     text = re.sub(rf"({shown}# ).*", lambda match: match[1] + translations[SENTENCE], text)

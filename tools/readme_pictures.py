@@ -3,7 +3,7 @@
 python tools/readme_pictures.py
 
 `translation.svg` moves: a sentence is translated word by word while the lines show where one head of the decoder looks. The head
-is the one that results/heads/everyday.json found best at aligning words, the sentence one of results/translation/everyday-sentences.json.
+is the one that results/heads/everyday.json found best at aligning words, the sentence one of everyday-sentences.json.
 """
 import inspect
 import json
@@ -94,7 +94,8 @@ def cards(maps) -> None:
         code.text(0.12, 0.4 + 0.3 * i, line, 9, family="monospace")
     save_drawing(code.finish(WIDE, HIGH), PICTURES / "write.svg")
     save_drawing(plot_figure(maps, 5), PICTURES / "heads.svg")
-    rows = [json.loads(line) for line in (ROOT / f"results/translation/{MODEL}.metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    metrics = ROOT / f"results/translation/{MODEL}.metrics.jsonl"
+    rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     losses = [(row["step"], row["loss"]) for row in rows if "loss" in row]
     last, most = losses[-1][0], losses[0][1]
     across, up = ([0.4 + 2.9 * step / last for step, _ in losses], [1.25 - loss / most for _, loss in losses])

@@ -85,12 +85,12 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"half of the sentences it has {less[50]}, with a quarter {less[25]}" in text
     assert after["by_seed"][0]["gold"] == curve["points"][1]["sentences"]
     assert f"that it is sure of, {after['after']['test']['f1']['mean']:.2f}" in text
-    semi, berkeley = (json.loads((ROOT / f"results/parsing/{name}.json").read_text())["figures"] for name in ("parser.semi", "berkeley"))
+    semi, berkeley = (json.loads(page(f"results/parsing/{name}.json"))["figures"] for name in ("parser.semi", "berkeley"))
     one, = semi["by_seed"]
     assert f"{semi['trees']['others']:,} sentences that the Berkeley parser" in text
     assert f"Its F1 is {one['scores']['test']['constrained']['f1']:.2f} ({one['parameters'] / 1e6:.2f} million" in text
     assert f"{one['scores']['test']['free']['f1']:.2f} with the free search" in text
-    others = [json.loads((ROOT / f"results/parsing/parser.semi-seed{seed}.json").read_text())["figures"]["by_seed"][0] for seed in (2, 3)]
+    others = [json.loads(page(f"results/parsing/parser.semi-seed{seed}.json"))["figures"]["by_seed"][0] for seed in (2, 3)]
     assert [run["seed"] for run in (one, *others)] == [1, 2, 3] and len({str(run["updates"]) for run in (one, *others)}) == 1
     tests = [run["scores"]["test"] for run in (one, *others)]
     seeds = [mean_and_deviation([test[how]["f1"] for test in tests]) for how in ("constrained", "free")]
@@ -104,7 +104,7 @@ def test_the_parser_is_as_good_as_the_text_says():
 
 def test_the_table_of_speed_is_what_was_measured():
     text = page("docs/speed.md")
-    training, decoding = (json.loads((ROOT / f"results/speed/{name}.json").read_text())["figures"] for name in ("training", "decoding"))
+    training, decoding = (json.loads(page(f"results/speed/{name}.json"))["figures"] for name in ("training", "decoding"))
     table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
 
     def time(work, name, beside):

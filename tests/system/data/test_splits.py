@@ -13,7 +13,8 @@ from annotated_transformer.data.parallel_text import references
 from annotated_transformer.data.tatoeba import leaks, tatoeba_pairs
 from benchmarks import splits
 
-FIGURES = json.loads((Path(__file__).parents[3] / "results/translation/tatoeba-splits.json").read_text(encoding="utf-8"))["figures"]
+RECORD = Path(__file__).parents[3] / "results/translation/tatoeba-splits.json"
+FIGURES = json.loads(RECORD.read_text(encoding="utf-8"))["figures"]
 SHA256 = {  # of the pairs, `English TAB German`, a line each
     "train": "15d2f80d7ca1a5446c60409a9e15ef71228afe7776850db7df38a505f640e846",
     "validation": "55106ce5c9de5db493e7dc33959418fcbf97b55786e221bbe80f14a7ad986196",

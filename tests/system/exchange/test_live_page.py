@@ -40,7 +40,8 @@ ODD = [
 
 def sentences() -> list[str]:
     "Ten thousand real ones that a clone has: translations on record, and the built-in corpus."
-    found = [line for path in sorted((ROOT / "results" / "translation").glob("*.txt")) for line in path.read_text(encoding="utf-8").splitlines()]
+    paths = sorted((ROOT / "results" / "translation").glob("*.txt"))
+    found = [line for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
     train = iter(corpora.load("numbers-en-de").train)
     found += [side for _, pair in zip(range(3_000), train) for side in pair]
     found = list(dict.fromkeys(found))
