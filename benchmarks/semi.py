@@ -9,7 +9,7 @@ trees and with as many new ones, in which constituents have given way to others 
 
 How many checkpoints to average is chosen by F1 on the development split, with the search that writes only trees, beam 4, weights
 rounded to the 16 bits in which they are stored; the test split is parsed with that choice, with the paper's beam, and freely. All
-figures go to results/parsing/parser.semi.json. The same command continues what was stopped; `--as-it-stands`, `--steps` are as for
+figures go to results/parsing/parser.semi.json. The same command continues what was stopped; `--as-it-stands`, `--steps` as for
 `benchmarks.pretrained`; `--ship` puts the best seed into the package.
 """
 import argparse
