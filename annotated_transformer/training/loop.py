@@ -37,7 +37,7 @@ from annotated_transformer.training.processes import (
     on_device,
     part_seed,
 )
-from .progress import Meter, Schedule, Told
+from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
 from .runs import Run
 from .shares import shares
@@ -183,7 +183,7 @@ def train(
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
         if group.device.type == "cpu":
             stack.enter_context(memory_kept())
-        told, meter = Told(run, config, state, group, stack), Meter(state, group)
+        reporter, meter = Reporter(run, config, state, group, stack), Meter(state, group)
 
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
@@ -197,7 +197,7 @@ def train(
             parts = [(part_seed(config.seed, step, number), part) for number, part in own]
             share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size)
             meter.add(share, source_tokens, tokens, step=step, epoch=epoch, batch=next_batch)
-            told.bar.update()
+            reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue
 
@@ -205,9 +205,9 @@ def train(
             if not math.isfinite(loss) or due.save and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
-                told.line(learning_rate=rate, **meter.line())
+                reporter.line(learning_rate=rate, **meter.line())
             if due.measure:
-                told.measure(*validate(model, validation, config, execution, group))
+                reporter.measure(*validate(model, validation, config, execution, group))
             if due.save:
                 group.lead(partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular))
                 schedule.has_saved(due)
