@@ -63,7 +63,7 @@ def test_what_was_attached_elsewhere(gold, guess, instead, by_attachment):
 
 
 def test_both_parts_are_trained_measured_and_shipped(semi_recipe, treebank, tmp_path, capsys):
-    out, shipped = tmp_path / "results/parsing/parser.semi.json", tmp_path / "shipped" / semi.NAME
+    out, shipped = tmp_path / "results/parser.semi.json", tmp_path / "shipped" / semi.NAME
     semi.main([*semi_recipe, "--least", "3", "4"])
     record = json.loads(out.read_text())
     gold = corpora.load(treebank).trees("train")
