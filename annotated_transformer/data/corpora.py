@@ -15,6 +15,7 @@ from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
 from .parallel_text import Corpus, PairFiles, read_pairs, two_languages
+from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
 from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
 
@@ -57,6 +58,7 @@ def from_directory(
 # %% ../../nbs/paper/5.1_corpora.ipynb #9367be60
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "numbers-en-de": numbers,
+    "pronouns-en-de": pronouns,
     "tatoeba-en-de": tatoeba,
     "everyday-en-de": everyday,
     "multi30k-en-de": partial(multi30k, "de"),

@@ -55,7 +55,7 @@ def test_every_function_class_and_method_says_what_it_does(module):
     helpers = {name for name, thing in vars(found).items() if not name.startswith("_")
                and (inspect.isclass(thing) or inspect.isfunction(thing)) and thing.__module__ == found.__name__}
     names = sorted(public | helpers)
-    assert names
+    assert names or found.__all__  # a module may hold tables alone
     silent = [name for name in names if not own_doc(getattr(found, name))]
     for name in names:
         thing = getattr(found, name)

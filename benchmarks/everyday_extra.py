@@ -1,0 +1,55 @@
+"""Pairs made by rule for the training of everyday-en-de: python -m benchmarks.everyday_extra --out DIRECTORY
+
+18,000 sentences with it as er, sie or es and 12,000 of the phrasebook, mixed, as train.en and train.de. None of them is a
+sentence that a translator is measured on: the validation and test sets of Tatoeba and Multi30k, the lists of
+benchmarks/sentences and results/translation/everyday-sentences.json, and the two sentences of the dog and the street.
+"""
+import argparse
+import json
+import random
+from pathlib import Path
+
+from annotated_transformer.data import corpora
+from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
+from annotated_transformer.data.pronouns import plain_words
+
+ROOT = Path(__file__).parent.parent
+FAMOUS = [f"The dog didn't cross the street because it was too {word}." for word in ("tired", "wide")]
+
+
+def measured_on() -> set[str]:
+    "The sentences that training pairs must not hold, in small letters and without signs."
+    sentences = list(FAMOUS)
+    for name in ("tatoeba-en-de", "everyday-en-de"):
+        corpus = corpora.load(name)
+        sentences += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
+    sentences += [one["source"] for one in json.loads((ROOT / "benchmarks/sentences/phrasebook.json").read_text("utf-8"))]
+    judged = json.loads((ROOT / "results/translation/everyday-sentences.json").read_text("utf-8"))["figures"]["sentences"]
+    return {key(sentence) for sentence in [*sentences, *[one["source"] for one in judged]]}
+
+
+def key(sentence: str) -> str:
+    "What makes two sentences the same: the words, without signs and capitals."
+    return " ".join(word.strip("!?\"'") for word in plain_words(sentence))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday_extra", description=__doc__.split("\n")[0])
+    parser.add_argument("--pronouns", type=int, default=18_000)
+    parser.add_argument("--phrases", type=int, default=12_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    held = measured_on()
+    pairs = []
+    for make, n in ((pronoun_pairs_both_orders, arguments.pronouns), (phrases, arguments.phrases)):
+        pairs += [pair for pair in make(n + n // 20 + 100, arguments.seed) if key(pair[0]) not in held][:n]
+    random.Random(arguments.seed).shuffle(pairs)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for side, name in enumerate(("train.en", "train.de")):
+        (arguments.out / name).write_text("".join(f"{pair[side]}\n" for pair in pairs), encoding="utf-8")
+    print(f"{len(pairs):,} pairs in {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()

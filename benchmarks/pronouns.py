@@ -1,0 +1,246 @@
+"""What "it" means to a small translator: trainings of the corpus pronouns-en-de, and which head looks at the noun that is meant.
+
+    python -m benchmarks.pronouns --seeds 1 2 3 4 5 [--layers N] [--heads N] [--dropout P] [--steps N] ...
+
+Each seed is a run under runs/pronouns/, which the same command continues or, when it is complete, only measures. Measured on
+sentences of the test split (or, with --split validation, of the validation split, by which one chooses) whose nouns all have
+different genders in German, at the place where the decoder writes er, sie or es: how often each head puts its strongest weight
+on the noun that is meant. The end sign and the full stop count as nothing: they are left out. Then, head by head: how many
+pronouns change when the head gives nothing, and when all its weight is put on another noun.
+"""
+import argparse
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from annotated_transformer import EOS, InputError
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.data.batching import pad, shift_right
+from annotated_transformer.data.pronouns import PRONOUNS, Meaning, sentences
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.model.transformer import Transformer, count_parameters
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
+from annotated_transformer.translation.translator import Translator
+from benchmarks.shared.side_by_side import save
+
+Sentence = tuple[str, str, Meaning]
+EXAMPLES = {  # never in the training split; what German must say
+    "The animal didn't cross the street because it was too tired.": "es",
+    "The animal didn't cross the street because it was too wide.": "sie",
+    "The ball didn't fit into the bag because it was too big.": "er",
+    "The ball didn't fit into the bag because it was too small.": "sie",
+}
+
+
+def recipe(arguments: argparse.Namespace, seed: int) -> TrainingConfig:
+    "The configuration of one training."
+    model = TransformerConfig(
+        arguments.vocabulary, n_layers=arguments.layers, d_model=arguments.width, d_ff=2 * arguments.width,
+        n_heads=arguments.heads, dropout=arguments.dropout, max_length=128,
+    )
+    return TrainingConfig(
+        model, corpus="pronouns-en-de", batch_tokens=arguments.batch, steps=arguments.steps, init_gain=arguments.gain,
+        warmup_steps=arguments.warmup, rate_factor=arguments.rate, seed=seed, validate_every=500, checkpoint_every=250,
+        checkpoint_minutes=None, keep=1, execution=Execution(precision=arguments.precision),
+    )
+
+
+class Words:
+    "Sentences as a batch, with the columns that belong to each word of the source."
+
+    def __init__(self, tokenizer: Tokenizer, chosen: list[Sentence]):
+        rows = tokenizer.encode_all([source for source, _, _ in chosen])
+        self.meanings = [meaning for _, _, meaning in chosen]
+        self.source = pad(rows)                                            # (B, S)
+        pieces = [tokenizer.pieces(row) for row in rows]
+        self.word = torch.full(self.source.shape, -1)                      # (B, S): which word; -1 for signs, the end and padding
+        for row, names in enumerate(pieces):
+            count = -1
+            for column, name in enumerate(names[:-1]):
+                count += name.startswith("▁")
+                if any(letter.isalnum() for letter in name):
+                    self.word[row, column] = count
+        links = tokenizer.encode_all([target.split()[0] for _, target, _ in chosen])
+        self.at = torch.tensor([len(link) - 1 for link in links])          # (B): where the pronoun is written
+        self.target_input = shift_right(pad([[*link[:-1], EOS] for link in links]))
+        ids = [tokenizer.encode(pronoun)[:-1] for pronoun in PRONOUNS]
+        if any(len(one) != 1 for one in ids):
+            raise InputError("er, sie and es must be one piece each: raise --vocabulary")
+        self.pronouns = torch.tensor([one[0] for one in ids])
+        self.right = torch.tensor([meaning.gender for meaning in self.meanings])
+
+    def by_word(self, weights: Tensor) -> Tensor:  # (..., B, S) -> (..., B, words)
+        "Sums over the pieces of each word; signs and the end left out."
+        onto = torch.nn.functional.one_hot(self.word + 1, int(self.word.max()) + 2)[..., 1:].to(weights)
+        return torch.einsum("...bs,bsw->...bw", weights, onto)
+
+    def columns_of(self, places: list[int]) -> Tensor:  # (B, S), rows sum to one
+        "Equal weight on the pieces of one word of each sentence."
+        mask = (self.word == torch.tensor(places)[:, None]).float()
+        return mask / mask.sum(1, keepdim=True)
+
+
+@torch.inference_mode()
+def written(model: Transformer, words: Words) -> Tensor:  # (B) 0 er, 1 sie, 2 es, -1 something else
+    "Which pronoun the model writes."
+    logits = model.eval()(words.source, words.target_input)[torch.arange(len(words.at)), words.at]
+    found = logits.argmax(-1)[:, None] == words.pronouns
+    return torch.where(found.any(1), found.float().argmax(1), -1)
+
+
+@torch.inference_mode()
+def looks(model: Transformer, words: Words) -> dict[str, Tensor]:  # (L, h, B, words) of each kind
+    "Where the heads of the decoder look while they write the pronoun, and those of the encoder from `it`."
+    maps, rows = model.eval().attention_maps(words.source, words.target_input), torch.arange(len(words.at))
+    it = torch.tensor([[*line].index(meaning.it) for line, meaning in zip(words.word.tolist(), words.meanings)])
+    return {
+        "decoder": words.by_word(maps.encoder_decoder[:, rows, :, words.at].permute(1, 2, 0, 3)),
+        "encoder": words.by_word(maps.encoder[:, rows, :, it].permute(1, 2, 0, 3)),
+    }
+
+
+def by_head(words: Words, weights: Tensor) -> list[dict]:  # of each head
+    "How often the strongest weight is on the noun that is meant, also by its place among the nouns, and what else it rests on."
+    strongest = weights.argmax(-1)                                                  # (L, h, B)
+    meant = torch.tensor([meaning.place for meaning in words.meanings])
+    others = [[place for _, place, _ in meaning.others] for meaning in words.meanings]
+    order = torch.tensor([sum(place < meaning.place for place in some) for meaning, some in zip(words.meanings, others)])
+    last = torch.tensor([order_ == len(some) for order_, some in zip(order.tolist(), others)])
+    found = []
+    for layer, head in torch.cartesian_prod(*map(torch.arange, weights.shape[:2])).tolist():
+        one, at = weights[layer, head], strongest[layer, head]
+        right = at == meant
+        on_other = torch.tensor([place in some for place, some in zip(at.tolist(), others)])
+        weight_other = torch.tensor([max(row[place].item() for place in some) for row, some in zip(one, others)])
+        found.append({
+            "layer": layer + 1, "head": head + 1, "meant": share(right), "other_noun": share(on_other),
+            "first_noun_meant": share(right[order == 0]), "last_noun_meant": share(right[last]),
+            "middle_noun_meant": share(right[(order > 0) & ~last]),
+            "weight_on_meant": round(one[torch.arange(len(meant)), meant].mean().item(), 4),
+            "weight_on_other": round(weight_other.mean().item(), 4), "weight_on_words": round(one.sum(-1).mean().item(), 4),
+        })
+    return found
+
+
+def share(found: Tensor) -> float | None:
+    "Of the true ones."
+    return round(found.float().mean().item(), 4) if len(found) else None
+
+
+@contextmanager
+def changed_head(model: Transformer, layer: int, head: int, instead: Callable[[Tensor], Tensor]) -> Iterator[None]:
+    "What a head of the decoder's attention over the source gives is replaced by what `instead` makes of its values."
+    attention = model.decoder.layers[layer].memory_attention.sublayer
+
+    def attend(query: Tensor, key: Tensor, value: Tensor, *rest, **options) -> Tensor:
+        out = type(attention).attend(attention, query, key, value, *rest, **options).clone()
+        out[:, head] = instead(value[:, head])[:, None]
+        return out
+
+    attention.attend = attend
+    try:
+        yield
+    finally:
+        del attention.attend
+
+
+def ablation(model: Transformer, words: Words) -> list[dict]:
+    "Of each head of the decoder: how many pronouns change without it, and with all its weight on another noun."
+    before, config = written(model, words), model.config
+    other = [meaning.others[0] for meaning in words.meanings]
+    onto = words.columns_of([place for _, place, _ in other])
+    its_gender = torch.tensor([gender for _, _, gender in other])
+    found = []
+    for layer, head in torch.cartesian_prod(torch.arange(config.n_layers), torch.arange(config.n_heads)).tolist():
+        with changed_head(model, layer, head, lambda value: torch.zeros_like(value[:, 0])):
+            off = written(model, words)
+        with changed_head(model, layer, head, lambda value: torch.einsum("bs,bsv->bv", onto, value)):
+            forced = written(model, words)
+        found.append({
+            "layer": layer + 1, "head": head + 1, "changed_when_off": share(off != before),
+            "changed_when_forced": share(forced != before), "of_the_other_noun_when_forced": share(forced == its_gender),
+        })
+    return found
+
+
+def measure(model: Transformer, tokenizer: Tokenizer, chosen: list[Sentence]) -> dict:
+    "All figures of one model."
+    words = Words(tokenizer, [sentence for sentence in chosen if sentence[2].tells()])
+    pronouns = written(model, words)
+    kinds = {kind: by_head(words, weights) for kind, weights in looks(model, words).items()}
+    return {
+        "sentences": len(words.meanings), "pronouns_right": share(pronouns == words.right),
+        "best": {kind: max(heads, key=lambda one: one["meant"]) for kind, heads in kinds.items()},
+        **kinds, "ablation": ablation(model, words),
+    }
+
+
+def examples(translator: Translator) -> list[dict]:
+    "The sentences that everybody knows, translated."
+    found = []
+    for source, pronoun in EXAMPLES.items():
+        translation = translator.translate(source)
+        found.append({"source": source, "translation": translation, "right": translation.split()[1:2] == [pronoun]})
+    return found
+
+
+def by_place(chosen: list[Sentence]) -> dict[str, float]:
+    "How often a head would be right that always looks at the first, the second or the last of the nouns."
+    orders = [(sorted([m.place, *[place for _, place, _ in m.others]]), m.place) for _, _, m in chosen if m.tells()]
+    picks = {"first": lambda places: places[0], "second": lambda places: places[1], "last": lambda places: places[-1]}
+    return {name: share(torch.tensor([pick(places) == meant for places, meant in orders])) for name, pick in picks.items()}
+
+
+def say(seed: int | str, one: dict) -> None:
+    "The main figures of a model on a line."
+    best = one["best"]
+    parts = [f"seed {seed}: {one['pronouns_right']:.1%} of {one['sentences']} pronouns right"]
+    for kind in ("decoder", "encoder"):
+        b = best[kind]
+        parts.append(f"{kind} {b['layer']}.{b['head']}: {b['meant']:.1%} (first {b['first_noun_meant']:.0%}, last "
+                     f"{b['last_noun_meant']:.0%}; other {b['other_noun']:.0%}; weight on words {b['weight_on_words']:.2f})")
+    most = max(one["ablation"], key=lambda head: head["changed_when_forced"])
+    parts.append(f"forced {most['layer']}.{most['head']}: {most['changed_when_forced']:.0%}, off {most['changed_when_off']:.0%}")
+    print("; ".join(parts), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pronouns", description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
+    for name, default in (("layers", 2), ("heads", 1), ("width", 128), ("vocabulary", 1_800), ("batch", 2_048), ("steps", 750),
+                          ("warmup", 300)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    for name, default in (("dropout", 0.1), ("rate", 1.0), ("gain", 1.0)):
+        parser.add_argument(f"--{name}", type=float, default=default)
+    parser.add_argument("--precision", default="auto")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--name", default="recipe", help="of the directories of the runs")
+    parser.add_argument("--out", type=Path, default=Path("results/heads/pronouns.json"))
+    arguments = parser.parse_args()
+    chosen, figures = sentences()[arguments.split], {}
+    for seed in arguments.seeds:
+        config, run = recipe(arguments, seed), Run(Path("runs/pronouns", f"{arguments.name}-{seed}"))
+        try:
+            model = train(config, run.directory)
+        except InputError as error:
+            parser.error(str(error))
+        losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
+        figures[f"seed {seed}"] = {
+            "validation_loss": round(losses[-1], 5), **measure(model, run.tokenizer, chosen),
+            "examples": examples(Translator(model, run.tokenizer)),
+        }
+        say(seed, figures[f"seed {seed}"])
+    torch.manual_seed(0)
+    untrained = measure(Transformer(model.config), run.tokenizer, chosen)
+    say("none, untrained", untrained)
+    figures |= {"untrained": untrained, "by_place": by_place(chosen), "parameters": count_parameters(model)}
+    save(arguments.out, "benchmarks.pronouns", figures, dataclasses.asdict(config) | {"split": arguments.split}, arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()
