@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 
 from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
-from annotated_transformer.exchange.onnx import PRECISIONS, OnnxTranslator, to_onnx
+from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
+from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.translator import Translator
 from benchmarks.shared.side_by_side import require_packages, save, versions

@@ -30,7 +30,7 @@ from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
-from annotated_transformer.exchange.onnx import likeliest
+from annotated_transformer.exchange.onnx_translator import continuations
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.search import length_penalty
@@ -72,7 +72,7 @@ class PageGraphs:
             logits = decode([tokens for _, tokens in alive])[0].astype(np.float64)
             so_far, V = np.array([[p for p, _ in alive]]), logits.shape[1]
             n = V if length <= len(forced) else 2 * beams if beams > 1 else 1
-            values, places = (one[0] for one in likeliest(so_far, logits[None], n))
+            values, places = (one[0] for one in continuations(so_far, logits[None], n))
             found = [(p, [*alive[place // V][1], place % V]) for p, place in zip(values, places)]
             top = [(p, row) for p, row in found if p > -np.inf and (length > len(forced) or row[-1] == forced[length - 1])]
             finished += [(p / length_penalty(length, alpha), tokens[:-1]) for p, tokens in top if tokens[-1] == EOS]

@@ -11,7 +11,8 @@ import torch
 
 from annotated_transformer.config import Search
 from annotated_transformer.exchange.marian import to_ctranslate2
-from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
+from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.model.transformer import Transformer
 
 CTRANSLATE2 = {  # as it comes; with its other matrix library; in 8 bits, with the scale of each row

@@ -98,7 +98,8 @@ def test_its_maps_its_picture_its_files_and_its_eight_bits(model, tmp_path):
 
 def test_it_goes_to_onnx_step_by_step(model, tmp_path):
     pytest.importorskip("onnxruntime", reason="the extra `exchange` is not installed")
-    from annotated_transformer.exchange.onnx import OnnxTranslator, to_onnx
+    from annotated_transformer.exchange.onnx import to_onnx
+    from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 
     to_onnx(model, tmp_path / "onnx")
     search = Search(beam_size=3, extra_length=4)

@@ -1,0 +1,124 @@
+"Translate with the graphs that `exchange.onnx` writes, where PyTorch is not installed: nothing here imports it."
+import json
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .. import EOS, PAD, InputError, extra
+from ..config import Search
+from ..data.tokenizer import Tokenizer, require_fit
+
+__all__ = ["OnnxTranslator"]
+
+
+class Hypothesis(NamedTuple):
+    "A translation in token ids, as `translation.search` has it."
+
+    tokens: list[int]        # without PAD and EOS
+    score: float             # log-probability over the length penalty
+    log_probability: float   # of the tokens and the EOS, in nats
+
+
+def length_penalty(length: int, alpha: float) -> float:
+    "((5 + length) / 6)^α (§6.1, after Wu et al. 2016)."
+    return ((5 + length) / 6) ** alpha
+
+
+def continuations(
+    log_p: np.ndarray,    # (B, K) log-probabilities of the beams
+    logits: np.ndarray,   # (B, K, V)
+    n: int,
+) -> tuple[list[list[float]], list[list[int]]]:  # log-probabilities and places in (K·V), n of each sentence, likeliest first
+    "The likeliest of all that may follow."
+    logits = logits - logits.max(-1, keepdims=True)
+    total = (log_p[..., None] + logits - np.log(np.exp(logits).sum(-1, keepdims=True))).reshape(len(logits), -1)
+    places = np.argpartition(-total, min(n, total.shape[1]) - 1)[:, :n]
+    values = np.take_along_axis(total, places, 1)
+    order = np.argsort(-values, axis=1, kind="stable")
+    return tuple(np.take_along_axis(part, order, 1).tolist() for part in (values, places))
+
+
+class OnnxTranslator:
+    "Translate with what `to_onnx` wrote: by numpy, ONNX Runtime and SentencePiece."
+
+    def __init__(
+        self,
+        directory: str | Path,
+        threads: int = 0,   # 0: as many as ONNX Runtime finds right
+    ):
+        runtime, directory = extra("onnxruntime"), Path(directory)
+        if not (directory / "settings.json").exists():
+            raise InputError(f"{directory}: there is no settings.json; is this a directory that to_onnx wrote?")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads
+        try:
+            self.settings = json.loads((directory / "settings.json").read_text(encoding="utf-8"))
+            self.encoder, self.decoder = (
+                runtime.InferenceSession(str(directory / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
+                for name in ("encoder", "decoder")
+            )
+        except Exception as error:  # ONNX Runtime has a dozen kinds of its own
+            reason = str(error).splitlines()[0]
+            raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason})") from None
+        tokenizer = directory / "tokenizer.model"
+        self.tokenizer = Tokenizer.load(tokenizer) if tokenizer.exists() else None
+
+    def search(
+        self,
+        sentences: list[list[int]],      # ids of each source, EOS last
+        search: Search | None = None,    # None: as the settings say
+    ) -> list[list[Hypothesis]]:         # per sentence, best first
+        "The beam search of §6.1 over the two graphs."
+        how = search or Search(**self.settings["search"])
+        K, alpha = how.beam_size, how.alpha
+        limits = [min(len(row) + how.extra_length, self.settings["config"]["max_length"]) for row in sentences]
+        source = np.full((len(sentences), max(map(len, sentences))), PAD)
+        for row, ids in zip(source, sentences):
+            row[: len(ids)] = ids
+        memory, = self.encoder.run(["memory"], {"source": source})
+        kept, path = memory[:, :, :0], np.zeros((len(source), 1, 0), np.int64)
+        tokens, log_p = np.full((len(source), 1), PAD), np.zeros((len(source), 1), np.float32)
+        alive, history, finished = np.arange(len(source)), [[[]] for _ in sentences], [[] for _ in sentences]
+        for length in count(1):
+            given = {"tokens": tokens, "path": path, "kept": kept, "memory": memory, "source": source}
+            logits, kept, path = self.decoder.run(["logits", "new_kept", "new_path"], given)
+            values, places = continuations(log_p, logits, 2 * K if K > 1 else 1)
+            penalty, stay, chosen = length_penalty(length, alpha), [], []
+            for row, i in enumerate(alive):
+                found = [(p, *divmod(place, logits.shape[-1])) for p, place in zip(values[row], places[row]) if p > -np.inf]
+                ended = [Hypothesis(history[i][beam], p / penalty, p) for p, beam, token in found if token == EOS]
+                finished[i] = sorted(finished[i] + ended, key=lambda hypothesis: -hypothesis.score)[:K]
+                going = [(p, beam, token) for p, beam, token in found if token != EOS][:K]
+                history[i] = [[*history[i][beam], token] for _, beam, token in going]
+                best = going[0][0] / length_penalty(limits[i], alpha) if going else -np.inf
+                if length < limits[i] and not (finished[i] and finished[i][0].score >= best):
+                    stay.append(row)
+                    chosen.append(going + [(-np.inf, 0, EOS)] * (K - len(going)))
+                elif not finished[i]:
+                    finished[i] = [Hypothesis(tokens, p / penalty, p) for tokens, (p, *_) in zip(history[i], going)]
+            if not stay:
+                return finished
+            if len(stay) < len(alive):  # the others are done
+                alive, path, source, kept, memory = alive[stay], path[stay], source[stay], kept[:, stay], memory[:, stay]
+            log_p = np.array([[p for p, *_ in row] for row in chosen], np.float32)
+            beams, tokens = (np.array([[beam[k] for beam in row] for row in chosen]) for k in (1, 2))
+            path = np.take_along_axis(path, beams[:, :, None], axis=1)
+
+    def translate(
+        self,
+        sentences: list[str],
+        search: Search | None = None,
+        batch: int = 32,   # sentences at a time
+    ) -> list[str]:
+        "One translation for each sentence, in the same order. A blank sentence gives an empty one."
+        rows, out = self.tokenizer.encode_all(sentences), [""] * len(sentences)
+        for number, row in enumerate(rows, 1):
+            require_fit(row, self.settings["config"]["max_length"], f"sentence {number}")
+        order = sorted((i for i, row in enumerate(rows) if len(row) > 1), key=lambda i: len(rows[i]))
+        for start in range(0, len(order), batch):
+            part = order[start : start + batch]
+            for i, found in zip(part, self.search([rows[i] for i in part], search)):
+                out[i] = self.tokenizer.decode(found[0].tokens)
+        return out
