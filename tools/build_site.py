@@ -239,7 +239,8 @@ def prepare() -> None:
     for path in source.rglob("*.*"):  # of notebooks that are gone
         if path.suffix in (".ipynb", ".rst") and str(path.relative_to(source)) not in pages:
             path.unlink()
-    shutil.copytree(NOTEBOOKS / "figures", source / "figures", dirs_exist_ok=True)
+    for picture in NOTEBOOKS.rglob("*.png"):
+        shutil.copy(picture, source / picture.relative_to(NOTEBOOKS))
 
 
 def main() -> int:
