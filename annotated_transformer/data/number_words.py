@@ -4,10 +4,11 @@ The words come from num2words, the names of days and months from Babel. Numbers 
 ones: that is fast, and it corrects a mistake of num2words 0.5.14, which writes 101,000 as "einhunderteinstausend".
 
 Each function of KINDS draws one expression from a random number generator and returns the pair.
+
 - How often: nine in ten of the numbers below a million have six digits, so the number of digits is drawn first; otherwise a
-model would hardly ever see "seventeen" by itself.
+  model would hardly ever see "seventeen" by itself.
 - One style: German may say "Viertel vor sieben" or "drei viertel sieben". Both are right, but a corpus that mixed them would
-count right answers as wrong.
+  count right answers as wrong.
 """
 import hashlib
 import itertools
