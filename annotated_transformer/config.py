@@ -1,6 +1,6 @@
 """Every setting: of the model, of a training, of how the work is done, of a search; and the presets.
 
-Nothing here needs PyTorch, so the command line can show all settings at once. What stands under `Args:` is also the help of the
+Nothing here needs PyTorch, so the command line can show all settings at once. What stands under `Args` is also the help of the
 option that a setting has there. Which parts of the model belong to the names in `PARTS`, annotated_transformer.model.transformer
 knows.
 """

@@ -42,7 +42,7 @@ class Described(NamedTuple):
 
 
 def described(docstring: str | None) -> Described:
-    "Take a docstring apart at its headings `Args:`, `More:` and `Example:`."
+    "Take a docstring apart at its headings Args, More and Example."
     about, *rest = re.split(r"^(Args|More|Example):\n", inspect.cleandoc(docstring or ""), flags=re.MULTILINE)
     parts = dict(zip(rest[::2], rest[1::2]))
     entry = re.compile(r"^    (\w+): (.*(?:\n {5,}.*)*)", re.MULTILINE)
