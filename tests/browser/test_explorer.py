@@ -103,7 +103,8 @@ def test_jupyterlab_draws_it_without_a_network(page, lab):
 
 def test_in_jupyterlab_one_types_a_sentence_and_chooses_a_head_without_a_network(page, lab):
     kernel = {"name": "python3", "display_name": "python3", "language": "python"}
-    source = "from annotated_transformer import Translator\nfrom annotated_transformer.figures import explorer\nexplorer.live(Translator.from_pretrained('everyday-en-de'))"
+    source = "from annotated_transformer import Translator\nfrom annotated_transformer.figures import explorer\n"
+    source += "explorer.live(Translator.from_pretrained('everyday-en-de'))"
     cells = [nbformat.v4.new_code_cell(source)]
     nbformat.write(nbformat.v4.new_notebook(metadata={"kernelspec": kernel}, cells=cells), lab.directory / "live.ipynb")
     page.goto(f"{lab.address}/lab/workspaces/live/tree/live.ipynb")
