@@ -58,14 +58,15 @@ def figures(notebook: dict) -> list[str]:
 
 def run_all(page, lab, path: Path) -> dict:
     "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
-    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/{path.relative_to(ROOT).as_posix()}")
+    place = Path("nbs", path.relative_to(ROOT / "nbs") if path.is_absolute() else path)
+    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/{place.as_posix()}")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before there is a kernel, JupyterLab asks for one
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
     page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")  # back when the file is whole
-    return json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8"))
+    return json.loads((lab.directory / place).read_text(encoding="utf-8"))
 
 
 def complaints(page, lab, path: Path) -> Iterator[str]:
