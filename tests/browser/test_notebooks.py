@@ -56,23 +56,27 @@ def figures(notebook: dict) -> list[str]:
     return [cell for cell, output in outputs if pictures & output.get("data", {}).keys()]
 
 
+def place_of(path: Path) -> Path:
+    "Where a notebook stands in the copy of the repository."
+    return Path("nbs", path.relative_to(ROOT / "nbs") if path.is_absolute() else path)
+
+
 def run_all(page, lab, path: Path) -> dict:
     "Open the notebook of the copy, run all its cells as a reader would, save, and read what was saved."
-    place = Path("nbs", path.relative_to(ROOT / "nbs") if path.is_absolute() else path)
-    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/{place.as_posix()}")
+    page.goto(f"{lab.address}/lab/workspaces/{path.stem}/tree/{place_of(path).as_posix()}")
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
     page.locator("#jp-main-statusbar").get_by_text("| Idle").wait_for()  # before there is a kernel, JupyterLab asks for one
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     page.wait_for_function(FINISHED, timeout=1000 * MOST_SECONDS, polling=500)
     page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")  # back when the file is whole
-    return json.loads((lab.directory / place).read_text(encoding="utf-8"))
+    return json.loads((lab.directory / place_of(path)).read_text(encoding="utf-8"))
 
 
 def complaints(page, lab, path: Path) -> Iterator[str]:
     "Run the copy of a notebook, and say what a reader should not see."
     asked_before = len(lab.asked())
-    committed = figures(json.loads((lab.directory / "nbs" / path.name).read_text(encoding="utf-8")))
+    committed = figures(json.loads((lab.directory / place_of(path)).read_text(encoding="utf-8")))
     saved = run_all(page, lab, path)
     for cell in saved["cells"]:
         for output in cell.get("outputs", []):
