@@ -66,7 +66,7 @@ def never_ends(model):
     return model.eval()
 
 
-def test_additive_attention_sees_later_keys_unless_it_is_told_not_to():
+def test_variants_sees_later_keys_unless_it_is_told_not_to():
     torch.manual_seed(0)
     attention = AdditiveMultiHeadAttention(6, 2, 3, 3)
     query, key, value = torch.randn(1, 2, 4, 3), torch.randn(1, 2, 4, 3), torch.randn(1, 2, 4, 3)
@@ -227,7 +227,7 @@ def test_corpora_take_the_plain_file_where_there_is_a_gzipped_one_too(tmp_path):
     assert list(from_directory(tmp_path).train) == [("gzipped en", "plain de")]
 
 
-def test_decoding_begins_with_the_papers_search():
+def test_search_begins_with_the_papers_search():
     assert Search() == Search(beam_size=4, alpha=0.6, extra_length=50)
     source = torch.tensor([[4, 5, EOS]])
     torch.manual_seed(0)
@@ -235,7 +235,7 @@ def test_decoding_begins_with_the_papers_search():
     assert len(greedy_search(model, source)[0]) == 53 == len(beam_search(model, source)[0][0].tokens)
 
 
-def test_decoding_grows_nothing_by_what_cannot_be():
+def test_search_grows_nothing_by_what_cannot_be():
     never = float("-inf")
     ended, going = beam_step(lambda tokens: torch.tensor([never, -1.0, never, -2.0]), [(0.0, [])], 4)
     assert ended == [(-1.0, [EOS])] and going == [(-2.0, [3])]
@@ -246,7 +246,7 @@ def test_decoding_grows_nothing_by_what_cannot_be():
         assert (ended, going) == (([(-1.0, [EOS])], []) if first == EOS else ([], [(-1.0, [3])]))
 
 
-def test_decoding_that_never_ends_is_scored_by_its_whole_length():
+def test_search_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
     for hypothesis in beam_search(model, source, Search(beam_size=3, alpha=1.0, extra_length=2))[0]:
@@ -254,7 +254,7 @@ def test_decoding_that_never_ends_is_scored_by_its_whole_length():
         assert math.isclose(hypothesis.score, hypothesis.log_probability / length_penalty(6, 1.0), rel_tol=1e-6)
 
 
-def test_decoding_tells_how_many_tokens_are_left():
+def test_search_tells_how_many_tokens_are_left():
     class Recorded:
         left = []
 
@@ -300,7 +300,7 @@ def test_fast_attention_has_the_papers_matrices_and_keeps_its_kind_of_numbers():
         torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
-def test_fast_decoding_keeps_two_beams_apart():
+def test_kv_cache_keeps_two_beams_apart():
     torch.manual_seed(0)
     model = Transformer(SMALL).eval()
     source = torch.tensor([[4, 5, 6, EOS], [7, 8, 9, EOS]])
@@ -319,7 +319,7 @@ def test_fast_decoding_keeps_two_beams_apart():
             decoder.select(torch.arange(2), torch.tensor([[0, 1], [0, 1]]))
 
 
-def test_fast_decoding_goes_on_only_by_what_is_allowed():
+def test_kv_cache_goes_on_only_by_what_is_allowed():
     torch.manual_seed(0)
     logits, log_p = torch.randn(4, 7), torch.tensor([[-1.0, -2.0], [-0.5, -0.7]])
     logits[:, PAD] = float("-inf")
@@ -334,7 +334,7 @@ def test_fast_decoding_goes_on_only_by_what_is_allowed():
         assert all(math.isclose(p, every[row, b, t], rel_tol=1e-5) for (b, t), p in found.items())
 
 
-def test_fast_decoding_of_one_layer_reads_a_source_longer_than_its_heads_are_wide():
+def test_kv_cache_of_one_layer_reads_a_source_longer_than_its_heads_are_wide():
     torch.manual_seed(0)
     model = Transformer(SMALL).eval()
     source, target = torch.randint(4, 11, (2, 30)), torch.randint(4, 11, (2, 5))  # keys and values: 16 numbers each
@@ -365,7 +365,7 @@ def test_layer_types_have_the_paths_of_table_1():
     assert steps["convolution, dilated"] == 2                              # 2, then 6
 
 
-def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
+def test_parallel_text_name_the_line_that_cannot_be_read(tmp_path):
     source, target = tmp_path / "a.en", tmp_path / "a.de"
     target.write_text("eins\nzwei\ndrei\nvier\nfünf\n", encoding="utf-8")
     for text, complaint in ((b"one\ntwo\n\xff\n", "line 3,"), (b"one\ntwo\n", "has 2 lines but .* has 5:"),
@@ -379,11 +379,11 @@ def test_pairs_name_the_line_that_cannot_be_read(tmp_path):
             list(line_batches(source, size))
 
 
-def test_pairs_for_training_have_two_sides():
+def test_parallel_text_for_training_have_two_sides():
     assert both_sides("a", "b") and not both_sides("a", " ") and not both_sides("", "b") and not both_sides("", "\t")
 
 
-def test_parsing_is_bound_to_the_words_unless_it_is_told_to_be_free():
+def test_parser_is_bound_to_the_words_unless_it_is_told_to_be_free():
     tokenizer = Tokenizer.train(["the dog chased it in the garden"] * 9, 40, ["(S", ")S", "(NP", ")NP", "XX"])
     torch.manual_seed(0)
     config = TransformerConfig(40, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
@@ -437,7 +437,7 @@ def translator(**options):
     return Translator(Transformer(config), LETTERS, **options)
 
 
-def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes():
+def test_translator_takes_sentences_from_one_token_to_all_that_the_model_takes():
     full, found = "abcdef", translator()
     while len(LETTERS.encode(full)) < 11:
         full += "a"
@@ -449,7 +449,7 @@ def test_translation_takes_sentences_from_one_token_to_all_that_the_model_takes(
     assert given == [2, 0]  # all but the blank one, the longest first
 
 
-def test_translation_names_the_sentence_that_nothing_fits():
+def test_translator_names_the_sentence_that_nothing_fits():
     class Rule:
         def __init__(self, part):
             self.part, self.beams = part, 1
@@ -469,7 +469,7 @@ def test_translation_names_the_sentence_that_nothing_fits():
         assert translator().translate_ids(["abc", "ab"], Search(beam_size=beam_size), allowed=Rule) == [[], []]
 
 
-def test_translation_says_what_it_is(tmp_path, monkeypatch):
+def test_translator_says_what_it_is(tmp_path, monkeypatch):
     translator().save_pretrained(tmp_path)
     told = repr(Translator.from_pretrained(tmp_path, device="meta"))
     assert told.startswith(f"<Translator {tmp_path}: ") and "1 + 1 layers, d_model 8, 2 heads, 14 tokens, on meta>" in told
@@ -478,13 +478,13 @@ def test_translation_says_what_it_is(tmp_path, monkeypatch):
     assert Translator.from_pretrained(tmp_path).model.embedding.weight.is_meta
 
 
-def test_translation_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkeypatch):
+def test_translator_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkeypatch):
     monkeypatch.setattr(translation, "push", lambda found, repo_id, private, message: (repo_id, private, message))
     assert translator().push_to_hub("me/it") == ("me/it", False, "Push model and tokenizer")
     assert translator().push_to_hub("me/it", private=True, commit_message="Better") == ("me/it", True, "Better")
 
 
-def test_translation_counts_what_is_exactly_right():
+def test_translator_counts_what_is_exactly_right():
     assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"]).exact == pytest.approx(1 / 3)
 
 

@@ -363,7 +363,7 @@ def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
     assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
 
 
-def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
+def test_pretrained_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
     model = Transformer(SMALL)
     needed = sum(value.nbytes for value in (*model.parameters(), *model.buffers()))
     machine = {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": needed}
@@ -381,7 +381,7 @@ def test_saving_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
     ({"n_heads": 80}, False), ({"max_length": 2**22 // 8 + 1}, False), ({"n_layers": 10**9}, False), ({"d_model": 10**12}, False),
     ({"n_layers": 200, "d_model": 2, "d_ff": 1, "n_heads": 1, "vocab_size": 1}, False),
 ])
-def test_a_model_is_planned_before_it_is_made_where_it_may_be_larger_than_the_weights(change, expected):
+def test_runs_plan_a_model_before_it_is_made_where_it_may_be_larger_than_the_weights(change, expected):
     weights = Transformer(SMALL).state_dict()
     config = dataclasses.replace(SMALL, d_k=4, d_v=4)
     for name, value in change.items():
@@ -403,7 +403,7 @@ def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
     assert asked == [(True, -1), (True, 1), (True, 3)]  # -1: SentencePiece's sign for all
 
 
-def test_training_goes_through_each_epoch_from_its_first_batch(tmp_path, small_corpus):
+def test_loop_goes_through_each_epoch_from_its_first_batch(tmp_path, small_corpus):
     _, pairs, _ = prepare(small_corpus, tmp_path / "run")
     config = dataclasses.replace(small_corpus, batch_tokens=9, seed=3)
     epochs = [[rows.tolist() for rows in epoch_batches(pairs, 9, 3, epoch)] for epoch in (4, 5, 6)]
@@ -414,14 +414,14 @@ def test_training_goes_through_each_epoch_from_its_first_batch(tmp_path, small_c
         assert [(epoch, number, rows.tolist()) for epoch, number, rows in found] == expected[done:]
 
 
-def test_training_is_the_papers_unless_told_otherwise():
+def test_loop_is_the_papers_unless_told_otherwise():
     defaults = {name: setting.default for name, setting in inspect.signature(readable_train).parameters.items()}
     assert (defaults["warmup_steps"], defaults["smoothing"]) == (4_000, 0.1)  # §5.3, §5.4
     learner = training.WithLoss(Transformer(SMALL), 0.1)
     assert learner.consistency == 0 and learner.precision == "float32"
 
 
-def test_training_exchanges_gradients_once_for_all_parts():
+def test_loop_exchanges_gradients_once_for_all_parts():
     class Learner(nn.Linear):
         def forward(self, x, tokens):
             seen.append(int(x[0, 0]))
@@ -455,7 +455,7 @@ def small_corpus(tmp_path):
     return TrainingConfig(model, corpus=str(directory), steps=9, checkpoint_every=100, validate_every=100, log_every=1)
 
 
-def test_training_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
+def test_loop_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
     def begun(name, batch_tokens):
         run = Run(tmp_path / name)
         with ExitStack() as stack:
@@ -473,7 +473,7 @@ def test_training_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_cor
     assert not (tmp_path / "new").exists() and (tmp_path / "mine" / "notes").exists()
 
 
-def test_training_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
+def test_loop_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
     for every in (1, 100):
         config = dataclasses.replace(small_corpus, rate_factor=1e30, checkpoint_every=every)
         with pytest.raises(InputError, match="Start another run with a lower --rate-factor"):
@@ -488,7 +488,7 @@ def test_training_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
         assert not all_finite(model)
 
 
-def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
+def test_loop_ends_after_a_signal_as_each_process_should(tmp_path):
     run, device = Run(tmp_path), torch.device("cpu")
     for number, status, kind in ((signal.SIGTERM, processes.STOPPED, processes.Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):
         other = stopped(run, 1_200, number, processes.Group(device, 1, 2))
@@ -497,7 +497,7 @@ def test_training_ends_after_a_signal_as_each_process_should(tmp_path):
         assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
 
 
-def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
+def test_loop_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
     monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
     execution, device = Execution(precision="float32", compile=False), torch.device("cpu")
     assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
@@ -505,7 +505,7 @@ def test_training_exchanges_gradients_where_there_is_somebody_to_exchange_with(m
     assert isinstance(learner, training.WithLoss) and size == 2
 
 
-def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
+def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
     compiled = []
     monkeypatch.setattr(nn.Module, "compile", lambda self, **options: compiled.append((type(self).__name__, options)))
     model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
@@ -514,7 +514,7 @@ def test_training_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpu
         assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
 
 
-def test_training_reads_each_pair_in_one_part():
+def test_loop_reads_each_pair_in_one_part():
     pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
     rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
     found = {}
@@ -525,7 +525,7 @@ def test_training_reads_each_pair_in_one_part():
     assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
 
 
-def test_training_measures_with_and_without_smoothing():
+def test_loop_measures_with_and_without_smoothing():
     torch.manual_seed(0)
     model = Transformer(SMALL).eval()
     pairs = [(pad([[4, 5, EOS], [6, EOS]]), pad([[7, 8, 9, EOS], [UNK, EOS]])), (pad([[4, EOS]]), pad([[9, 9, EOS]]))]
