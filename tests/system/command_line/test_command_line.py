@@ -600,7 +600,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
         picture = tmp_path / "marian" / "heads.svg"
         assert command("attend", "one two", "--model", out, "--out", picture)[0] == 0 and picture.exists()
     elif software == "onnx":
-        from annotated_transformer.exchange.onnx import OnnxTranslator
+        from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 
         assert OnnxTranslator(out, threads=1).translate(lines, Search(beam_size=1, extra_length=9)) == expected
     else:
