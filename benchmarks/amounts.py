@@ -1,4 +1,4 @@
-"""What more trees bring (page 63f): parsers of one size and as many updates, on the gold trees and a growing number of others.
+"""What more trees bring: parsers of one size and as many updates, on the gold trees and a growing number of others.
 
     python -m benchmarks.amounts FILE ... [--least N ...] [--amounts 0 16000 80000] [--exchanged 16000] [--seed 1]
 

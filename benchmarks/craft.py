@@ -1,4 +1,4 @@
-"""A parser of biology: CRAFT's 18,951 training trees (page 63d), half as many as the paper's 40,000.
+"""A parser of biology: CRAFT's 18,951 training trees, half as many as the paper's 40,000.
 
     python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parsing/parser.craft.json]
 
@@ -6,8 +6,8 @@ One training, one seed. How many checkpoints to average is chosen on every ninth
 only trees, beam 4. With that choice every third test sentence is parsed by this search (all of the 9,099 would take a core two
 hours), and the ninth of the development split by this and by the paper's free one. The learning curve is F1 on the ninth by
 single checkpoints. Weights are rounded to the 16 bits in which they would be stored. The same command continues
-what was stopped; `--as-it-stands` measures what there is. CRAFT is a clone of its own in the cache of downloads; page 63d says
-which.
+what was stopped; `--as-it-stands` measures what there is. CRAFT is a clone of its own in the cache of downloads;
+nbs/data/treebanks says which.
 """
 import argparse
 import dataclasses

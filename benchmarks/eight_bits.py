@@ -41,7 +41,7 @@ LED = 192  # pairs whose references the model is led through
 
 
 class Rounded:
-    "A matrix that `F.linear` takes, with the rounding of page 61i and float arithmetic."
+    "A matrix that `F.linear` takes, with the rounding of our 8 bits and float arithmetic."
 
     def __init__(self, matrix: Tensor, most: int, steps: int):
         scale = matrix.detach().abs().amax(1, True).clamp(min=1e-30) / most

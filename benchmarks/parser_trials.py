@@ -2,7 +2,7 @@
 
     python -m benchmarks.parser_trials plain agreement tags [--seed 2] [--steps 4250]      results/parsing/parser.trials.json
 
-All are `benchmarks.parser`'s recipe with fewer updates. `agreement` asks two draws of dropout to agree (R-Drop, page 54b). For
+All are `benchmarks.parser`'s recipe with fewer updates. `agreement` asks two draws of dropout to agree (R-Drop). For
 `tags` each word stands in brackets of its own, labelled with its part of speech: `(NP (DT the )DT (NN dog )NN )NP`. These
 brackets are taken away again before a tree is scored. Each trial is the mean of its last checkpoints, on the development split
 alone: by the search that writes only trees, and by the free one. The same command continues what was stopped.

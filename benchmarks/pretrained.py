@@ -76,7 +76,7 @@ RECIPES = {
 JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
 IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
 AVERAGES = (1, 5, 10, 20)                # what is chosen from
-ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)       # from the paper's on; above 1 an output that never ends scores best (page 61d)
+ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)       # from the paper's on; above 1 an output that never ends scores best
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
     "multi30k-en-de": [
         "Two dogs are playing in the snow.",

@@ -2,10 +2,10 @@
 
     python -m benchmarks.semi FILE ... [--least N ...] [--seeds 1 2 3] [--steps N N] [--as-it-stands [N]] [--ship]
 
-FILE holds trees as a parser prints them, one a line (page 63f says how they are made). Of each file the sentences with at least
+FILE holds trees as a parser prints them, one a line (nbs/parsing/self_training: how). Of each file the sentences with at least
 `--least` words (3 if not given; one number for each file) and at most 40 are taken; a sentence that comes again, or that stands
 in the development or test split, is left out. The gold trees are mixed in five times over. The second part goes on with the gold
-trees and with as many new ones, in which constituents have given way to others of the same label (page 63f).
+trees and with as many new ones, in which constituents have given way to others of the same label.
 
 How many checkpoints to average is chosen by F1 on the development split, with the search that writes only trees, beam 4, weights
 rounded to the 16 bits in which they are stored; the test split is parsed with that choice, with the paper's beam, and freely. All
@@ -100,7 +100,7 @@ def open_parser(run: Path, average: int) -> Parser:
 
 
 def sooner(parser: Parser) -> Parser:
-    "The same, its products in 16 bits if that changes no weight, as they are now (page 61j)."
+    "The same, its products in 16 bits if that changes no weight, as they are now."
     own = parser.translator
     return Parser(Translator(own.model, own.tokenizer, own.search, precision="auto"))
 

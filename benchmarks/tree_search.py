@@ -1,4 +1,4 @@
-"""The search that writes only trees (63e): is it a tree, whatever the sentence; and how good is it beside other searches?
+"""The search that writes only trees: is it a tree, whatever the sentence; and how good is it beside other searches?
 
     python -m benchmarks.tree_search [--sentences 1000]     trees over nonsense: results/parsing/parser.repairs.json
     python -m benchmarks.tree_search --compare          searches on the development split: results/parsing/parser.searches.json

@@ -1,4 +1,4 @@
-"""Parsers that vote (page 63g): what several seeds of one recipe make of a sentence together.
+"""Parsers that vote: what several seeds of one recipe make of a sentence together.
 
     python -m benchmarks.votes MODEL MODEL MODEL ... [--average 8] [--out results/parsing/parser.votes.json]
 

@@ -85,7 +85,7 @@ class PageEncoder(PageGraph):
 
 
 class PageDecoder(PageGraph):
-    "What it computes for each new token: the decoder over all tokens so far, as on page 30."
+    "What it computes for each new token: the decoder over all tokens so far, as §3 has it."
 
     def forward(
         self,

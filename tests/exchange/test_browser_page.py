@@ -46,7 +46,7 @@ def test_the_graphs_give_what_the_model_gives_with_each_switch_on_and_off(pages_
                 assert np.abs(torch.stack(weights_of_kind).numpy() - theirs).max() < 1e-5
             seen.append((found, own))
         ours = model.attention_maps(source, target[:1]).decoder.numpy()
-        assert np.abs(ours - seen[0][1][:, :1]).max() < 1e-5, "with everything on it is the model of page 30"
+        assert np.abs(ours - seen[0][1][:, :1]).max() < 1e-5, "with everything on it is the model of §3"
         assert all(np.abs(one[:, 1:] - seen[0][0][:, 1:]).max() > 1e-3 for one, _ in seen[1:]), "each switch changes something"
         future = np.triu(np.ones((4, 4)), 1) > 0
         assert (seen[0][1][..., future] == 0).all() and (seen[3][1][..., future] > 0).all()
