@@ -150,10 +150,10 @@ def test_the_reference_shows_options_as_parameters_and_nothing_raw():
 
 
 def test_a_class_of_the_reference_has_what_it_inherits_from_ours_and_nothing_of_other_libraries():
-    places = parsed("api/transformer.html").places | parsed("api/attention_maps.html").places
+    places = parsed("api/model.transformer.html").places | parsed("api/figures.attention_maps.html").places
     names = {place.removeprefix("annotated_transformer.") for place in places if place}
-    ours = {"transformer.Transformer.encode", "transformer.Transformer.from_pretrained", "attention_maps.AttentionMaps.of"}
-    assert ours <= names and not {"transformer.Transformer.load_state_dict", "transformer.Transformer.push_to_hub"} & names
+    model, maps = "model.transformer.Transformer", "figures.attention_maps.AttentionMaps"
+    assert {f"{model}.encode", f"{model}.from_pretrained", f"{maps}.of"} <= names and f"{model}.load_state_dict" not in names
 
 
 @pytest.mark.parametrize("name", PAGES)
