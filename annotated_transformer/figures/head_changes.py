@@ -1,0 +1,80 @@
+"""Heads switched off, and heads that are told where to look: what a model does without what a head found.
+
+A head that is off gives zeros, so its rows of W^O add nothing (§3.2.2). Nothing is trained anew, and the weights of the model
+stay as they are.
+"""
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from .. import InputError
+from ..model.attention import Attend, MultiHeadAttention, exchanged
+from ..model.transformer import Transformer
+
+__all__ = ["KINDS", "Change", "attention_of", "changed_heads", "every_head", "without_heads"]
+
+KINDS = ("encoder", "decoder", "encoder_decoder")  # the three places with attention, as the maps name them (§3.2.3)
+Change = Tensor | None  # weights, broadcastable to (B, T, S), in place of a head's own; None: the head is off
+
+
+def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttention:
+    "The attention of this kind in a layer, counted from 1; InputError where there is none."
+    if kind not in KINDS:
+        raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
+    layers = (model.encoder if kind == "encoder" else model.decoder).layers
+    if not 1 <= layer <= len(layers):
+        raise InputError(f"there is no layer {layer}: the model has {len(layers)}, counted from 1")
+    found = layers[layer - 1]
+    return (found.memory_attention if kind == "encoder_decoder" else found.self_attention).sublayer
+
+
+def every_head(model: Transformer, kind: str) -> list[tuple[int, int]]:
+    "Layer and head, both from 1, of every head of a kind."
+    layers = range(1, model.config.n_layers + 1)
+    return [(layer, head) for layer in layers for head in range(1, attention_of(model, kind, layer).n_heads + 1)]
+
+
+def changed(attend: Attend, changes: Mapping[int, Change]) -> Attend:
+    "The same attention with some of its heads, counted from 1, changed."
+    def attend_changed(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
+        out = list(attend(query, key, value, allowed, causal).unbind(1))  # of each head (B, T, d_v)
+        for head, weights in changes.items():
+            own = out[head - 1]
+            out[head - 1] = torch.zeros_like(own) if weights is None else (weights.to(value) @ value[:, head - 1]).expand_as(own)
+        return torch.stack(out, 1)
+
+    return attend_changed
+
+
+@contextmanager
+def changed_heads(
+    model: Transformer,
+    changes: Mapping[str, Mapping[tuple[int, int], Change]],  # by kind; then by layer and head, both from 1
+) -> Iterator[None]:
+    """Within, each of these heads is off (None) or averages its values by the weights given instead of its own.
+
+    Weights (B, T, S), or what broadcasts to that, hold for batches of this shape alone; the rows should sum to one. Everything
+    that runs this very model notices: losses, searches, `attention_maps` (which go on showing the weights that a changed head
+    would have had). A `Translator` in 8 or 16 bits searches in a copy of its model and does not.
+    """
+    wanted: dict[MultiHeadAttention, dict[int, Change]] = {}
+    for kind, of_kind in changes.items():
+        for (layer, head), change in of_kind.items():
+            attention = attention_of(model, kind, layer)
+            if not 1 <= head <= attention.n_heads:
+                raise InputError(f"there is no head {head}: each layer has {attention.n_heads}, counted from 1")
+            wanted.setdefault(attention, {})[head] = change
+    with exchanged(model, lambda attention: changed(attention.attend, wanted.get(attention, {}))):
+        yield
+
+
+@contextmanager
+def without_heads(
+    model: Transformer,
+    heads: Mapping[str, Iterable[tuple[int, int]]],  # by kind: layer and head, both from 1
+) -> Iterator[None]:
+    "Within, these heads are off: `without_heads(model, {\"encoder\": [(1, 7), (2, 5)]})`."
+    with changed_heads(model, {kind: dict.fromkeys(of_kind) for kind, of_kind in heads.items()}):
+        yield
