@@ -10,8 +10,6 @@ pronouns change when the head gives nothing, and when all its weight is put on a
 """
 import argparse
 import dataclasses
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -22,6 +20,7 @@ from annotated_transformer.config import Execution, TrainingConfig, TransformerC
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.pronouns import PRONOUNS, Meaning, sentences
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.figures.head_changes import changed_heads, every_head, without_heads
 from annotated_transformer.model.transformer import Transformer, count_parameters
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
@@ -132,37 +131,20 @@ def share(found: Tensor) -> float | None:
     return round(found.float().mean().item(), 4) if len(found) else None
 
 
-@contextmanager
-def changed_head(model: Transformer, layer: int, head: int, instead: Callable[[Tensor], Tensor]) -> Iterator[None]:
-    "What a head of the decoder's attention over the source gives is replaced by what `instead` makes of its values."
-    attention = model.decoder.layers[layer].memory_attention.sublayer
-
-    def attend(query: Tensor, key: Tensor, value: Tensor, *rest, **options) -> Tensor:
-        out = type(attention).attend(attention, query, key, value, *rest, **options).clone()
-        out[:, head] = instead(value[:, head])[:, None]
-        return out
-
-    attention.attend = attend
-    try:
-        yield
-    finally:
-        del attention.attend
-
-
 def ablation(model: Transformer, words: Words) -> list[dict]:
     "Of each head of the decoder: how many pronouns change without it, and with all its weight on another noun."
-    before, config = written(model, words), model.config
+    before = written(model, words)
     other = [meaning.others[0] for meaning in words.meanings]
-    onto = words.columns_of([place for _, place, _ in other])
+    onto = words.columns_of([place for _, place, _ in other])[:, None]  # (B, 1, S)
     its_gender = torch.tensor([gender for _, _, gender in other])
     found = []
-    for layer, head in torch.cartesian_prod(torch.arange(config.n_layers), torch.arange(config.n_heads)).tolist():
-        with changed_head(model, layer, head, lambda value: torch.zeros_like(value[:, 0])):
+    for layer, head in every_head(model, "encoder_decoder"):
+        with without_heads(model, {"encoder_decoder": [(layer, head)]}):
             off = written(model, words)
-        with changed_head(model, layer, head, lambda value: torch.einsum("bs,bsv->bv", onto, value)):
+        with changed_heads(model, {"encoder_decoder": {(layer, head): onto}}):
             forced = written(model, words)
         found.append({
-            "layer": layer + 1, "head": head + 1, "changed_when_off": share(off != before),
+            "layer": layer, "head": head, "changed_when_off": share(off != before),
             "changed_when_forced": share(forced != before), "of_the_other_noun_when_forced": share(forced == its_gender),
         })
     return found
