@@ -27,6 +27,7 @@ class ModelRecord:
     licence: str = ""                                   # for what its weights may be used, and whose data they come from
     search: dict[str, Any] = field(default_factory=dict)  # settings of `Search`; where one is missing, the paper's
     alignment_head: tuple[int, int] | None = None       # layer and head, from 1, that most often look at the word to translate
+    pronoun_head: tuple[int, int] | None = None         # the same, of what a pronoun stands for, while the decoder writes it
 
     def to_dict(self) -> dict:
         "As record.json holds it."
@@ -39,17 +40,20 @@ class ModelRecord:
         for name in dict(values):
             if name not in known:
                 raise InputError(f"this version of the package knows no field {name!r}; use the version that wrote it")
-        languages, head, search = values.get("languages", ()), values.get("alignment_head"), dict(values.get("search", {}))
+        languages, search = values.get("languages", ()), dict(values.get("search", {}))
+        heads = {name: values.get(name) for name in ("alignment_head", "pronoun_head")}
         texts = [values.get("about", ""), values.get("licence", ""), values.get("corpus") or "", *languages]
         if isinstance(languages, str) or not all(isinstance(text, str) for text in texts):
             raise ValueError("a text is wanted")
-        if head is not None and not (len(head) == 2 and all(type(n) is int and n >= 1 for n in head)):
-            raise ValueError("a layer and a head are wanted")
+        for head in heads.values():
+            if head is not None and not (len(head) == 2 and all(type(n) is int and n >= 1 for n in head)):
+                raise ValueError("a layer and a head are wanted")
         for name, value in search.items():
             kinds = (int, float) if SEARCH[name] is float else (int,)
             if type(value) not in kinds or not (name == "beam_size") <= value or name == "alpha" and value > 100:
                 raise ValueError("no such search")
-        return cls(**{**values, "languages": tuple(languages), "search": search, "alignment_head": head and tuple(head)})
+        read = {name: head and tuple(head) for name, head in heads.items()}
+        return cls(**{**values, **read, "languages": tuple(languages), "search": search})
 
 
 def read_record(

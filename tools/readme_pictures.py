@@ -2,8 +2,8 @@
 
 python tools/readme_pictures.py
 
-`translation.svg` moves: a sentence is translated word by word while the lines show where one head of the decoder looks. The head
-is the one that results/heads/everyday.json found best at aligning words, the sentence one of everyday-sentences.json.
+`translation.svg` moves: two sentences, which differ in their last word alone, are translated word by word while the lines show
+where one head of the decoder looks. The head is the one that the model's record names as best at the noun that is meant.
 """
 import inspect
 import json
@@ -11,21 +11,21 @@ from html import escape
 from pathlib import Path
 
 from annotated_transformer import Translator
+from annotated_transformer.data.pronouns import PRONOUNS
 from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET, plot_figure, save_drawing
 from annotated_transformer.figures.canvas import Canvas
 from annotated_transformer.model.layers import EncoderLayer
+from annotated_transformer.model_record import record_of
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
-MODEL, SENTENCE = "everyday-en-de", "They built this bridge a hundred years ago."
-LETTER, GAP, LEFT, TOP, BOTTOM, HEIGHT = 11.5, 18, 96, 64, 232, 300  # pixels: width of a letter, places of the two rows of words
-TYPED, STEP, REST = 0.18, 0.9, 3.5                                   # seconds: for a word read, for one written, at the end
-WIDE, HIGH = 4.0, 1.7                                                # inches of a card
-
-
-def record(name: str) -> dict:
-    "What was measured, from results/."
-    return json.loads((ROOT / "results" / "translation" / f"{name}.json").read_text(encoding="utf-8"))
+EVERYDAY, SENTENCE = "everyday-en-de", "They built this bridge a hundred years ago."  # of the example below the picture
+MODEL = "pronouns-en-de"
+SENTENCES = [f"The animal didn't cross the street because it was too {word}." for word in ("tired", "wide")]
+LAYER, HEAD = record_of(MODEL).pronoun_head or (2, 1)
+LETTER, GAP, LEFT, TOP, DOWN, HEIGHT = 11.5, 18, 96, 52, 128, 196  # pixels: of a letter; first row, second row, next sentence
+TYPED, STEP, REST, FADED = 0.18, 0.7, 4, 0.22                      # seconds for a word read, one written, at the end; opacity
+WIDE, HIGH = 4.0, 1.7                                              # inches of a card
 
 
 def middles(words: list[str]) -> list[float]:
@@ -34,50 +34,64 @@ def middles(words: list[str]) -> list[float]:
     return [end - len(word) * LETTER / 2 for end, word in zip(ends, words)]
 
 
-def moving(maps, layer: int, head: int) -> str:
-    "SVG that begins with the whole picture; then the words appear one by one, each with the lines of its row of weights."
+def animated(styles: list[str], name: str, total: float, *points: tuple[float, float]) -> str:  # (second, opacity) of each turn
+    "The name of a class that appears and goes; the picture begins whole."
+    frames = " ".join(f"{100 * second / total:.2f}% {{opacity: {shade}}}" for second, shade in points)
+    styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {total:.2f}s linear {2.5 - total:.2f}s infinite}}")
+    return name
+
+
+def scene(maps, styles: list[str], number: int) -> tuple[list[str], float]:  # SVG, and how wide it is
+    "A sentence that is read, and below it its translation, written word by word with the lines of each row of weights."
     every, written, read = maps.of("encoder_decoder")
-    weights, written, read = every[layer - 1, head - 1], written[:-1], read[:-1]  # without the end signs
+    weights, written, read = every[LAYER - 1, HEAD - 1], written[:-1], read[:-1]  # without the end signs
     source, target, start = middles(read), middles(written), TYPED * len(read) + 0.6
     written_at = start + STEP * len(written) + 0.3
-    total = written_at + REST
-    styles, parts = [], []
-
-    def animate(name: str, *points: tuple[float, float]) -> str:  # (second, opacity) of each turn
-        frames = " ".join(f"{100 * second / total:.2f}% {{opacity: {shade}}}" for second, shade in points)
-        when = f"{total:.2f}s linear {2.5 - total:.2f}s infinite"
-        styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {when}}}")
-        return name
-
+    total, top, parts = written_at + REST, TOP + number * HEIGHT, []
     for j, (x, word) in enumerate(zip(source, read)):
-        name = animate(f"r{j}", (0, 0), (TYPED * j, 0), (TYPED * j + 0.05, 1), (total - 0.4, 1), (total, 0))
-        parts.append(f'<text class="{name}" x="{x:.1f}" y="{TOP}">{escape(word)}</text>')
+        turns = (0, 0), (TYPED * j, 0), (TYPED * j + 0.05, 1), (total - 0.4, 1), (total, 0)
+        name = animated(styles, f"r{number}_{j}", total, *turns)
+        parts.append(f'<text class="{name}" x="{x:.1f}" y="{top}">{escape(word)}</text>')
     for i, (x, word) in enumerate(zip(target, written)):
-        now = start + STEP * i
-        name = animate(f"w{i}", (0, 0), (now + 0.25, 0), (now + 0.4, 1), (total - 0.4, 1), (total, 0))
-        parts.append(f'<text class="{name}" x="{x:.1f}" y="{BOTTOM}">{escape(word)}</text>')
-        faint = [(now + STEP + 0.2, 0.35), (written_at, 0.35), (written_at + 0.4, 0.8), (total - 0.4, 0.8), (total, 0)]
-        name = animate(f"l{i}", (0, 0), (now, 0), (now + 0.2, 1), (now + STEP, 1), *faint)
-        parts.append(f'<g class="line {name}">' + "".join(
-            f'<path d="M{x:.1f} {BOTTOM - 24}C{x:.1f} 140 {there:.1f} 150 {there:.1f} {TOP + 12}" '
+        now, pronoun = start + STEP * i, word.lower() in PRONOUNS
+        turns = (0, 0), (now + 0.25, 0), (now + 0.4, 1), (total - 0.4, 1), (total, 0)
+        name = animated(styles, f"w{number}_{i}", total, *turns)
+        bold = ' font-weight="bold"' if pronoun else ""
+        parts.append(f'<text class="{name}" x="{x:.1f}" y="{top + DOWN}"{bold}>{escape(word)}</text>')
+        rest, turned = 1 if pronoun else FADED, now + STEP + 0.2
+        turns = (0, 0), (now, 0), (now + 0.2, 1), (now + STEP, 1), (turned, rest), (total - 0.4, rest), (total, 0)
+        name, middle = animated(styles, f"l{number}_{i}", total, *turns), top + DOWN / 2
+        parts.append(f'<g class="line {"pronoun " * pronoun}{name}">' + "".join(
+            f'<path d="M{x:.1f} {top + DOWN - 24}C{x:.1f} {middle - 4:.0f} {there:.1f} {middle - 4:.0f} {there:.1f} {top + 12}" '
             f'stroke-width="{1 + 5 * weight:.1f}" opacity="{weight ** (1 / 3):.2f}"/>'
             for there, weight in zip(source, weights[i].tolist()) if weight >= FAINTEST
         ) + "</g>")
-    width = max(source[-1] + len(read[-1]) * LETTER / 2, target[-1] + len(written[-1]) * LETTER / 2) + 32
-    about = f"{MODEL}: where head {head} of layer {layer} of the decoder looks while it writes"
-    parts += [f'<text class="quiet" x="24" y="{y}">{side}</text>' for side, y in (("reads", TOP), ("writes", BOTTOM))]
-    parts.append(f'<text class="quiet" x="24" y="{HEIGHT - 18}">{about}</text>')
+    sides = (("reads", top), ("writes", top + DOWN))
+    parts += [f'<text class="quiet" x="24" y="{y}">{side}</text>' for side, y in sides]
+    return parts, max(source[-1] + len(read[-1]) * LETTER / 2, target[-1] + len(written[-1]) * LETTER / 2) + 32
+
+
+def moving(translator: Translator) -> str:
+    "SVG of both sentences, one above the other."
+    styles: list[str] = []
+    drawn = [translator.attention(sentence).words(signs_apart=False) for sentence in SENTENCES]
+    scenes = [scene(maps, styles, number) for number, maps in enumerate(drawn)]
+    width, height = max(wide for _, wide in scenes), HEIGHT * len(scenes) + 34
+    about = f"{MODEL}: where head {HEAD} of layer {LAYER} of the decoder looks; in colour, while it writes the pronoun"
+    parts = [part for parts, _ in scenes for part in parts]
+    parts.append(f'<text class="quiet" x="24" y="{height - 16}">{about}</text>')
     style = f"""text {{font: 19px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace}}
-text {{text-anchor: middle; fill: #1b1f24}}
+text {{text-anchor: middle; fill: #1b1f24}} text[font-weight] {{font-weight: bold; fill: {COLOURS[1]}}}
 .quiet {{font: 14px system-ui, "DejaVu Sans", sans-serif; text-anchor: start; fill: {QUIET}}}
-.line {{opacity: 0.8; fill: none; stroke: {COLOURS[0]}; stroke-linecap: round}} .ground {{fill: #ffffff; stroke: #d0d7de}}
-@media (prefers-color-scheme: dark) {{text {{fill: #ececec}} .quiet {{fill: #a3a3a3}} .line {{stroke: {ON_DARK[0]}}}
-.ground {{fill: #15181d; stroke: #30363d}}}}
+.line {{opacity: {FADED}; fill: none; stroke: {COLOURS[0]}; stroke-linecap: round}} .pronoun {{opacity: 1; stroke: {COLOURS[1]}}}
+.ground {{fill: #ffffff; stroke: #d0d7de}}
+@media (prefers-color-scheme: dark) {{text {{fill: #ececec}} text[font-weight] {{fill: {ON_DARK[1]}}} .quiet {{fill: #a3a3a3}}
+.line {{stroke: {ON_DARK[0]}}} .pronoun {{stroke: {ON_DARK[1]}}} .ground {{fill: #15181d; stroke: #30363d}}}}
 @media (prefers-reduced-motion: no-preference) {{{" ".join(styles)}}}"""
-    title = f"<title>{escape(' '.join(read))} {escape(' '.join(written))}</title>"
-    box = f'<rect class="ground" x="0.5" y="0.5" width="{width - 1:.0f}" height="{HEIGHT - 1}" rx="10"/>'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {HEIGHT}" role="img">'
-    return "\n".join([head, title, f"<style>{style}</style>", box, *parts, "</svg>", ""])
+    title = " ".join(word for maps in drawn for word in maps.source[:-1] + maps.target[:-1])
+    box = f'<rect class="ground" x="0.5" y="0.5" width="{width - 1:.0f}" height="{height - 1}" rx="10"/>'
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height}" role="img">'
+    return "\n".join([svg, f"<title>{escape(title)}</title>", f"<style>{style}</style>", box, *parts, "</svg>", ""])
 
 
 def cards(maps) -> None:
@@ -94,7 +108,7 @@ def cards(maps) -> None:
         code.text(0.12, 0.4 + 0.3 * i, line, 9, family="monospace")
     save_drawing(code.finish(WIDE, HIGH), PICTURES / "write.svg")
     save_drawing(plot_figure(maps, 5), PICTURES / "heads.svg")
-    metrics = ROOT / f"results/translation/{MODEL}.metrics.jsonl"
+    metrics = ROOT / f"results/translation/{EVERYDAY}.metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     losses = [(row["step"], row["loss"]) for row in rows if "loss" in row]
     last, most = losses[-1][0], losses[0][1]
@@ -108,11 +122,8 @@ def cards(maps) -> None:
 
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
-    translator, found = Translator.from_pretrained(MODEL), record("heads-everyday")
-    best = found["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
-    maps = translator.attention(SENTENCE).words(signs_apart=False)
-    (PICTURES / "translation.svg").write_text(moving(maps, best["layer"], best["head"]), encoding="utf-8")
-    cards(translator.attention("Tom lost his key."))
+    (PICTURES / "translation.svg").write_text(moving(Translator.from_pretrained(MODEL)), encoding="utf-8")
+    cards(Translator.from_pretrained(EVERYDAY).attention("Tom lost his key."))
 
 
 if __name__ == "__main__":

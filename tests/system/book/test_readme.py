@@ -15,6 +15,7 @@ import pytest
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
 from annotated_transformer.command_line.options import read_options
+from annotated_transformer.model_record import record_of
 from benchmarks.shared.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[3]
@@ -226,15 +227,15 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys):
 
 
 def test_the_moving_picture_is_drawn_from_the_model_that_ships():
-    picture = page("docs/pictures/translation.svg")
-    found = json.loads(page("results/heads/everyday.json"))["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
-    assert f"head {found['head']} of layer {found['layer']} of the decoder" in picture and len(picture) < 1_000_000
+    picture, (layer, head) = page("docs/pictures/translation.svg"), record_of("pronouns-en-de").pronoun_head
+    assert f"head {head} of layer {layer} of the decoder" in picture and len(picture) < 1_000_000
     [title] = re.findall("<title>(.*)</title>", picture)
-    maps = Translator.from_pretrained("everyday-en-de").attention("They built this bridge a hundred years ago.")
-    maps = maps.words(signs_apart=False)
-    assert title == " ".join(maps.source[:-1] + maps.target[:-1])
-    strong = (maps.encoder_decoder[found["layer"] - 1, found["head"] - 1, :-1, :-1] >= 0.03).sum()
-    assert picture.count("<path") == strong
+    translator, words, strong = Translator.from_pretrained("pronouns-en-de"), [], 0
+    for word in ("tired", "wide"):
+        maps = translator.attention(f"The animal didn't cross the street because it was too {word}.").words(signs_apart=False)
+        words += maps.source[:-1] + maps.target[:-1]
+        strong += int((maps.encoder_decoder[layer - 1, head - 1, :-1, :-1] >= 0.03).sum())
+    assert title == " ".join(words) and picture.count("<path") == strong and picture.count('class="line pronoun') == 2
     assert "prefers-color-scheme: dark" in picture and "prefers-reduced-motion" in picture
 
 
