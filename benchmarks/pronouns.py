@@ -47,10 +47,27 @@ def recipe(arguments: argparse.Namespace, seed: int) -> TrainingConfig:
         n_heads=arguments.heads, dropout=arguments.dropout, max_length=128,
     )
     return TrainingConfig(
-        model, corpus="pronouns-en-de", batch_tokens=arguments.batch, steps=arguments.steps, init_gain=arguments.gain,
+        model, corpus=arguments.corpus, batch_tokens=arguments.batch, steps=arguments.steps, init_gain=arguments.gain,
         warmup_steps=arguments.warmup, rate_factor=arguments.rate, seed=seed, validate_every=500, checkpoint_every=250,
         checkpoint_minutes=None, keep=1, execution=Execution(precision=arguments.precision),
     )
+
+
+def before_pronoun(target: str, meaning: Meaning) -> str:
+    "What German says before er, sie or es, which follow the link of the clause."
+    words = target.split()
+    at = next(i for i, word in enumerate(words) if word == meaning.pronoun and words[i - 1].lower() in ("weil", "da", "obwohl"))
+    return " ".join(words[:at])
+
+
+def written_corpus(splits: dict[str, list[Sentence]], directory: Path) -> str:
+    "The sentences as a corpus on disk; its name."
+    directory.mkdir(parents=True, exist_ok=True)
+    for split, found in splits.items():
+        for side, language in enumerate(("en", "de")):
+            lines = "".join(f"{sentence[side]}\n" for sentence in found)
+            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
+    return str(directory)
 
 
 class Words:
@@ -68,7 +85,7 @@ class Words:
                 count += name.startswith("▁")
                 if any(letter.isalnum() for letter in name):
                     self.word[row, column] = count
-        links = tokenizer.encode_all([target.split()[0] for _, target, _ in chosen])
+        links = tokenizer.encode_all([before_pronoun(target, meaning) for _, target, meaning in chosen])
         self.at = torch.tensor([len(link) - 1 for link in links])          # (B): where the pronoun is written
         self.target_input = shift_right(pad([[*link[:-1], EOS] for link in links]))
         ids = [tokenizer.encode(pronoun)[:-1] for pronoun in PRONOUNS]
@@ -184,7 +201,7 @@ tags: [translation]
 
 # pronouns-en-de
 
-English to German, {parameters:,} parameters: {model.n_layers} + {model.n_layers} layers, d_model {model.d_model}, heads in a layer:
+English to German, {parameters:,} parameters: {model.n_layers} + {model.n_layers} layers, d_model {model.d_model}, heads a layer:
 {model.n_heads}, {model.vocab_size:,} pieces, stored in 16 bits. For sentences in which the meaning decides what *it* stands for:
 head {head} of layer {layer} of the decoder looks at that noun while it writes *er*, *sie* or *es*. The page Figures 3 to 5 of the
 book draws it.
@@ -250,13 +267,19 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, default in (("dropout", 0.1), ("rate", 1.0), ("gain", 1.0)):
         parser.add_argument(f"--{name}", type=float, default=default)
+    parser.add_argument("--main-clause-first", action="store_true",
+                        help="train and measure on the same sentences with the German main clause first: a control")
     parser.add_argument("--precision", default="auto")
     parser.add_argument("--split", default="test")
     parser.add_argument("--name", default="recipe", help="of the directories of the runs")
     parser.add_argument("--ship", action="store_true", help="put the seed with the smallest validation loss into the package")
     parser.add_argument("--out", type=Path, default=Path("results/heads/pronouns.json"))
     arguments = parser.parse_args()
-    chosen, figures, runs = sentences()[arguments.split], {}, {}
+    splits = sentences(clause_first=0) if arguments.main_clause_first else sentences()
+    chosen, figures, runs = splits[arguments.split], {}, {}
+    arguments.corpus = "pronouns-en-de"
+    if arguments.main_clause_first:
+        arguments.corpus = written_corpus(splits, Path("runs/pronouns/main-clause-first"))
     for seed in arguments.seeds:
         config, run = recipe(arguments, seed), Run(Path("runs/pronouns", f"{arguments.name}-{seed}"))
         try:

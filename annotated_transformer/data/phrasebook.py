@@ -206,7 +206,7 @@ def pronoun_pairs_both_orders(n: int, seed: int = 1) -> Pairs:
             if any(nouns <= set(plain_words(source)) for nouns in NEVER_TRAINED):
                 continue
         else:
-            source, target, meaning = pair_with_meaning(rng, clause_first=False)
+            source, target, meaning = pair_with_meaning(rng, clause_first=0.3)
             nouns = {meaning.noun, *[noun for noun, _, _ in meaning.others]}
             if len(nouns) < 1 + len(meaning.others) or split_of(nouns) != "train":
                 continue

@@ -243,8 +243,8 @@ def main_clause(rng: random.Random, frame: tuple, nouns: list[Noun], tense: str,
     return english, who_de, verb_de, contracted(" " + " ".join(rest_de.split()))
 
 
-def pair_with_meaning(rng: random.Random, clause_first: bool = True) -> tuple[str, str, Meaning]:
-    "A sentence, its translation and what `it` means. Without `clause_first` either order, in each language."
+def pair_with_meaning(rng: random.Random, clause_first: float = 1) -> tuple[str, str, Meaning]:
+    "A sentence, its translation and what `it` means; in such a share of cases German begins with the clause."
     n = rng.choice((2, 3))
     frame = rng.choice([frame for frame in FRAMES if len(frame[2]) == n])
     nouns = [rng.choice(rng.choice(nouns_of(kind))) for kind in frame[2]]
@@ -259,7 +259,7 @@ def pair_with_meaning(rng: random.Random, clause_first: bool = True) -> tuple[st
     pronoun = PRONOUNS[nouns[meant].gender]
     source = f"{link} it {says}, {english}." if rng.random() < 0.3 else f"{english} {link} it {says}."
     target = f"{link_de} {pronoun} {says_de}, {verb} {who}{rest}."
-    if not (clause_first or rng.random() < 0.3):
+    if clause_first < 1 and rng.random() >= clause_first:
         target = f"{who} {verb}{rest}, {link_de} {pronoun} {says_de}."
     words = plain_words(source)
     places = [(noun.english, words.index(noun.english), noun.gender) for noun in nouns]
@@ -278,14 +278,14 @@ def split_of(nouns: Iterable[str]) -> str | None:
 
 @cache
 def sentences(
-    train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1,
+    train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1, clause_first: float = 1,
 ) -> dict[str, list[tuple[str, str, Meaning]]]:
     "By split: sentences, each once, no two splits with the same pair of nouns in one sentence."
     wanted = {"train": train, "validation": validation, "test": test}
     splits: dict[str, dict[str, tuple[str, str, Meaning]]] = {name: {} for name in wanted}
     rng = random.Random(seed)
     while any(len(splits[name]) < size for name, size in wanted.items()):
-        source, target, meaning = pair_with_meaning(rng)
+        source, target, meaning = pair_with_meaning(rng, clause_first)
         names = {meaning.noun, *[noun for noun, _, _ in meaning.others]}
         split = split_of(names)
         if len(names) == 1 + len(meaning.others) and split and len(splits[split]) < wanted[split]:
