@@ -220,7 +220,7 @@ Not for use outside of such sentences: it knows some two hundred nouns, and writ
 
 def ship(run: Run, name: str, found: dict, seeds: int) -> dict:
     "Put a model into the package, with its card and its record; which one it is."
-    translator, best, config = Translator.from_pretrained(run.directory), found["best"]["decoder"], run.config()
+    translator, best, config = Translator.from_pretrained(run.directory), found["best"]["decoder"], run.config
     translator.model.half()
     text = CARD.format(
         parameters=count_parameters(translator.model), model=config.model, config=config, name=name, seeds=seeds,
