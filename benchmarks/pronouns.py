@@ -22,7 +22,7 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.pronouns import PRONOUNS, Meaning, sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.figures.head_changes import changed_heads, every_head, without_heads
-from annotated_transformer.files import read_sums, write_sums
+from annotated_transformer.files import read_sums, sha256, write_sums
 from annotated_transformer.model.transformer import Transformer, count_parameters
 from annotated_transformer.model_record import PRETRAINED, read_record, write_record
 from annotated_transformer.training.loop import train
@@ -236,7 +236,10 @@ def ship(run: Run, name: str, found: dict, seeds: int) -> dict:
     )
     write_record(directory, record)
     write_sums(directory, read_sums(directory))
-    return {"model": "pronouns-en-de", "seed": int(name.split()[1]), "layer": best["layer"], "head": best["head"]}
+    return {
+        "shipped": {"seed": int(name.split()[1]), "layer": best["layer"], "head": best["head"]},
+        "weights_sha256": sha256(directory / "model.safetensors"),
+    }
 
 
 def by_place(chosen: list[Sentence]) -> dict[str, float]:
@@ -289,7 +292,8 @@ def main() -> None:
         losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
         runs[f"seed {seed}"] = run
         figures[f"seed {seed}"] = {
-            "validation_loss": round(losses[-1], 5), **measure(model, run.tokenizer, chosen),
+            "validation_loss": round(losses[-1], 5), "minutes": round(run.metrics()[-1]["seconds"] / 60, 1),
+            **measure(model, run.tokenizer, chosen),
             "examples": examples(Translator(model, run.tokenizer)),
         }
         say(seed, figures[f"seed {seed}"])
@@ -299,7 +303,7 @@ def main() -> None:
     best = min(runs, key=lambda name: figures[name]["validation_loss"])
     figures |= {"untrained": untrained, "by_place": by_place(chosen), "parameters": count_parameters(model)}
     if arguments.ship:
-        figures["shipped"] = ship(runs[best], best, figures[best], len(runs))
+        figures |= ship(runs[best], best, figures[best], len(runs))
     save(arguments.out, "benchmarks.pronouns", figures, dataclasses.asdict(config) | {"split": arguments.split}, arguments.seeds)
 
 

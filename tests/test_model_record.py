@@ -55,7 +55,7 @@ def test_a_field_of_a_later_version_is_named(tmp_path):
 
 def test_each_model_that_ships_says_what_it_is_without_torch():
     names = shipped_models()
-    assert names == ["everyday-en-de", "multi30k-en-de", "numbers-en-de", "parser-en"]
+    assert names == ["everyday-en-de", "multi30k-en-de", "numbers-en-de", "parser-en", "pronouns-en-de"]
     for name in names:
         record = record_of(name)
         assert record.about and record.licence and record.corpus and record.languages[0] == "en"

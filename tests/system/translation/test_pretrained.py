@@ -27,13 +27,13 @@ from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
 
 ROOT = Path(__file__).parents[3]
-NAMES, PARSER = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"], "parser-en"
-MEBIBYTES = {"everyday-en-de": 24, PARSER: 8}  # the others: 12
+NAMES, PARSER, PRONOUNS = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"], "parser-en", "pronouns-en-de"
+MEBIBYTES = {"everyday-en-de": 24, PARSER: 8, PRONOUNS: 3}  # the others: 12
 FILES = {"model.safetensors", "config.json", "tokenizer.model", "record.json", "README.md"}
 
 
 def record(name: str) -> dict:
-    file = "parsing/parser.semi" if name == PARSER else f"translation/{name}"
+    file = {PARSER: "parsing/parser.semi", PRONOUNS: "heads/pronouns"}.get(name, f"translation/{name}")
     return json.loads((ROOT / f"results/{file}.json").read_text(encoding="utf-8"))
 
 
@@ -43,7 +43,7 @@ def shipped_run(name: str) -> dict:
 
 
 def test_what_ships_is_whole_and_small():
-    assert shipped_models() == [*NAMES, PARSER]
+    assert shipped_models() == [*NAMES, PARSER, PRONOUNS]
     for name in shipped_models():
         directory = PRETRAINED / name
         assert {path.name for path in directory.iterdir()} == FILES | {"SHA256SUMS"}
