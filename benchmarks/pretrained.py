@@ -38,7 +38,7 @@ from annotated_transformer.training.loop import train
 from annotated_transformer.training.processes import STOPPED, Stopped
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
-from annotated_transformer.translation.translator import score_split
+from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.shipping import put_into
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 

@@ -141,7 +141,7 @@ def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
         from ..parsing.parser import Parser, score_split
 
         return Parser(translator), score_split
-    from ..translation.translator import score_split
+    from ..translation.scores import score_split
 
     return translator, score_split
 

@@ -50,8 +50,9 @@ from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
+from annotated_transformer.translation.scores import score
 from annotated_transformer.translation.search import beam_search, beam_step, greedy_search, length_penalty
-from annotated_transformer.translation.translator import Translator, score
+from annotated_transformer.translation.translator import Translator
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
