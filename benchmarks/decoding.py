@@ -34,7 +34,8 @@ from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad
-from annotated_transformer.exchange.marian import to_marian, token_names
+from annotated_transformer.exchange.ctranslate2 import token_names
+from annotated_transformer.exchange.marian import to_marian
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.transformer import Transformer

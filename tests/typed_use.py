@@ -25,7 +25,8 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import delinearize, linearize
-from annotated_transformer.exchange.marian import from_marian, load_marian, to_ctranslate2, to_marian
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
+from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention

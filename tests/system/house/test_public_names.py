@@ -22,7 +22,9 @@ FIXED = {
     "translation.translator": "Translator",
     "figures.attention_maps": "plot_heads explore",
     "parsing.parser": "Parser linearize delinearize bracket_scores",
-    "exchange.marian": "to_marian from_marian to_ctranslate2 to_onnx",
+    "exchange.marian": "to_marian from_marian",
+    "exchange.ctranslate2": "to_ctranslate2",
+    "exchange.onnx": "to_onnx",
     "data.corpora": "load",
 }
 
