@@ -89,7 +89,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True)
 class Execution:
-    """How the work is done. What is None is chosen by the device (training.processes: `on_device`).
+    """How the work is done. What is None is chosen by the device (training.devices: `on_device`).
 
     Args:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU

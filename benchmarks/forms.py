@@ -23,7 +23,7 @@ from annotated_transformer.model.fast_attention import attend_in_16_bits
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
-from annotated_transformer.training.processes import memory_kept
+from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.translation.search import (
     beam_search,
     greedy_search,

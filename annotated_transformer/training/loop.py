@@ -20,29 +20,18 @@ from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs, epoch_batches
 from ..model.regularization import label_smoothed_cross_entropy
 from ..model.transformer import Transformer
-from annotated_transformer.training.checkpoints import (
-    require_room,
-    save_checkpoint,
-)
+from .checkpoints import require_room, save_checkpoint
 from .chunked_loss import fused_label_smoothed_cross_entropy
+from .devices import autocast, memory_kept, on_device
 from .evaluation import validate
 from .optimizer import adam, learning_rate
-from annotated_transformer.training.processes import (
-    Group,
-    autocast,
-    exchanging_gradients,
-    join,
-    memory_kept,
-    noted_signals,
-    on_device,
-    part_seed,
-)
+from .processes import Group, exchanging_gradients, join, part_seed
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
 from .runs import Run
 from .shares import shares
 from .starting import begin, new_model, resume
-from .stopping import all_finite, refuse_to_go_on, stopped
+from .stopping import all_finite, noted_signals, refuse_to_go_on, stopped
 
 # %% ../../nbs/paper/5.2_training.ipynb #52a00001
 def readable_train(

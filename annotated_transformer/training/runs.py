@@ -31,7 +31,8 @@ from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
 from .checkpoints import checkpoint_directories, read_state
-from .processes import Group, on_device
+from .devices import on_device
+from .processes import Group
 
 # %% ../../nbs/training/runs.ipynb #fecb4d50
 class Run:
