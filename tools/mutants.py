@@ -35,8 +35,8 @@ PACKAGE = "annotated_transformer"
 CORE = """config files model.attention model.embedding model.fast_attention model.feed_forward model.layers
 model.position model.pretrained model.regularization model.transformer model.variants
 data.batching data.corpora data.large_corpora data.parallel_text data.tokenizer data.treebanks data.trees
-training.averaging training.checkpoints training.chunked_loss training.loading training.loop training.optimizer
-training.devices training.processes training.r_drop training.runs training.shares training.stopping
+training.averaging training.checkpoints training.chunked_loss training.devices training.loading training.loop training.metrics
+training.optimizer training.processes training.r_drop training.runs training.shares training.stopping
 translation.bleu translation.kv_cache translation.scores translation.search translation.translator
 parsing.evalb parsing.parser parsing.tree_search
 figures.attention_maps tables.layer_types tables.training_cost tables.variations""".split()

@@ -28,7 +28,7 @@ from annotated_transformer.training import loop as training
 from annotated_transformer.training import processes, runs
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
-from annotated_transformer.training.runs import Metrics, Run, curves, prepare
+from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin
 from annotated_transformer.training.stopping import all_finite
 
@@ -173,24 +173,6 @@ def test_runs_read_settings_of_the_right_kind_alone():
     for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
             TrainingConfig.from_dict(written | wrong)
-
-
-def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
-    good = [{"step": step, "loss": 5.0 - step} for step in (1, 2, 3)]
-    for damaged, said in (([], None), (["{"], "1 damaged line is"), (["{", '{"loss": 3}'], "2 damaged lines are")):
-        lines = [json.dumps(good[0]), *damaged, *(json.dumps(line) for line in good[1:]), '{"step": 4, "lo']
-        (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
-        caplog.clear()
-        with Metrics(tmp_path, 2) as metrics:
-            metrics.record({"step": 3, "epoch": 1, "seconds": 1.23456}, loss=2.5)
-            told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
-        assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
-        assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
-
-
-def test_runs_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):
-    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", lambda directory, purge_step: (directory, purge_step))
-    assert curves(tmp_path, 7) == (tmp_path, 8)
 
 
 def test_runs_make_the_directories_above_them(tmp_path):
