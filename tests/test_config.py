@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from annotated_transformer import InputError
 from annotated_transformer.command_line.arguments import described
 from annotated_transformer.config import PARTS, PRESETS, ROWS, Execution, Search, TrainingConfig, TransformerConfig
 from annotated_transformer.model.transformer import ATTENTIONS, POSITIONS, RESIDUALS
@@ -30,3 +31,9 @@ def test_each_setting_says_what_it_means(kind):
     assert list(described(kind.__doc__).arguments) == [field.name for field in dataclasses.fields(kind)]
     for method in ("base", "big", "to_dict", "parts"):
         assert not hasattr(kind, method) or getattr(kind, method).__doc__
+
+
+@pytest.mark.parametrize("wrong", [{"beam_size": 0}, {"alpha": -0.1}, {"alpha": float("nan")}, {"extra_length": -1}], ids=str)
+def test_an_impossible_search_is_refused(wrong):
+    with pytest.raises(InputError, match=f"^{next(iter(wrong))} must be at least"):
+        Search(**wrong)

@@ -38,7 +38,8 @@ from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
-from annotated_transformer.translation.search import Hypothesis, beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.search import Hypothesis
 
 
 def translating(name: str, directory: Path) -> None:

@@ -37,7 +37,7 @@ model.position model.pretrained model.regularization model.transformer model.var
 data.batching data.corpora data.large_corpora data.parallel_text data.tokenizer data.treebanks data.trees
 training.averaging training.checkpoints training.chunked_loss training.devices training.loading training.loop training.metrics
 training.optimizer training.processes training.r_drop training.runs training.shares training.stopping
-translation.bleu translation.kv_cache translation.scores translation.search translation.translator
+translation.bleu translation.fast_search translation.kv_cache translation.scores translation.search translation.translator
 parsing.evalb parsing.parser parsing.tree_search
 figures.attention_maps tables.layer_types tables.training_cost tables.variations""".split()
 FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")

@@ -22,8 +22,8 @@ from ..model.transformer import Transformer, count_parameters
 from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
+from .fast_search import Allowed, beam_search, greedy_search
 from .packed_weights import fits_sixteen_bits, in_eight_bits, in_sixteen_bits
-from .search import Allowed, beam_search, greedy_search
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d00009
 PRECISIONS = ("float32", "float16", "int8", "auto")

@@ -10,7 +10,7 @@ from annotated_transformer import InputError, Transformer, TransformerConfig, Tr
 from annotated_transformer.config import Search
 from annotated_transformer.data.batching import pad
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
-from annotated_transformer.translation.search import beam_search
+from annotated_transformer.translation.fast_search import beam_search
 
 
 def test_ctranslate2_gives_our_translations_and_their_probabilities():

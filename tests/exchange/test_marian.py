@@ -12,7 +12,7 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.exchange.marian import sines_first, to_marian
 from annotated_transformer.model.position import sinusoids
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation.search import beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.translator import Translator
 
 

@@ -23,7 +23,7 @@ from annotated_transformer.exchange.marian_parts import MarianPieces, MarianTran
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.figures.attention_plots import plot_heads
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation.search import greedy_search
+from annotated_transformer.translation.fast_search import greedy_search
 
 transformers = pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra `exchange` is not installed")

@@ -16,7 +16,7 @@ FIXED = {
     "model.attention": "scaled_dot_product_attention MultiHeadAttention",
     "training.optimizer": "learning_rate",
     "model.regularization": "label_smoothed_cross_entropy",
-    "translation.search": "beam_search greedy_search",
+    "translation.fast_search": "beam_search greedy_search",
     "training.averaging": "average_checkpoints",
     "translation.bleu": "sacre_bleu paper_bleu",
     "translation.translator": "Translator",

@@ -13,14 +13,9 @@ from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttent
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits
-from annotated_transformer.translation.search import (
-    beam_search,
-    greedy_search,
-    next_token_without_cache,
-    readable_beam_search,
-    readable_greedy_search,
-)
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 
 
 def turned(heads: Tensor, position: Tensor) -> Tensor:  # (B, h, T, d_k), (T,)
