@@ -2,13 +2,14 @@
 import dataclasses
 import subprocess
 import sys
+from pkgutil import resolve_name
 
 import pytest
+from torch import nn
 
 from annotated_transformer import InputError
 from annotated_transformer.command_line.arguments import described
 from annotated_transformer.config import PARTS, PRESETS, ROWS, Execution, Search, TrainingConfig, TransformerConfig
-from annotated_transformer.model.transformer import ATTENTIONS, POSITIONS, RESIDUALS
 from annotated_transformer.tables.variations import table_3
 
 
@@ -18,8 +19,11 @@ def test_the_settings_need_no_pytorch():
     assert done.stdout == f"{len(PRESETS)}\n", done.stderr
 
 
-def test_the_names_of_parts_are_those_of_the_models_tables():
-    assert PARTS == {"positions": (*POSITIONS,), "compatibility": (*ATTENTIONS,), "norm": (*RESIDUALS,)}
+def test_each_part_has_a_name_and_a_class():
+    for kind, places in PARTS.items():
+        assert getattr(TransformerConfig(9), kind) == next(iter(places)), "the paper's comes first"
+        classes = [resolve_name(place) for place in places.values()]
+        assert len(set(classes)) == len(places) and all(issubclass(found, nn.Module) for found in classes)
 
 
 def test_the_names_of_rows_are_those_of_the_table():
