@@ -10,7 +10,8 @@ import annotated_transformer
 from annotated_transformer import EOS, PAD, InputError, config
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
-from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttention
+from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.fast_attention import KeyValueCache
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
