@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from colab import with_colab
 from contents import notebook_files, read_contents, with_contents
+from equations import complaints as mistakes_in_equations
 from export_tests import GENERATED, export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
@@ -112,7 +113,7 @@ def unfinished(notebook: Path) -> Iterator[str]:
 
 def check() -> int:
     "Print what is out of step; 1 when anything is."
-    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path))]
+    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path)), *mistakes_in_equations()]
     print("\n".join(complaints) or "Notebooks, package and tests are in step.")
     return 1 if complaints else 0
 

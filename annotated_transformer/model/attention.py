@@ -38,7 +38,7 @@ def one_head(
     W_V: Tensor,                    # (d_model, d_v)
     allowed: Tensor | None = None,  # bool, broadcastable to (B, T, S); False hides a key
 ) -> Tensor:                        # (B, T, d_v)
-    "Attention in a projection of its own: the second line of (32.2)."
+    "Attention in a projection of its own: the second line of (att.2)."
     output, weights = scaled_dot_product_attention(x @ W_Q, memory @ W_K, memory @ W_V, allowed)
     return output
 
@@ -52,7 +52,7 @@ def multi_head_attention(
     W_O: Tensor,                    # (h·d_v, d_model)
     allowed: Tensor | None = None,  # bool, broadcastable to (B, T, S); False hides a key
 ) -> Tensor:                        # (B, T, d_model)
-    "Each head attends in its own projection, one after the other: §3.2.2, equation (32.2)."
+    "Each head attends in its own projection, one after the other: §3.2.2, equation (att.2)."
     heads = [one_head(x, memory, W_Q[i], W_K[i], W_V[i], allowed) for i in range(len(W_Q))]  # of each head (B, T, d_v)
     return torch.cat(heads, dim=-1) @ W_O
 

@@ -94,7 +94,7 @@ class Transformer(nn.Module):
         self,
         source: Tensor,  # (B, S) ids, PAD at the end of short rows
     ) -> Tensor:         # memory (B, S, d_model)
-        "§3.1, (30.1): once for each sentence."
+        "§3.1, (model.1): once for each sentence."
         return self.encoder(self.embed(source), padding_mask(source))
 
     def decode(
@@ -103,7 +103,7 @@ class Transformer(nn.Module):
         memory: Tensor,        # (B, S, d_model)
         source: Tensor,        # (B, S) ids, for their padding
     ) -> Tensor:               # hidden (B, T, d_model), before the output projection
-        "§3.1, (30.2)."
+        "§3.1, (model.2)."
         return self.decoder(self.embed(target_input), memory, padding_mask(source))
 
     def forward(

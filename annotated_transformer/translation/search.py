@@ -48,7 +48,7 @@ def length_penalty(
     length: int | Tensor,  # L: tokens generated, EOS included
     alpha: float,
 ) -> float | Tensor:
-    "((5 + length) / 6)^α, by which a log-probability is divided (§6.1 and (61a.2), after Wu et al. 2016)."
+    "((5 + length) / 6)^α, by which a log-probability is divided (§6.1 and (dec.2), after Wu et al. 2016)."
     return ((5 + length) / 6) ** alpha
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #d031638b
@@ -56,7 +56,7 @@ class Hypothesis(NamedTuple):
     "A translation in token ids."
 
     tokens: list[int]        # without PAD and EOS
-    score: float             # log-probability over the length penalty: (61a.2)
+    score: float             # log-probability over the length penalty: (dec.2)
     log_probability: float   # of the tokens and the EOS, in nats; without EOS when the search ran out of length
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #61a00007
