@@ -21,6 +21,7 @@ from export_tests import GENERATED, export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
 from nbdev.process import NBProcessor
+from streams import with_whole_streams
 from workbook import write_workbook
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,7 +51,7 @@ def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
     for path in notebook_files(notebooks):
         name = str(path.relative_to(notebooks).with_suffix(""))
         found = json.loads(path.read_text(encoding="utf-8"))
-        wanted = with_contents(with_colab(found, name, settings["DEFAULT"]), name, pages)
+        wanted = with_whole_streams(with_contents(with_colab(found, name, settings["DEFAULT"]), name, pages))
         # The state of widgets is of no use without their kernel, and a page that shows it asks another host for code.
         wanted = wanted | {"metadata": {name: value for name, value in wanted["metadata"].items() if name != "widgets"}}
         if wanted != found:
