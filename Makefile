@@ -11,7 +11,7 @@ INSTALLED := .venv/installed
 RUN := runs/demo
 NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-QUICK := command_line workbook hard_input build_tools exchange prose pages readme contents imports public_names all_benchmarks
+QUICK := command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
 .PHONY: help demo test test-quick workbook-test lab build run site test-browser
 
