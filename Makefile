@@ -9,8 +9,9 @@ WORKERS ?= 2
 BIN := .venv/bin
 INSTALLED := .venv/installed
 RUN := runs/demo
+NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-QUICK := command_line workbook hard_input build_tools exchange prose pages readme contents imports public_names all_benchmarks
+QUICK := command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
 .PHONY: help demo test test-quick workbook-test lab build run site test-browser
 
@@ -45,7 +46,8 @@ lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab nbs/index.ipynb
 
 run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2_training.ipynb for one)
-	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --ExecutePreprocessor.coalesce_streams=True --inplace $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
+	$(BIN)/python tools/streams.py $(NOTEBOOKS)
 	$(BIN)/nbdev_clean
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them

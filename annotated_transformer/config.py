@@ -1,8 +1,8 @@
 """Every setting: of the model, of a training, of how the work is done, of a search; and the presets.
 
 Nothing here needs PyTorch, so the command line can show all settings at once. What stands under `Args` is also the help of the
-option that a setting has there. Which parts of the model belong to the names in `PARTS`, annotated_transformer.model.transformer
-knows.
+option that a setting has there. The model's parts are named in `PARTS`, one line for each,
+and imported when a model is made of them.
 """
 import dataclasses
 import math
@@ -16,10 +16,19 @@ __all__ = [
     "changed",
 ]
 
-PARTS = MappingProxyType({  # of which a model is made; the first of each is the paper's
-    "positions": ("sinusoidal", "learned"),
-    "compatibility": ("dot-product", "additive"),
-    "norm": ("post", "pre"),
+PARTS = MappingProxyType({  # of which a model is made, and where the class of each stands; the first is the paper's
+    "positions": {
+        "sinusoidal": "annotated_transformer.model.position:PositionalEncoding",
+        "learned": "annotated_transformer.model.variants:LearnedPositions",
+    },
+    "compatibility": {
+        "dot-product": "annotated_transformer.model.attention:MultiHeadAttention",
+        "additive": "annotated_transformer.model.variants:AdditiveMultiHeadAttention",
+    },
+    "norm": {
+        "post": "annotated_transformer.model.layers:Residual",
+        "pre": "annotated_transformer.model.variants:PreNormResidual",
+    },
 })
 
 
@@ -89,7 +98,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True)
 class Execution:
-    """How the work is done. What is None is chosen by the device (training.processes: `on_device`).
+    """How the work is done. What is None is chosen by the device (training.devices: `on_device`).
 
     Args:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU

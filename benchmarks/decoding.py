@@ -34,13 +34,14 @@ from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad
-from annotated_transformer.exchange.marian import to_marian, token_names
+from annotated_transformer.exchange.ctranslate2 import token_names
+from annotated_transformer.exchange.marian import to_marian
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.tables.training_cost import forward_flops
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits, in_sixteen_bits, largest_weight
-from annotated_transformer.translation.search import beam_search, greedy_search
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
 from benchmarks.shared.decoding_chart import chart
 from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes

@@ -22,7 +22,7 @@ from torch.profiler import profile, record_function
 
 from annotated_transformer import InputError
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation import search as decoding
+from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight, whole_rows
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
 from benchmarks.shared.side_by_side import save

@@ -23,14 +23,9 @@ from annotated_transformer.model.fast_attention import attend_in_16_bits
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
-from annotated_transformer.training.processes import memory_kept
-from annotated_transformer.translation.search import (
-    beam_search,
-    greedy_search,
-    next_token_without_cache,
-    readable_beam_search,
-    readable_greedy_search,
-)
+from annotated_transformer.training.devices import memory_kept
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 from benchmarks.decoding import random_model
 from benchmarks.preparation import resident_peak
 from benchmarks.shared.side_by_side import in_own_process, save, take_turns

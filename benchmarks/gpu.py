@@ -30,9 +30,10 @@ from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import training_flops
+from annotated_transformer.training.devices import on_device
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
-from annotated_transformer.training.processes import Group, join, on_device, part_seed
+from annotated_transformer.training.processes import Group, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
 from benchmarks.shared.side_by_side import command_of, resident_peak

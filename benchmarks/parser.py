@@ -35,8 +35,8 @@ from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, ParsingScores, score_parses
 from annotated_transformer.parsing.self_training import confidences, sure
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import STOPPED, Stopped
 from annotated_transformer.training.runs import Run
+from annotated_transformer.training.stopping import STOPPED, Stopped
 from benchmarks.shared.baselines import commonest_right_label, right_branching
 from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 

@@ -35,10 +35,10 @@ from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.processes import STOPPED, Stopped
 from annotated_transformer.training.runs import Run
+from annotated_transformer.training.stopping import STOPPED, Stopped
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
-from annotated_transformer.translation.translator import score_split
+from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.shipping import put_into
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 

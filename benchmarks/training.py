@@ -35,9 +35,9 @@ from annotated_transformer.data.batching import Batch, collate
 from annotated_transformer.model.position import sinusoids
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.tables.training_cost import forward_flops, training_flops
+from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.training.processes import autocast, memory_kept
 from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
 from benchmarks.shared.training_chart import chart
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes

@@ -24,9 +24,9 @@ from annotated_transformer.model.attention import MultiHeadAttention, padding_ma
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.tables.training_cost import forward_flops
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
+from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.training.processes import memory_kept
 from benchmarks.shared.side_by_side import matrix_products, save, take_turns
 from benchmarks.shared.training_profile import processor_time
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work

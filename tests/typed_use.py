@@ -25,7 +25,8 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import delinearize, linearize
-from annotated_transformer.exchange.marian import from_marian, load_marian, to_ctranslate2, to_marian
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
+from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
@@ -37,7 +38,8 @@ from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
-from annotated_transformer.translation.search import Hypothesis, beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.search import Hypothesis
 
 
 def translating(name: str, directory: Path) -> None:

@@ -16,10 +16,12 @@ from tempfile import TemporaryDirectory
 
 from colab import with_colab
 from contents import notebook_files, read_contents, with_contents
+from equations import complaints as mistakes_in_equations
 from export_tests import GENERATED, export_tests
 from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
 from nbdev.process import NBProcessor
+from streams import with_whole_streams
 from workbook import write_workbook
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -49,7 +51,7 @@ def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
     for path in notebook_files(notebooks):
         name = str(path.relative_to(notebooks).with_suffix(""))
         found = json.loads(path.read_text(encoding="utf-8"))
-        wanted = with_contents(with_colab(found, name, settings["DEFAULT"]), name, pages)
+        wanted = with_whole_streams(with_contents(with_colab(found, name, settings["DEFAULT"]), name, pages))
         # The state of widgets is of no use without their kernel, and a page that shows it asks another host for code.
         wanted = wanted | {"metadata": {name: value for name, value in wanted["metadata"].items() if name != "widgets"}}
         if wanted != found:
@@ -112,7 +114,7 @@ def unfinished(notebook: Path) -> Iterator[str]:
 
 def check() -> int:
     "Print what is out of step; 1 when anything is."
-    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path))]
+    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path)), *mistakes_in_equations()]
     print("\n".join(complaints) or "Notebooks, package and tests are in step.")
     return 1 if complaints else 0
 

@@ -19,7 +19,7 @@ NOTEBOOKS = Path("nbs")
 INDEX = "index"
 TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
 PARTS = {"paper": "The paper", "workshop": "The workshop"}
-ROW = ("notebook", "title", "shows")
+ROW = ("notebook", "title", "shows")  # and a tag, where a page has equations of its own
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Page:
     part: str           # of PARTS
     chapter: str
     module: str | None  # what the notebook exports: model.attention
+    tag: str | None = None  # of its own equations: the first is (tag.1)
 
     @property
     def name(self) -> str:
@@ -74,13 +75,15 @@ def module_of(notebook: dict) -> str | None:
 def checked(row: dict, part: str, chapter: str, notebooks: Path) -> Page:
     "A row, when it has what it must have and its notebook is there."
     contents = notebooks / "contents.yml"
-    if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW}:
-        refuse(f"{contents}: a row has {', '.join(ROW)} and nothing else; this one has not: {row}.")
+    if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW, "tag"}:
+        refuse(f"{contents}: a row has {', '.join(ROW)} and at most a tag; this one has not: {row}.")
+    if not re.fullmatch("[a-z]+", str(row.get("tag", "a"))):
+        refuse(f"{contents}: a tag is a short word of small letters, and that of {row['notebook']} is {row['tag']}.")
     path = notebooks / f"{row['notebook']}.ipynb"
     if not path.exists():
         refuse(f"{contents} has a row for {path}, which does not exist: write the notebook or take the row out.")
     module = module_of(json.loads(path.read_text(encoding="utf-8")))
-    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module)
+    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module, tag=row.get("tag"))
 
 
 def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
@@ -97,6 +100,9 @@ def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
     names = [page.notebook for page in pages]
     for twice in sorted({name for name in names if names.count(name) > 1}):
         refuse(f"{contents} has more than one row for {twice}.")
+    tags = [page.tag for page in pages if page.tag]
+    for twice in sorted({tag for tag in tags if tags.count(tag) > 1}):
+        refuse(f"{contents} has more than one page with the tag {twice}.")
     for path in notebook_files(notebooks):
         if str(path.relative_to(notebooks).with_suffix("")) not in [*names, INDEX]:
             refuse(f"{path} has no row in {contents}: write one where a reader should come to it.")

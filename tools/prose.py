@@ -11,7 +11,7 @@ Left alone are
 - code spans, blocks of code and addresses;
 - formulas, sums in plain text that come out (5.29 / 4.92 = 1.075), and their numbers elsewhere on the page: the arithmetic is
   before the reader's eyes;
-- years, and numbers that are part of a name: §6.1, Table 2, equation (32.1), version 2.13, issue 317, test2016, files 0180.
+- years, and numbers that are part of a name: §6.1, Table 2, equation (att.1), version 2.13, issue 317, test2016, files 0180.
 
 A name of the glossary (in nbs/reference.ipynb) may be used from the page that explains it onwards. An earlier page of the
 paper's part may use it in a quotation block, in a code span, or in a paragraph that links to the explanation. The first page,
@@ -59,7 +59,7 @@ LEFT_ALONE = [
     CODE,
     re.compile(r"\]\([^)]*\)|<[^>]+>|https?://\S+"),                                    # addresses
     FORMULA,
-    re.compile(r"§§?\s?\d[\d.]*(?:\s?(?:,|-|–|and|to)\s?§?\d[\d.]*\b)*|\(\d\d[a-h]?\.\d+\)"),   # sections, equations
+    re.compile(r"§§?\s?\d[\d.]*(?:\s?(?:,|-|–|and|to)\s?§?\d[\d.]*\b)*|\([a-z]+\.\d+\)"),   # sections, equations
     re.compile(r"\b(?:[Tt]able|[Ff]igure|[Ee]quations?|[Vv]ersions?|Python|PyTorch|JupyterLab|issue|line|seed) \d[\d.]*"),
     re.compile(r"\b(?:19|20)\d\d\b(?![.,]\d)"),                                         # years
 ]

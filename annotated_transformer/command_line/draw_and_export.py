@@ -164,7 +164,9 @@ def export(
     """
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
-    from ..exchange.marian import save_marian, to_ctranslate2, to_onnx
+    from ..exchange.ctranslate2 import to_ctranslate2
+    from ..exchange.marian import save_marian
+    from ..exchange.onnx import to_onnx
     from ..files import write_directory
     from ..translation.translator import Translator
 

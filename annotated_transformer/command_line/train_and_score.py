@@ -71,7 +71,7 @@ def variations_command(arguments: list[str]) -> None:
 @contextlib.contextmanager
 def stopped_in_one_sentence() -> Iterator[None]:
     "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again."
-    from ..training.processes import STOPPED, Stopped
+    from ..training.stopping import STOPPED, Stopped
 
     try:
         yield
@@ -141,7 +141,7 @@ def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
         from ..parsing.parser import Parser, score_split
 
         return Parser(translator), score_split
-    from ..translation.translator import score_split
+    from ..translation.scores import score_split
 
     return translator, score_split
 

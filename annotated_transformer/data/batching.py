@@ -71,7 +71,7 @@ def cut_sorted(
     max_tokens: int,
     random: np.random.Generator | None,   # None: no shuffle
 ) -> list[np.ndarray]:                    # row numbers of each batch
-    "Sort, then cut where the next row would break (51c.1)."
+    "Sort, then cut where the next row would break (batch.1)."
     longest = lengths.max(axis=1)
     if longest.max(initial=0) > max_tokens:
         raise InputError(f"a sentence of {longest.max()} tokens does not fit into a batch of {max_tokens}: raise --batch-tokens")
@@ -91,6 +91,6 @@ def padding_share(
     lengths: np.ndarray,            # (n, 2)
     cut: Iterable[np.ndarray],      # row numbers of each batch
 ) -> float:                         # 0 to 1
-    "Share of the positions of all batches, both sides, that hold padding: (51c.2)."
+    "Share of the positions of all batches, both sides, that hold padding: (batch.2)."
     positions = sum(len(rows) * int(lengths[rows].max(axis=0).sum()) for rows in cut)
     return 1 - int(lengths.sum()) / positions

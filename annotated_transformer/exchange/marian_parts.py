@@ -16,8 +16,9 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, InputError
 from ..config import TransformerConfig
-from ..model.attention import KeyValueCache, MultiHeadAttention
+from ..model.attention import MultiHeadAttention
 from ..model.embedding import SharedEmbedding
+from ..model.fast_attention import KeyValueCache
 from ..model.feed_forward import FeedForward
 from ..model.transformer import Transformer
 
@@ -32,21 +33,15 @@ class BiasedAttention(MultiHeadAttention):
         self.query_bias = nn.Parameter(torch.zeros(n_heads * d_k))
         self.out_projection = nn.Linear(n_heads * d_v, d_model)
 
-    def project_query(
+    def project(
         self,
-        x: Tensor,     # (B, T, d_model)
-    ) -> Tensor:       # (B, h, T, d_k)
-        "The queries of all heads, with their bias."
-        return super().project_query(x) + self.query_bias.view(self.n_heads, 1, self.d_k)
-
-    def project_self(
-        self,
-        x: Tensor,                             # (B, T, d_model)
+        x: Tensor,                            # (B, T, d_model)
+        memory: Tensor | None = None,         # (B, S, d_model)
         cache: KeyValueCache | None = None,
-    ) -> tuple[Tensor, Tensor]:                # queries (B, h, T, d_k); keys and values side by side (B, T, h·(d_k + d_v))
-        "All three, with the bias of the queries."
-        query, both = super().project_self(x, cache)
-        return query + self.query_bias.view(self.n_heads, 1, self.d_k), both
+    ) -> tuple[Tensor, Tensor, Tensor]:       # queries (B, h, T, d_k), keys (B, h, S, d_k) and values (B, h, S, d_v)
+        "As before, with the bias of the queries."
+        query, key, value = super().project(x, memory, cache)
+        return query + self.query_bias.view(self.n_heads, 1, self.d_k), key, value
 
 
 def two_biases(

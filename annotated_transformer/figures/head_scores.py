@@ -51,7 +51,7 @@ class Tally:
 
     @property
     def scores(self) -> Tensor:  # (L, h)
-        "Equation (70b.1) for every head."
+        "Equation (head.1) for every head."
         if not sum(self.queries):
             raise InputError("no query of these sentences has a right place to look: measure others")
         return (self.hits[0] + self.hits[1]) / sum(self.queries)

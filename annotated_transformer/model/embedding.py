@@ -14,7 +14,7 @@ from .. import PAD
 
 # %% ../../nbs/paper/3.4_embedding.ipynb #56eb3407
 class SharedEmbedding(nn.Module):
-    "One matrix that turns tokens into vectors on both sides and vectors into logits at the end (§3.4, (34.1))."
+    "One matrix that turns tokens into vectors on both sides and vectors into logits at the end (§3.4, (emb.1))."
 
     def __init__(self, vocab_size: int, d_model: int):
         super().__init__()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from .attention import KeyValueCache
+from .fast_attention import KeyValueCache
 from .regularization import Dropout
 
 # %% ../../nbs/paper/3.1_layers.ipynb #ae8b9c31

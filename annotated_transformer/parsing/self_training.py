@@ -24,7 +24,7 @@ def confidences(
     trees: Sequence[Tree],
     batch_tokens: int = 2_048,
 ) -> list[float]:  # 0 to 1; 0 for a tree whose row is longer than the model takes
-    "Equation (63f.1), of each tree over its own words: what the model thinks of it, whoever drew it."
+    "Equation (self.1), of each tree over its own words: what the model thinks of it, whoever drew it."
     model, tokenizer = parser.translator.model, parser.translator.tokenizer
     sides = [tree.leaves() for tree in trees], [linearize(tree, parser.leaves) for tree in trees]
     rows = list(zip(*(tokenizer.encode_all([" ".join(tokens) for tokens in side]) for side in sides)))

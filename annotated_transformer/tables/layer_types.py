@@ -122,7 +122,7 @@ class Recurrent(nn.Module):
         hidden: Tensor,  # (..., d), of the position before
         memory: Tensor,  # (..., d), of the position before
     ) -> tuple[Tensor, Tensor]:
-        "State and memory of a position: equation (40a.2)."
+        "State and memory of a position: equation (types.2)."
         inputs = F.linear(x, self.lstm.weight_ih_l0, self.lstm.bias_ih_l0)
         gates = inputs + F.linear(hidden, self.lstm.weight_hh_l0, self.lstm.bias_hh_l0)
         i, f, g, o = gates.chunk(4, dim=-1)

@@ -65,7 +65,7 @@ def paper_cost(
     device_seconds: float,  # training time × devices
     rate: float,            # FLOP/s that one device is taken to sustain
 ) -> float:                 # FLOPs
-    "The rule by which Table 2 charges a training run: equation (61e.1)."
+    "The rule by which Table 2 charges a training run: equation (cost.1)."
     return device_seconds * rate
 
 # %% ../../nbs/tables/training_cost.ipynb #e256bfa9
@@ -194,7 +194,7 @@ def predict(
     watts: float | None = None,     # drawn by one device
     efficiency: float = 1.0,        # share of its rate that a device keeps when several work together
 ) -> Prediction:
-    "Time, devices and energy for a run at a known rate: equation (61g.1)."
+    "Time, devices and energy for a run at a known rate: equation (cost.3)."
     require_positive(steps=steps, batch_tokens=batch_tokens, tokens_per_second=tokens_per_second)
     require_positive(devices=devices, watts=1 if watts is None else watts, efficiency=efficiency)
     if efficiency > 1:

@@ -11,7 +11,8 @@ from ..data.batching import Batch, batches, collate
 from ..data.large_corpora import TokenizedPairs
 from ..model.transformer import Transformer
 from .chunked_loss import fused_losses
-from .processes import Group, autocast
+from .devices import autocast
+from .processes import Group
 
 __all__ = ["Evaluation", "evaluate", "validate"]
 

@@ -20,29 +20,18 @@ from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs, epoch_batches
 from ..model.regularization import label_smoothed_cross_entropy
 from ..model.transformer import Transformer
-from annotated_transformer.training.checkpoints import (
-    require_room,
-    save_checkpoint,
-)
+from .checkpoints import require_room, save_checkpoint
 from .chunked_loss import fused_label_smoothed_cross_entropy
+from .devices import autocast, memory_kept, on_device
 from .evaluation import validate
 from .optimizer import adam, learning_rate
-from annotated_transformer.training.processes import (
-    Group,
-    autocast,
-    exchanging_gradients,
-    join,
-    memory_kept,
-    noted_signals,
-    on_device,
-    part_seed,
-)
+from .processes import Group, exchanging_gradients, join, part_seed
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
 from .runs import Run
 from .shares import shares
 from .starting import begin, new_model, resume
-from .stopping import all_finite, refuse_to_go_on, stopped
+from .stopping import all_finite, noted_signals, refuse_to_go_on, stopped
 
 # %% ../../nbs/paper/5.2_training.ipynb #52a00001
 def readable_train(
@@ -50,7 +39,7 @@ def readable_train(
     data: Iterable[Batch],      # one batch for each update
     warmup_steps: int = 4000,
     smoothing: float = 0.1,
-) -> list[float]:               # the loss (52.1) before each update
+) -> list[float]:               # the loss (train.1) before each update
     "One update for each batch (§5.2 to §5.4): what `train` does, in readable form."
     optimizer, losses = adam(model.parameters()), []
     for step, batch in enumerate(data, start=1):
@@ -69,7 +58,7 @@ def batch_loss(
     batch: Batch,
     smoothing: float,
     tokens: int | None = None,  # real target tokens of the whole batch, when this is a part of it
-    consistency: float = 0.0,   # α of (54b.1)
+    consistency: float = 0.0,   # α of (drop.1)
 ) -> Tensor:                    # mean loss per real target token, in nats; of a part: its share of that mean
     "Forward pass and loss of one batch, by the fused form."
     if not consistency:
@@ -101,7 +90,7 @@ def train_step(
     rate: float,
     clip_norm: float | None = None,
     processes: int = 1,
-) -> Tensor:                                # this process's share of the loss (52.1), before the update
+) -> Tensor:                                # this process's share of the loss (train.1), before the update
     "One update: the gradients of all parts, added up; then Adam at the given rate."
     for group in optimizer.param_groups:
         group["lr"] = rate
@@ -111,7 +100,7 @@ def train_step(
         torch.manual_seed(seed)
         with nullcontext() if number == len(parts) or processes == 1 else learner.no_sync():
             loss = learner(*batch, tokens)
-            (processes * loss).backward()  # DistributedDataParallel takes the mean over the processes; (52.2) is a sum
+            (processes * loss).backward()  # DistributedDataParallel takes the mean over the processes; (train.2) is a sum
         share = share + loss.detach()
     if clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(learner.parameters(), clip_norm)

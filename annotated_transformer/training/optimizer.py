@@ -31,7 +31,7 @@ def adam_step(
     beta2: float = 0.98,
     eps: float = 1e-9,
 ) -> Tensor:              # the new parameter
-    "One update of Adam with the constants of §5.3, equations (53.1) and (53.2), in readable form."
+    "One update of Adam with the constants of §5.3, equations (opt.1) and (opt.2), in readable form."
     mean.mul_(beta1).add_(gradient, alpha=1 - beta1)
     square.mul_(beta2).add_(gradient**2, alpha=1 - beta2)
     unbiased_mean = mean / (1 - beta1**step)

@@ -8,8 +8,9 @@ from torch import Tensor
 
 from ..config import TrainingConfig
 from ..progress_bar import progress_bar
+from .metrics import Metrics
 from .processes import Group
-from .runs import Metrics, Run
+from .runs import Run
 
 __all__ = ["Due", "Schedule", "Meter", "Reporter"]
 

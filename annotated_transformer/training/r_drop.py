@@ -16,7 +16,7 @@ from .chunked_loss import losses_in_chunks
 def disagreement(
     logits: Tensor,  # (2, ..., V): of the same tokens, under two draws of dropout
     target: Tensor,  # (...) ids; PAD is not counted
-) -> Tensor:         # D of (54b.1), mean per real token, in nats
+) -> Tensor:         # D of (drop.1), mean per real token, in nats
     "How far two predictions are apart: half the sum of both Kullback-Leibler divergences (Liang et al. 2021)."
     first, second = logits.log_softmax(-1)
     apart = ((first.exp() - second.exp()) * (first - second)).sum(-1) / 2
@@ -25,7 +25,7 @@ def disagreement(
 
 # %% ../../nbs/training/r_drop.ipynb #64ba968f
 def smoothed_and_agreeing(smoothing: float, consistency: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
-    "The rule of (54b.1): the first half of the rows are the tokens under one draw, the second half under the other."
+    "The rule of (drop.1): the first half of the rows are the tokens under one draw, the second half under the other."
     off, part = smoothing / (logits.size(1) - 1), consistency / 4                         # `off`: q of each wrong token
     first, second = logits.sub_(logits.logsumexp(1, True)).chunk(2)                       # ln p and ln p', (chunk, V) each
     hits = sum(off * logs.sum(1, True) + (1 - smoothing - off) * logs.gather(1, right) for logs in (first, second))
@@ -37,7 +37,7 @@ def smoothed_and_agreeing(smoothing: float, consistency: float, logits: Tensor, 
         return (loss,), None
     difference = p - other
     for own, sign, divergence in ((p, 1, divergences[0]), (other, -1, divergences[1])):
-        pull = (sign * ratio).sub_(divergence).mul_(part)                                 # (54b.2), without its factor p
+        pull = (sign * ratio).sub_(divergence).mul_(part)                                 # (drop.2), without its factor p
         own.mul_(pull.add_(0.5)).add_(difference, alpha=sign * part).sub_(off / 2)
         own.scatter_add_(1, right, torch.full_like(share, (smoothing + off - 1) / 2)).mul_(share)
     return (loss,), logits
@@ -48,10 +48,10 @@ def fused_consistent_loss(
     weight: Tensor,                      # (V, d_model), the shared embedding matrix; its row of PAD is zero
     target: Tensor,                      # (...) ids; PAD is not counted
     smoothing: float,                    # ε_ls
-    consistency: float,                  # α of (54b.1)
+    consistency: float,                  # α of (drop.1)
     tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
     chunk: int | None = None,            # tokens whose logits exist at a time; by default 128 on a CPU, 2,048 elsewhere
-) -> Tensor:                             # (54b.1), mean per real token, in nats
+) -> Tensor:                             # (drop.1), mean per real token, in nats
     "The mean smoothed loss of two draws and α/2 times their `disagreement`, straight from the decoder's output."
     rule = partial(smoothed_and_agreeing, smoothing, consistency)
     return losses_in_chunks(hidden, weight, target, rule, tokens, chunk)[0]

@@ -1,15 +1,47 @@
 "How a training ends before its last update: after a signal, or when numbers have left their range."
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 from torch import nn
 
 from .. import InputError
 from .checkpoints import newest_checkpoint
-from .processes import STOPPED, Group, Stopped
+from .processes import Group
 from .runs import Run
 
-__all__ = ["all_finite", "refuse_to_go_on", "stopped"]
+__all__ = ["STOPPED", "Stopped", "all_finite", "noted_signals", "refuse_to_go_on", "stopped"]
+
+STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h calls it a temporary failure, to be tried again
+
+
+class Stopped(Exception):
+    "SIGTERM came, and a checkpoint is written: the same command goes on from there."
+
+
+@contextmanager
+def noted_signals(
+    alone: bool,  # not one of several processes, which all get the same Ctrl-C
+) -> Iterator[list[int]]:
+    "Record SIGTERM and SIGINT in a list instead of ending the process."
+    received: list[int] = []
+
+    def note(number, frame):
+        if number == signal.SIGINT in received and alone:
+            raise KeyboardInterrupt
+        received.append(number)
+
+    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody handle signals
+        yield received
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield received
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stopped(run: Run, step: int, number: int, group: Group) -> BaseException:

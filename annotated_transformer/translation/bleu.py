@@ -25,7 +25,7 @@ def ngram_bleu(
     hypotheses: Sequence[str],  # translations, tokens separated by blanks
     references: Sequence[str],  # as many references
 ) -> float:                     # 0 to 100
-    "BLEU in the open: equations (61c.1) to (61c.3)."
+    "BLEU in the open: equations (bleu.1) to (bleu.3)."
     pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references)]
     precisions = []
     for n in range(1, 5):

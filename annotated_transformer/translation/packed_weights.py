@@ -77,7 +77,7 @@ class SixteenBits(PackedMatrix):
 
 # %% ../../nbs/translation/packed_weights.ipynb #6190000a
 class EightBits(PackedMatrix):
-    "Whole numbers in 8 bits, with a scale for each row: equation (61i.1)."
+    "Whole numbers in 8 bits, with a scale for each row: equation (bits.1)."
 
     @staticmethod
     def pack(matrix: Tensor, bias: Tensor | None):

@@ -2,20 +2,17 @@
 
 # %% auto #0
 __all__ = ['NextToken', 'Beginning', 'next_token_without_cache', 'readable_greedy_search', 'length_penalty', 'Hypothesis',
-           'beam_step', 'readable_beam_search', 'greedy_search', 'Allowed', 'beam_search']
+           'beam_step', 'readable_beam_search']
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #11a1ae36
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .. import EOS, PAD
-from ..config import TRANSLATION, Search
 from ..model.transformer import Transformer
-from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #7ae8e94c
 NextToken = Callable[[list[int]], Tensor]  # tokens so far -> (V,) log-probabilities of the next one
@@ -51,7 +48,7 @@ def length_penalty(
     length: int | Tensor,  # L: tokens generated, EOS included
     alpha: float,
 ) -> float | Tensor:
-    "((5 + length) / 6)^α, by which a log-probability is divided (§6.1 and (61a.2), after Wu et al. 2016)."
+    "((5 + length) / 6)^α, by which a log-probability is divided (§6.1 and (dec.2), after Wu et al. 2016)."
     return ((5 + length) / 6) ** alpha
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #d031638b
@@ -59,7 +56,7 @@ class Hypothesis(NamedTuple):
     "A translation in token ids."
 
     tokens: list[int]        # without PAD and EOS
-    score: float             # log-probability over the length penalty: (61a.2)
+    score: float             # log-probability over the length penalty: (dec.2)
     log_probability: float   # of the tokens and the EOS, in nats; without EOS when the search ran out of length
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #61a00007
@@ -97,118 +94,3 @@ def readable_beam_search(
             break
         alive = going
     return finished or [Hypothesis(tokens, p / length_penalty(longest, alpha), p) for p, tokens in alive]
-
-# %% ../../nbs/paper/6.1_decoding.ipynb #6b553cd9
-@contextmanager
-def evaluating(model: torch.nn.Module) -> Iterator[None]:
-    "Without dropout and gradients; afterwards the model is in its former mode, also after an error."
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(training)
-
-
-def longest_output(
-    model: Transformer,
-    source: Tensor,     # (B, S)
-    extra_length: int,
-) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
-    "Source length + `extra_length` (§6.1), as far as the model's positions reach."
-    return ((source != PAD).sum(1) + extra_length).clamp(max=model.config.max_length)
-
-# %% ../../nbs/paper/6.1_decoding.ipynb #49c18986
-def greedy_search(
-    model: Transformer,
-    source: Tensor,          # (B, S) ids
-    search: Search = TRANSLATION,   # of which only the length matters
-) -> list[list[int]]:        # per sentence, without PAD and EOS
-    "Take the likeliest token at each step."
-    limits = longest_output(model, source, search.extra_length)
-    out: list[list[int]] = [[] for _ in source]
-    alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
-    with evaluating(model):
-        decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
-        for length in range(1, int(limits.max()) + 1):
-            tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]    # (B', 1)
-            going = tokens[:, 0] != EOS
-            for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
-                out[i].append(token)
-            going &= limits[alive] > length
-            if not going.any():
-                break
-            if not going.all():
-                stay = closed_ranks(going)
-                decoder.select(stay, torch.zeros_like(stay)[:, None])
-                alive, tokens = alive[stay], tokens[stay]
-    return out
-
-# %% ../../nbs/paper/6.1_decoding.ipynb #c94bd62b
-class Allowed(Protocol):
-    "What a search may write, as it goes: trees, say, or words of a list. `tree_search` has one."
-
-    def ids(self, left: Tensor) -> Tensor:  # (B,) most tokens still to come, EOS included -> (B·K, m) ids, PAD if fewer
-        "Which tokens may follow each of the hypotheses."
-
-    def weigh(self, logits: Tensor) -> None:  # (B·K, V), changed in place
-        "Where several tokens amount to the same, move their probability to the one that may follow."
-
-    def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
-        "The search goes on with these hypotheses: each continues a beam of its sentence with a token."
-
-
-def beam_search(
-    model: Transformer,
-    source: Tensor,              # (B, S) ids
-    search: Search = TRANSLATION,
-    allowed: Allowed | None = None,   # nothing else may be written; no other probability is changed
-) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
-    "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
-    K, alpha, device = search.beam_size, search.alpha, source.device
-    limits = longest_output(model, source, search.extra_length)
-    finished: list[list[Hypothesis]] = [[] for _ in source]
-    alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
-    history = source.new_empty(len(source), 1, 0)                                  # (B', K, t) tokens so far
-    log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start alike: one at first
-    tokens = source.new_full((len(source), 1), PAD)
-
-    with evaluating(model):
-        decoder = StepwiseDecoder(model, source, K, int(limits.max()))
-        for length in range(1, int(limits.max()) + 1):
-            # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
-            logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
-            ids = allowed and allowed.ids(limits[alive] - length + 1)
-            if allowed:
-                allowed.weigh(logits)
-            top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
-            ends = token == EOS
-            penalty = length_penalty(length, alpha)
-            for row, column in (ends & top.isfinite()).nonzero().tolist():
-                p = float(top[row, column])
-                ended = history[row, beam[row, column]].tolist()
-                finished[int(alive[row])].append(Hypothesis(ended, p / penalty, p))
-
-            log_p, going = top.masked_fill(ends, float("-inf")).topk(K)            # (B', K)
-            beam, tokens = beam.gather(1, going), token.gather(1, going)
-            history = history.gather(1, beam[:, :, None].expand(-1, -1, length - 1))
-            history = torch.cat([history, tokens[:, :, None]], dim=-1)
-
-            best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better
-            stay = torch.zeros(len(alive), dtype=torch.bool)
-            for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
-                done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
-                if length < limit and not (done and done[0].score >= best_possible[row]):
-                    stay[row] = True
-                elif not done:
-                    best = zip(history[row].tolist(), log_p[row].tolist())
-                    finished[sentence] = [Hypothesis(h, p / penalty, p) for h, p in best if p != float("-inf")]
-            if not stay.any():
-                break
-            stay = closed_ranks(stay).to(device)
-            decoder.select(stay, beam[stay])
-            alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
-            if allowed:
-                allowed.follow(stay, beam[stay], tokens)
-    return finished

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 import torch
 
 from annotated_transformer.config import Search
-from annotated_transformer.exchange.marian import to_ctranslate2
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.model.transformer import Transformer

@@ -15,7 +15,7 @@ from annotated_transformer.data.batching import pad
 from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation.search import beam_search
+from annotated_transformer.translation.fast_search import beam_search
 from annotated_transformer.translation.translator import Translator
 
 

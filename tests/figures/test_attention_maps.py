@@ -10,7 +10,7 @@ from annotated_transformer.figures.token_labels import piece_label
 from annotated_transformer.model.attention import scaled_dot_product_attention
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import record_of, shipped_models
-from annotated_transformer.translation.search import beam_search
+from annotated_transformer.translation.fast_search import beam_search
 
 
 def test_merging_by_hand():

@@ -9,7 +9,7 @@ from annotated_transformer import InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.data.batching import shift_right
 from annotated_transformer.figures.head_changes import changed_heads, every_head, without_heads
-from annotated_transformer.translation.search import beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 
 B, S, T, V = 2, 5, 3, 11
 SOURCE, TARGET = torch.tensor([[4, 5, 6, 7, 1], [8, 9, 1, 0, 0]]), torch.tensor([[3, 5, 1], [7, 1, 0]])

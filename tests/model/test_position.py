@@ -20,7 +20,7 @@ def test_attention_alone_cannot_see_order():
 @pytest.fixture(scope="module")
 def shift():
     def shift(k, d_model):
-        "The matrix M_k of (35.2)."
+        "The matrix M_k of (pos.2)."
         angles = k * 10000 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
         sine, cosine = angles.sin(), angles.cos()
         return torch.block_diag(*torch.stack([cosine, sine, -sine, cosine], dim=-1).view(-1, 2, 2)).float()

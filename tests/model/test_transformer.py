@@ -10,7 +10,8 @@ from annotated_transformer.model.regularization import Dropout, label_smoothed_c
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.translation.search import beam_search, next_token_without_cache, readable_beam_search
+from annotated_transformer.translation.fast_search import beam_search
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import LEAVES
 from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.parsing.tree_search import TreeSearch
-from annotated_transformer.translation.search import beam_search, length_penalty, next_token_without_cache, readable_beam_search
+from annotated_transformer.translation.fast_search import beam_search
+from annotated_transformer.translation.search import length_penalty, next_token_without_cache, readable_beam_search
 from annotated_transformer.translation.translator import Translator
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 from tqdm import tqdm
 
 from annotated_transformer.training.launch import show_progress
-from annotated_transformer.training.runs import Metrics, Run
+from annotated_transformer.training.metrics import Metrics
+from annotated_transformer.training.runs import Run
 
 
 def test_the_bar_follows_the_last_whole_line_of_the_run():

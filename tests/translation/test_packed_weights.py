@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from annotated_transformer import EOS, InputError, TransformerConfig, Translator
 from annotated_transformer.config import Search
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import (
     EightBits,
     SixteenBits,
@@ -17,7 +18,6 @@ from annotated_transformer.translation.packed_weights import (
     into,
     largest_weight,
 )
-from annotated_transformer.translation.search import beam_search, greedy_search
 
 
 def test_the_product_is_that_of_the_whole_numbers():

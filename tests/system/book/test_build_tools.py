@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from colab import with_colab  # noqa: E402
 from export_tests import convert, export_tests  # noqa: E402
+from streams import joined  # noqa: E402
 
 
 def notebook(path: Path, *sources: str, module: str = "toy") -> Path:
@@ -178,6 +179,7 @@ def test_a_module_without_a_notebook_is_named(project):
 @pytest.mark.parametrize("change, said", [
     (dict(execution_count=3), "nbs/00_toy.ipynb is not clean"),
     (dict(source="#| test halves\nassert half(4) == 2"), "tests/test_toy.py is out of step"),
+    (dict(outputs=[dict(output_type="stream", name="stdout", text=[text]) for text in "ab"]), "nbs/00_toy.ipynb is not clean"),
     (dict(source="half(2), half(4)\n", outputs=[]), "cell cell-2 was never run"),
     (dict(outputs=[dict(output_type="error", ename="E", evalue="", traceback=[])]), "cell cell-2 shows an error"),
 ])
@@ -253,3 +255,28 @@ def test_a_notebook_without_a_row_stops_the_build_before_anything_is_written(pro
     assert done.returncode == 2 and "nbs/01_more.ipynb has no row in nbs/contents.yml" in done.stderr
     assert before == {path: path.read_bytes() for path in (project / "nbs").iterdir()}
     assert not (project / "annotated_transformer" / "more.py").exists()
+
+
+def test_the_pieces_of_a_stream_are_joined_and_nothing_else_is():
+    def stream(name, *lines):
+        return dict(output_type="stream", name=name, text=[*lines])
+
+    picture = dict(output_type="display_data", data={"image/png": "..."}, metadata={})
+    split = [stream("stdout", "one\n", "tw"), stream("stdout", "o\n"), stream("stderr", "oh\n"), stream("stdout", "three\n"),
+             picture, stream("stdout", "four"), stream("stdout", "\n")]
+    assert joined(split) == [stream("stdout", "one\n", "two\n"), stream("stderr", "oh\n"), stream("stdout", "three\n"), picture,
+                             stream("stdout", "four\n")]
+    assert joined(joined(split)) == joined(split) and joined([]) == []
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_run_leaves_one_stream_of_what_came_in_pieces(tmp_path):
+    path = notebook(tmp_path / "pieces.ipynb", "for n in range(3):\n    print(n, flush=True)\n    __import__('time').sleep(0.2)")
+    lines = subprocess.run(["make", "-n", "run", f"NB={path}"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    commands = [line for line in lines.splitlines() if str(path) in line]
+    assert len(commands) == 2
+    for command in commands:
+        command = command.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
+        subprocess.run(command, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+    [output] = json.loads(path.read_text())["cells"][2]["outputs"]
+    assert output == dict(output_type="stream", name="stdout", text=["0\n", "1\n", "2\n"])

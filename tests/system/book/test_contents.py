@@ -99,8 +99,10 @@ ROWS = LIST[0] + LIST[1]
     (ROWS[1:], "paper/1_more.ipynb has no row in"),
     ([*ROWS, row("paper/gone")], "paper/gone.ipynb, which does not exist"),
     ([*ROWS, ROWS[0]], "more than one row for paper/1_more"),
-    ([row("paper/1_more", floor=0)], "a row has notebook, title, shows and nothing else"),
-    ([dict(notebook="paper/1_more", title="Toy")], "a row has notebook, title, shows and nothing else"),
+    ([row("paper/1_more", floor=0)], "a row has notebook, title, shows and at most a tag"),
+    ([row("paper/1_more", tag="1a")], "a tag is a short word of small letters, and that of paper/1_more is 1a"),
+    ([row("paper/1_more", tag="toy"), row("paper/1.2_toy", tag="toy")], "more than one page with the tag toy"),
+    ([dict(notebook="paper/1_more", title="Toy")], "a row has notebook, title, shows and at most a tag"),
 ])
 def test_a_list_that_does_not_agree_with_the_notebooks_is_refused(book, capsys, rows, complaint):
     write_list(book, rows)

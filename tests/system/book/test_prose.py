@@ -69,7 +69,7 @@ READS = 'json.loads(Path("../results/speed.json").read_text())'
     ("> §5.2 took 3.5 days, or\nmore: 12.7\n\nNo number here", "", ""),
     ("`1,234` and $x = 0.577$, so 0.577; [so](a/3.75.ipynb)", "", ""),
     ("5.29 / 4.92 = 1.075 and 2 · (128 + 4) = 264", "", ""),
-    ("In 2017, §3.2.1 to §3.2.3, equation (32.1), Table 2, version 2.13, test2016, 12 GPUs", "", ""),
+    ("In 2017, §3.2.1 to §3.2.3, equation (att.1), Table 2, version 2.13, test2016, 12 GPUs", "", ""),
     ("Multi30k has 29,000 pairs", "", ""),
 ])
 def test_numbers_with_a_witness_pass(results, markdown, code, printed):

@@ -11,20 +11,19 @@ from annotated_transformer import EOS, PAD, UNK, InputError, Translator
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2, token_names
 from annotated_transformer.exchange.marian import (
     from_marian,
     load_marian,
     marian_order,
     save_marian,
-    to_ctranslate2,
     to_marian,
-    token_names,
 )
 from annotated_transformer.exchange.marian_parts import MarianPieces, MarianTransformer
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.figures.attention_plots import plot_heads
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation.search import greedy_search
+from annotated_transformer.translation.fast_search import greedy_search
 
 transformers = pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra `exchange` is not installed")

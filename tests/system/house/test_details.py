@@ -49,9 +49,11 @@ from annotated_transformer.training.checkpoints import newest_checkpoint, only_o
 from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
-from annotated_transformer.translation.search import beam_search, beam_step, greedy_search, length_penalty
-from annotated_transformer.translation.translator import Translator, score
+from annotated_transformer.translation.scores import score
+from annotated_transformer.translation.search import beam_step, length_penalty
+from annotated_transformer.translation.translator import Translator
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
@@ -227,7 +229,7 @@ def test_corpora_take_the_plain_file_where_there_is_a_gzipped_one_too(tmp_path):
     assert list(from_directory(tmp_path).train) == [("gzipped en", "plain de")]
 
 
-def test_search_begins_with_the_papers_search():
+def test_fast_search_begins_with_the_papers_search():
     assert Search() == Search(beam_size=4, alpha=0.6, extra_length=50)
     source = torch.tensor([[4, 5, EOS]])
     torch.manual_seed(0)
@@ -246,7 +248,7 @@ def test_search_grows_nothing_by_what_cannot_be():
         assert (ended, going) == (([(-1.0, [EOS])], []) if first == EOS else ([], [(-1.0, [3])]))
 
 
-def test_search_that_never_ends_is_scored_by_its_whole_length():
+def test_fast_search_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
     for hypothesis in beam_search(model, source, Search(beam_size=3, alpha=1.0, extra_length=2))[0]:
@@ -254,7 +256,7 @@ def test_search_that_never_ends_is_scored_by_its_whole_length():
         assert math.isclose(hypothesis.score, hypothesis.log_probability / length_penalty(6, 1.0), rel_tol=1e-6)
 
 
-def test_search_tells_how_many_tokens_are_left():
+def test_fast_search_tells_how_many_tokens_are_left():
     class Recorded:
         left = []
 

@@ -16,13 +16,15 @@ FIXED = {
     "model.attention": "scaled_dot_product_attention MultiHeadAttention",
     "training.optimizer": "learning_rate",
     "model.regularization": "label_smoothed_cross_entropy",
-    "translation.search": "beam_search greedy_search",
+    "translation.fast_search": "beam_search greedy_search",
     "training.averaging": "average_checkpoints",
     "translation.bleu": "sacre_bleu paper_bleu",
     "translation.translator": "Translator",
     "figures.attention_maps": "plot_heads explore",
     "parsing.parser": "Parser linearize delinearize bracket_scores",
-    "exchange.marian": "to_marian from_marian to_ctranslate2 to_onnx",
+    "exchange.marian": "to_marian from_marian",
+    "exchange.ctranslate2": "to_ctranslate2",
+    "exchange.onnx": "to_onnx",
     "data.corpora": "load",
 }
 

@@ -1,26 +1,23 @@
-"A variant touches its own page and two lines, its name and its class: rotary positions (Su et al. 2021), with the class here."
+"A variant touches its own page and one line, its name with its class: rotary positions (Su et al. 2021), with the class here."
 import copy
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from annotated_transformer import EOS, PAD, config
+import annotated_transformer
+from annotated_transformer import EOS, PAD, InputError, config
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
-from annotated_transformer.model import transformer
-from annotated_transformer.model.attention import KeyValueCache, MultiHeadAttention
+from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.fast_attention import KeyValueCache
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits
-from annotated_transformer.translation.search import (
-    beam_search,
-    greedy_search,
-    next_token_without_cache,
-    readable_beam_search,
-    readable_greedy_search,
-)
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 
 
 def turned(heads: Tensor, position: Tensor) -> Tensor:  # (B, h, T, d_k), (T,)
@@ -45,9 +42,9 @@ class RotaryAttention(MultiHeadAttention):
 @pytest.fixture
 def model(monkeypatch) -> Transformer:
     "Trained a little, so that no two of its words are equally likely."
-    names = (*config.PARTS["compatibility"], "rotary")
-    monkeypatch.setattr(config, "PARTS", {**config.PARTS, "compatibility": names})  # one line, and another:
-    monkeypatch.setitem(transformer.ATTENTIONS, "rotary", RotaryAttention)
+    with pytest.raises(InputError, match="compatibility must be 'dot-product' or 'additive', not 'rotary'"):
+        TransformerConfig(11, compatibility="rotary")
+    monkeypatch.setitem(config.PARTS["compatibility"], "rotary", f"{__name__}:RotaryAttention")  # the one line
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility="rotary", max_length=12))
     optimizer, losses = adam(model.parameters()), []
@@ -64,6 +61,16 @@ def model(monkeypatch) -> Transformer:
 
 
 SOURCE = torch.tensor([[5, 6, 7, 3, EOS], [8, 4, EOS, PAD, PAD]])
+
+
+def test_a_variant_is_registered_in_one_place():
+    package = Path(annotated_transformer.__file__).parent
+    sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.stem != "_modidx"}
+    for places in config.PARTS.values():
+        for name, place in [*places.items()][1:]:  # past the paper's part, which others build on
+            module, part = place.split(":")
+            own = package.parent / f"{module.replace('.', '/')}.py"
+            assert [path for path, text in sources.items() if part in text and path != own] == [package / "config.py"], name
 
 
 def test_scores_depend_on_the_distance_and_not_on_the_place():

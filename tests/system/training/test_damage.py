@@ -4,12 +4,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer import InputError
 from annotated_transformer.config import TransformerConfig
@@ -28,8 +26,9 @@ from annotated_transformer.training.checkpoints import (
     save_checkpoint,
 )
 from annotated_transformer.training.loading import load, save
+from annotated_transformer.training.metrics import Metrics
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.training.runs import Metrics, Run
+from annotated_transformer.training.runs import Run
 
 
 def test_each_kind_of_damage_is_named():
@@ -158,23 +157,6 @@ def test_a_disk_too_small_is_known_at_the_start():
             assert directory in str(error) and "--keep" in str(error)
         else:
             raise AssertionError("more checkpoints than the disk holds")
-
-
-def test_metrics_drop_what_will_be_done_again():
-    with tempfile.TemporaryDirectory() as directory:
-        run = Path(directory)
-        with Metrics(run, 0) as metrics:
-            for step in (10, 20, 30):
-                metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, loss=100.0 / step)
-        with open(run / "metrics.jsonl", "a") as file:
-            file.write('{"step": 40, "los')                       # a kill in the middle of a line
-        time.sleep(1)  # TensorBoard reads its files in the order of their names: the second, and a count where 10 precedes 9
-        with Metrics(run, 20) as metrics:
-            metrics.record({"step": 30, "epoch": 0, "seconds": 4.0}, loss=3.0)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        assert [(line["step"], line["loss"]) for line in lines] == [(10, 10.0), (20, 5.0), (30, 3.0)]
-        shown = EventAccumulator(str(run / "tensorboard")).Reload().Scalars("loss")
-        assert [(event.step, event.value) for event in shown] == [(10, 10.0), (20, 5.0), (30, 3.0)]
 
 
 def test_a_run_tells_its_last_whole_line_and_its_last_measure_up_to_the_checkpoint():

@@ -5,7 +5,6 @@ import itertools
 import json
 import math
 import os
-import signal
 import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -29,41 +28,12 @@ from annotated_transformer.training import loop as training
 from annotated_transformer.training import processes, runs
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
-from annotated_transformer.training.processes import noted_signals
-from annotated_transformer.training.runs import Metrics, Run, curves, prepare
+from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin
-from annotated_transformer.training.stopping import all_finite, stopped
+from annotated_transformer.training.stopping import all_finite
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
-
-
-@pytest.fixture
-def products(monkeypatch):
-    "A processor of one's choice: what it can, and how long its products take; the function that asks, without its memory."
-
-    def products(amx=False, avx=True, machine="x86_64", seconds=()):
-        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx, raising=False)
-        monkeypatch.setattr(processes.platform, "machine", lambda: machine)
-        clock = iter(np.cumsum([x for taken in seconds for x in (7, taken)]).tolist())
-        monkeypatch.setattr(processes.time, "perf_counter", lambda: next(clock))
-        monkeypatch.setattr(torch, "ones", lambda *shape, dtype: torch.empty(shape, dtype=dtype, device="meta"))
-        return processes.time_in_16_bits.__wrapped__
-
-    return products
-
-
-def test_processes_know_where_16_bits_pay(products, monkeypatch):
-    cpu = torch.device("cpu")
-    assert products(amx=True)(cpu) < 1 < products(amx=True)(torch.device("mps"))
-    assert products(avx=False)(cpu) > 1 and products(avx=False, machine="AMD64")(cpu) > 1
-    plain, short = [5, 4, 6, 8, 9], [3, 3, 2, 3, 3]  # the shortest of each counts
-    assert products(seconds=plain + short)(cpu) == 0.5 and products(seconds=short + plain)(cpu) == 2
-    assert products(avx=False, machine="arm64", seconds=plain + short)(cpu) == 0.5
-    for capability, pays in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
-        assert (products()(torch.device("cuda")) < 1) == pays
 
 
 def test_processes_meet_however_many_they_are(monkeypatch):
@@ -124,66 +94,12 @@ def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
         assert ended.pop()
 
 
-def test_processes_keep_freed_memory_where_the_c_library_can(monkeypatch):
-    told = []
-
-    class Library:
-        def mallopt(self, what, value):
-            told.append((what, value))
-
-        def malloc_trim(self, pad):
-            told.append("trim")
-
-    for platform, library, can in (("linux", Library(), True), ("linux", object(), False), ("darwin", Library(), False)):
-        monkeypatch.setattr(processes.sys, "platform", platform)
-        monkeypatch.setattr(processes.ctypes, "CDLL", lambda name, library=library: library)
-        told.clear()
-        with processes.memory_kept():
-            high = dict(told)
-        assert set(high) == ({-1, -3} if can else set())  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
-        if can:
-            assert all(2**30 < value < 2**31 for value in high.values()) and told[-1] == "trim"  # an int of C
-            assert all(2**24 < value < 2**30 for _, value in told[2:4]) and [what for what, _ in told[2:4]] == [-1, -3]
-
-
-def test_processes_leave_signals_alone_outside_of_the_main_thread():
-    seen = []
-
-    def elsewhere():
-        with noted_signals(alone=True) as received:
-            seen.append(received)
-
-    before = signal.getsignal(signal.SIGTERM)
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert seen == [[]] and signal.getsignal(signal.SIGTERM) == before
-    with noted_signals(alone=True):
-        assert signal.getsignal(signal.SIGTERM) != before
-    assert signal.getsignal(signal.SIGTERM) == before
-
-
-def test_processes_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplog):
-    cpu = torch.device("cpu")
-    for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
-        monkeypatch.setattr(processes, "time_in_16_bits", lambda device, ratio=ratio: ratio)
-        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
-        processes.say_if_slow.cache_clear()
-        caplog.clear()
-        for _ in range(2):
-            processes.say_if_slow(cpu)
-        assert len(caplog.records) == lines
-        assert processes.on_device(Execution(precision="auto"), cpu).precision == ("bfloat16" if ratio < 1 else "float32")
-    processes.say_if_slow.cache_clear()
-
-
-def test_processes_refuse_what_cannot_be_executed():
+def test_config_refuses_what_cannot_be_executed():
     for wrong in ({"device_tokens": 0}, {"device": "tpu"}, {"device": "tpu:0"}, {"precision": "int8"}):
         with pytest.raises(InputError):
             Execution(**wrong)
     for right in ({"device_tokens": 1}, {"device": "cuda:1"}, {"device": "mps"}, {"precision": "auto"}):
         assert getattr(Execution(**right), next(iter(right))) == next(iter(right.values()))
-    assert os.EX_TEMPFAIL == processes.STOPPED
 
 
 @pytest.mark.parametrize("name", ["broadcast_buffers", "forward_sync_buffers"])
@@ -199,23 +115,6 @@ def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
     for device, devices in (("cpu", None), ("cuda:1", [torch.device("cuda:1")])):
         found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2))
         assert found.sending == {name: False} and found.devices == devices
-
-
-@pytest.mark.parametrize("alone, first, second, dies", [
-    (True, signal.SIGINT, signal.SIGINT, True),     # the second Ctrl-C is meant
-    (True, signal.SIGTERM, signal.SIGINT, False),
-    (True, signal.SIGINT, signal.SIGTERM, False),
-    (False, signal.SIGINT, signal.SIGINT, False),   # several processes get each Ctrl-C several times
-])
-def test_processes_die_of_the_second_ctrl_c_alone(alone, first, second, dies):
-    with noted_signals(alone) as received:
-        signal.raise_signal(first)
-        if dies:
-            with pytest.raises(KeyboardInterrupt):
-                signal.raise_signal(second)
-        else:
-            signal.raise_signal(second)
-    assert received == [first, *([] if dies else [second])]
 
 
 def test_runs_are_the_papers_unless_told_otherwise():
@@ -274,24 +173,6 @@ def test_runs_read_settings_of_the_right_kind_alone():
     for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
         with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
             TrainingConfig.from_dict(written | wrong)
-
-
-def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
-    good = [{"step": step, "loss": 5.0 - step} for step in (1, 2, 3)]
-    for damaged, said in (([], None), (["{"], "1 damaged line is"), (["{", '{"loss": 3}'], "2 damaged lines are")):
-        lines = [json.dumps(good[0]), *damaged, *(json.dumps(line) for line in good[1:]), '{"step": 4, "lo']
-        (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
-        caplog.clear()
-        with Metrics(tmp_path, 2) as metrics:
-            metrics.record({"step": 3, "epoch": 1, "seconds": 1.23456}, loss=2.5)
-            told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
-        assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
-        assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
-
-
-def test_runs_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):
-    monkeypatch.setattr("torch.utils.tensorboard.SummaryWriter", lambda directory, purge_step: (directory, purge_step))
-    assert curves(tmp_path, 7) == (tmp_path, 8)
 
 
 def test_runs_make_the_directories_above_them(tmp_path):
@@ -486,15 +367,6 @@ def test_loop_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
     for wrong in (math.inf, -math.inf, math.nan):
         model.bias.data[1] = wrong
         assert not all_finite(model)
-
-
-def test_loop_ends_after_a_signal_as_each_process_should(tmp_path):
-    run, device = Run(tmp_path), torch.device("cpu")
-    for number, status, kind in ((signal.SIGTERM, processes.STOPPED, processes.Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):
-        other = stopped(run, 1_200, number, processes.Group(device, 1, 2))
-        assert isinstance(other, SystemExit) and other.code == status
-        leader = stopped(run, 1_200, number, processes.Group(device))
-        assert isinstance(leader, kind) and (kind is KeyboardInterrupt or "saved at step 1,200" in str(leader))
 
 
 def test_loop_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):

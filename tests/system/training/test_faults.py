@@ -15,7 +15,7 @@ from annotated_transformer.command_line import main as cli
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
-from annotated_transformer.training.processes import STOPPED
+from annotated_transformer.training.stopping import STOPPED
 
 ROOT = Path(__file__).parents[3]
 TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24

@@ -23,7 +23,7 @@ KEPT = """
 import resource, sys
 from pathlib import Path
 import torch
-from annotated_transformer.training.processes import memory_kept
+from annotated_transformer.training.devices import memory_kept
 
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -1,0 +1,80 @@
+"""To CTranslate2, which decodes in C++: one object in which each weight has its place, written as a directory.
+
+It keeps the table of positions that it is given and knows normalisation before the sub-layers, so nothing is reordered.
+"""
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from .. import EOS, PAD, UNK, extra
+from ..model.transformer import Transformer
+from ..translation.translator import Translator
+from .forms import require_form
+
+__all__ = ["to_ctranslate2", "token_names"]
+
+
+def token_names(vocab_size: int) -> list[str]:
+    "What CTranslate2 calls the tokens of a model without a tokenizer: the special ones by name, the others by number."
+    special = {PAD: "<pad>", EOS: "</s>", UNK: "<unk>"}
+    return [special.get(token, str(token)) for token in range(vocab_size)]
+
+
+def to_ctranslate2(
+    what: Translator | Transformer,  # a model alone has its tokens named by `token_names`
+    directory: str | Path,           # is made if it is not there
+) -> None:
+    "Write the same model as a directory that `ctranslate2.Translator` opens; EOS is put behind each source there."
+    extra("ctranslate2")
+    from ctranslate2.specs import TransformerSpec
+
+    model, tokenizer = (what.model, what.tokenizer) if isinstance(what, Translator) else (what, None)
+    require_form(model, "CTranslate2")
+    c, directory = model.config, Path(directory)
+    names = token_names(c.vocab_size) if tokenizer is None else tokenizer.pieces(range(c.vocab_size))
+    spec = TransformerSpec.from_config(c.n_layers, c.n_heads, pre_norm=c.norm == "pre")
+    spec.register_source_vocabulary(names)
+    spec.register_target_vocabulary(names)
+    spec.config.unk_token, spec.config.eos_token, spec.config.decoder_start_token = names[UNK], names[EOS], names[PAD]
+    spec.config.add_source_eos, spec.config.layer_norm_epsilon = True, model.decoder.layers[0].feed_forward.norm.eps
+
+    def numbers(weight: Tensor) -> Tensor:
+        return weight.detach().float().cpu()
+
+    def take(theirs, ours: nn.Linear) -> None:
+        theirs.weight, theirs.bias = numbers(ours.weight), numbers(ours.bias)
+
+    def take_norm(theirs, ours: nn.LayerNorm) -> None:
+        theirs.gamma, theirs.beta = numbers(ours.weight), numbers(ours.bias)
+
+    for theirs, stack in ((spec.encoder, model.encoder), (spec.decoder, model.decoder)):
+        theirs.position_encodings.encodings = numbers(model.positions.table)
+        if c.norm == "pre":
+            take_norm(theirs.layer_norm, stack.norm)
+        for their_layer, layer in zip(theirs.layer, stack.layers):
+            own = layer.self_attention.sublayer
+            their_layer.self_attention.linear[0].weight = numbers(own.in_projection)  # W^Q, W^K, W^V below each other there too
+            their_layer.self_attention.linear[1].weight = numbers(own.out_projection.weight)
+            take_norm(their_layer.self_attention.layer_norm, layer.self_attention.norm)
+            if theirs is spec.decoder:
+                cross = layer.memory_attention.sublayer
+                query, key_and_value = numbers(cross.in_projection).split([cross.widths[0], sum(cross.widths[1:])])
+                matrices = (query, key_and_value, numbers(cross.out_projection.weight))
+                for linear, matrix in zip(their_layer.attention.linear, matrices):
+                    linear.weight = matrix
+                take_norm(their_layer.attention.layer_norm, layer.memory_attention.norm)
+            take(their_layer.ffn.linear_0, layer.feed_forward.sublayer.inner)
+            take(their_layer.ffn.linear_1, layer.feed_forward.sublayer.outer)
+            take_norm(their_layer.ffn.layer_norm, layer.feed_forward.norm)
+    vectors = numbers(model.embedding.weight)
+    spec.encoder.embeddings[0].weight = spec.decoder.embeddings.weight = spec.decoder.projection.weight = vectors
+    spec.decoder.projection.bias = torch.zeros(c.vocab_size)
+    spec.decoder.projection.bias[PAD] = float("-inf")  # never written
+
+    directory.mkdir(parents=True, exist_ok=True)
+    if tokenizer is not None:
+        tokenizer.save(directory / "tokenizer.model")
+    spec.validate()
+    spec.optimize()  # the three tables of the embedding become one
+    spec.save(str(directory))

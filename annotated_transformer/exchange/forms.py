@@ -1,0 +1,30 @@
+"What other software has no form for is refused before anything is written, with the reason."
+from .. import InputError
+from ..model.transformer import Transformer
+
+__all__ = ["require_form", "require_widths"]
+
+
+def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
+    "InputError for heads that together are not as wide as the model."
+    for name, width in (("d_k", d_k), ("d_v", d_v)):
+        if n_heads * width != d_model:
+            raise InputError(
+                f"{software} takes the width of a head from d_model: {n_heads} heads of {name}={width} "
+                f"would have to add up to d_model={d_model}, not to {n_heads * width}"
+            )
+
+
+def require_form(
+    model: Transformer,
+    software: str,    # its name
+    **known: str,     # fields of the configuration, and the one value that the software knows
+) -> None:
+    "InputError with the reason, for a model that the software has no form for."
+    c = model.config
+    if type(model) is not Transformer:
+        raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
+    require_widths(software, c.d_model, c.n_heads, c.d_k, c.d_v)
+    for name, value in {"compatibility": "dot-product", **known}.items():
+        if getattr(c, name) != value:
+            raise InputError(f"{software} has no form for a model with {name}={getattr(c, name)!r}: it cannot be carried over")

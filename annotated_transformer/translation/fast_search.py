@@ -1,0 +1,133 @@
+"""The searches that translation uses, for a whole batch: they find what `translation.search` finds, and compute nothing twice.
+
+`translation.kv_cache` has what they are made of: a decoder that goes one token at a time, and the likeliest continuations.
+"""
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from .. import EOS, PAD
+from ..config import TRANSLATION, Search
+from ..model.transformer import Transformer
+from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
+from .search import Hypothesis, length_penalty
+
+__all__ = ["Allowed", "beam_search", "greedy_search"]
+
+
+@contextmanager
+def evaluating(model: torch.nn.Module) -> Iterator[None]:
+    "Without dropout and gradients; afterwards the model is in its former mode, also after an error."
+    training = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(training)
+
+
+def longest_output(
+    model: Transformer,
+    source: Tensor,     # (B, S)
+    extra_length: int,
+) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
+    "Source length + `extra_length` (§6.1), as far as the model's positions reach."
+    return ((source != PAD).sum(1) + extra_length).clamp(max=model.config.max_length)
+
+
+def greedy_search(
+    model: Transformer,
+    source: Tensor,          # (B, S) ids
+    search: Search = TRANSLATION,   # of which only the length matters
+) -> list[list[int]]:        # per sentence, without PAD and EOS
+    "Take the likeliest token at each step."
+    limits = longest_output(model, source, search.extra_length)
+    out: list[list[int]] = [[] for _ in source]
+    alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
+    with evaluating(model):
+        decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
+        for length in range(1, int(limits.max()) + 1):
+            tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]    # (B', 1)
+            going = tokens[:, 0] != EOS
+            for i, token in zip(alive[going].tolist(), tokens[going, 0].tolist()):
+                out[i].append(token)
+            going &= limits[alive] > length
+            if not going.any():
+                break
+            if not going.all():
+                stay = closed_ranks(going)
+                decoder.select(stay, torch.zeros_like(stay)[:, None])
+                alive, tokens = alive[stay], tokens[stay]
+    return out
+
+
+class Allowed(Protocol):
+    "What a search may write, as it goes: trees, say, or words of a list. `tree_search` has one."
+
+    def ids(self, left: Tensor) -> Tensor:  # (B,) most tokens still to come, EOS included -> (B·K, m) ids, PAD if fewer
+        "Which tokens may follow each of the hypotheses."
+
+    def weigh(self, logits: Tensor) -> None:  # (B·K, V), changed in place
+        "Where several tokens amount to the same, move their probability to the one that may follow."
+
+    def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
+        "The search goes on with these hypotheses: each continues a beam of its sentence with a token."
+
+
+def beam_search(
+    model: Transformer,
+    source: Tensor,              # (B, S) ids
+    search: Search = TRANSLATION,
+    allowed: Allowed | None = None,   # nothing else may be written; no other probability is changed
+) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
+    "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
+    K, alpha, device = search.beam_size, search.alpha, source.device
+    limits = longest_output(model, source, search.extra_length)
+    finished: list[list[Hypothesis]] = [[] for _ in source]
+    alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
+    history = source.new_empty(len(source), 1, 0)                                  # (B', K, t) tokens so far
+    log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start alike: one at first
+    tokens = source.new_full((len(source), 1), PAD)
+
+    with evaluating(model):
+        decoder = StepwiseDecoder(model, source, K, int(limits.max()))
+        for length in range(1, int(limits.max()) + 1):
+            # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
+            logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
+            ids = allowed and allowed.ids(limits[alive] - length + 1)
+            if allowed:
+                allowed.weigh(logits)
+            top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
+            ends = token == EOS
+            penalty = length_penalty(length, alpha)
+            for row, column in (ends & top.isfinite()).nonzero().tolist():
+                p = float(top[row, column])
+                ended = history[row, beam[row, column]].tolist()
+                finished[int(alive[row])].append(Hypothesis(ended, p / penalty, p))
+
+            log_p, going = top.masked_fill(ends, float("-inf")).topk(K)            # (B', K)
+            beam, tokens = beam.gather(1, going), token.gather(1, going)
+            history = history.gather(1, beam[:, :, None].expand(-1, -1, length - 1))
+            history = torch.cat([history, tokens[:, :, None]], dim=-1)
+
+            best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better
+            stay = torch.zeros(len(alive), dtype=torch.bool)
+            for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
+                done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
+                if length < limit and not (done and done[0].score >= best_possible[row]):
+                    stay[row] = True
+                elif not done:
+                    best = zip(history[row].tolist(), log_p[row].tolist())
+                    finished[sentence] = [Hypothesis(h, p / penalty, p) for h, p in best if p != float("-inf")]
+            if not stay.any():
+                break
+            stay = closed_ranks(stay).to(device)
+            decoder.select(stay, beam[stay])
+            alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
+            if allowed:
+                allowed.follow(stay, beam[stay], tokens)
+    return finished

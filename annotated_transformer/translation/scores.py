@@ -1,0 +1,85 @@
+"What translations are worth: every score of a set of them, and of a whole split of a corpus."
+import dataclasses
+from dataclasses import dataclass
+
+from ..config import Search
+from ..data.parallel_text import Corpus, references
+from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
+from .translator import Translator
+
+__all__ = ["Scores", "SeveralReferences", "score", "score_several", "score_split"]
+
+
+@dataclass(frozen=True)
+class SeveralReferences:
+    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
+
+    sources: int
+    references: int
+    all_references: Bleu
+    first_reference: Bleu
+
+    def __str__(self) -> str:
+        count = f"{self.sources:,} different sources with {self.references:,} references"
+        return f"{count}\n  all references  {self.all_references}\n  the first alone {self.first_reference}"
+
+
+@dataclass(frozen=True)
+class Scores:
+    "Translations against references, measured in each way that somebody published."
+
+    sacre_bleu: Bleu      # cased, raw text: compares with other papers of today
+    paper_bleu: Bleu      # tokenised, compounds split: compares with Table 2
+    multi30k_bleu: Bleu   # lower-cased, normalised, tokenised: compares with the scores published for Multi30k
+    exact: float          # share of the sentences that are the reference, letter for letter
+    several: SeveralReferences | None = None  # where sources have more than one reference
+
+    def __str__(self) -> str:
+        rows = {"sacreBLEU": self.sacre_bleu, "paper's BLEU": self.paper_bleu, "Multi30k's BLEU": self.multi30k_bleu}
+        lines = [*(f"{name:<16} {value}" for name, value in rows.items()), f"exactly right    {self.exact:.2%}"]
+        return "\n".join(lines if self.several is None else [*lines, str(self.several)])
+
+    def to_dict(self) -> dict:
+        "As results are written."
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+
+
+def score(
+    hypotheses: list[str],
+    references: list[str],
+    language: str = "de",   # of both; decides the tokeniser's rules
+) -> Scores:
+    "All scores of one set of translations."
+    return Scores(
+        sacre_bleu(hypotheses, references),
+        paper_bleu(hypotheses, references, language),
+        multi30k_bleu(hypotheses, references, language),
+        sum(h == r for h, r in zip(hypotheses, references)) / len(references),
+    )
+
+
+def score_several(
+    pairs: list[tuple[str, str]],
+    hypotheses: list[str],           # one for each pair
+) -> SeveralReferences | None:       # None: no source stands there twice with two references
+    "BLEU that counts every way in which the split says a thing: what one reference misses, another may have."
+    sources, found = references(pairs)
+    if len(sources) == len(pairs):
+        return None
+    translation = {source: hypothesis for (source, _), hypothesis in zip(pairs, hypotheses)}
+    once = [translation[source] for source in sources]
+    first = [own[0] for own in found]
+    return SeveralReferences(len(sources), sum(map(len, found)), sacre_bleu(once, found), sacre_bleu(once, first))
+
+
+def score_split(
+    translator: Translator,
+    corpus: Corpus,
+    split: str,
+    search: Search,
+) -> tuple[list[str], Scores]:  # the translations, and what they are worth
+    "Translate a split of a corpus and score it."
+    pairs = list(corpus.split(split))
+    hypotheses = translator.translate([source for source, _ in pairs], search)
+    scores = score(hypotheses, [reference for _, reference in pairs], corpus.target_language)
+    return hypotheses, dataclasses.replace(scores, several=score_several(pairs, hypotheses))

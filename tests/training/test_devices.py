@@ -1,0 +1,104 @@
+"Tests of training.devices."
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+import torch
+
+from annotated_transformer import InputError
+from annotated_transformer.config import Execution
+from annotated_transformer.training import devices
+from annotated_transformer.training.devices import autocast, on_device, say_if_slow
+
+
+def test_choices_are_made_by_the_device_and_each_can_be_switched():
+    cpu = on_device(Execution(), torch.device("cpu"))
+    assert cpu == Execution(device="cpu", precision="float32", compile=False)
+    given = Execution(precision="float32", compile=True, device_tokens=7)
+    assert on_device(given, torch.device("cpu")) == replace(given, device="cpu")
+    with autocast("cpu", "bfloat16"):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.bfloat16
+    with autocast("cpu", "float32"):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+    for gains, chosen in ((0.5, "bfloat16"), (1.5, "float32")):
+        with patch.dict(on_device.__globals__, time_in_16_bits=lambda device, gains=gains: gains):
+            assert on_device(Execution(precision="auto"), torch.device("cpu")).precision == chosen
+            assert on_device(Execution(), torch.device("cpu")).precision == "float32"
+            with patch("logging.Logger.warning") as said:
+                say_if_slow.cache_clear()
+                for _ in range(2):
+                    assert on_device(Execution(precision="bfloat16"), torch.device("cpu")).precision == "bfloat16"
+            assert said.call_count == (gains > 1) and ("--precision auto" in str(said.call_args)) == (gains > 1)
+    say_if_slow.cache_clear()
+    for wrong in ({"precision": "float16"}, {"device_tokens": 0}):
+        try:
+            Execution(**wrong)
+        except InputError as error:
+            assert next(iter(wrong)) in str(error)
+        else:
+            raise AssertionError(wrong)
+
+
+@pytest.fixture
+def products(monkeypatch):
+    "A processor of one's choice: what it can, and how long its products take; the function that asks, without its memory."
+
+    def products(amx=False, avx=True, machine="x86_64", seconds=()):
+        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda: avx, raising=False)
+        monkeypatch.setattr(devices.platform, "machine", lambda: machine)
+        clock = iter(np.cumsum([x for taken in seconds for x in (7, taken)]).tolist())
+        monkeypatch.setattr(devices.time, "perf_counter", lambda: next(clock))
+        monkeypatch.setattr(torch, "ones", lambda *shape, dtype: torch.empty(shape, dtype=dtype, device="meta"))
+        return devices.time_in_16_bits.__wrapped__
+
+    return products
+
+
+def test_they_know_where_16_bits_pay(products, monkeypatch):
+    cpu = torch.device("cpu")
+    assert products(amx=True)(cpu) < 1 < products(amx=True)(torch.device("mps"))
+    assert products(avx=False)(cpu) > 1 and products(avx=False, machine="AMD64")(cpu) > 1
+    plain, short = [5, 4, 6, 8, 9], [3, 3, 2, 3, 3]  # the shortest of each counts
+    assert products(seconds=plain + short)(cpu) == 0.5 and products(seconds=short + plain)(cpu) == 2
+    assert products(avx=False, machine="arm64", seconds=plain + short)(cpu) == 0.5
+    for capability, pays in (((7, 5), False), ((8, 0), True), ((9, 0), True)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, capability=capability: capability)
+        assert (products()(torch.device("cuda")) < 1) == pays
+
+
+def test_they_keep_freed_memory_where_the_c_library_can(monkeypatch):
+    told = []
+
+    class Library:
+        def mallopt(self, what, value):
+            told.append((what, value))
+
+        def malloc_trim(self, pad):
+            told.append("trim")
+
+    for platform, library, can in (("linux", Library(), True), ("linux", object(), False), ("darwin", Library(), False)):
+        monkeypatch.setattr(devices.sys, "platform", platform)
+        monkeypatch.setattr(devices.ctypes, "CDLL", lambda name, library=library: library)
+        told.clear()
+        with devices.memory_kept():
+            high = dict(told)
+        assert set(high) == ({-1, -3} if can else set())  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD of malloc.h
+        if can:
+            assert all(2**30 < value < 2**31 for value in high.values()) and told[-1] == "trim"  # an int of C
+            assert all(2**24 < value < 2**30 for _, value in told[2:4]) and [what for what, _ in told[2:4]] == [-1, -3]
+
+
+def test_they_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplog):
+    cpu = torch.device("cpu")
+    for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
+        monkeypatch.setattr(devices, "time_in_16_bits", lambda device, ratio=ratio: ratio)
+        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        devices.say_if_slow.cache_clear()
+        caplog.clear()
+        for _ in range(2):
+            devices.say_if_slow(cpu)
+        assert len(caplog.records) == lines
+        assert devices.on_device(Execution(precision="auto"), cpu).precision == ("bfloat16" if ratio < 1 else "float32")
+    devices.say_if_slow.cache_clear()
