@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from .token_labels import is_special, shown
+from .token_labels import group_words, is_special, shown
 
 __all__ = ["specification", "sentence", "both_texts"]
 
@@ -219,8 +219,8 @@ def sentence(
     labels: list[str],  # of the pieces; a dot begins one that continues a word
 ) -> str:
     "The labels as running text, without `<eos>` and its like: no blank within a word, and none before what ends a clause."
-    words = " ".join(label for label in labels if not is_special(label))
-    return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", words.replace(" ·", ""))
+    words, _ = group_words([label for label in labels if not is_special(label)])
+    return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(words))
 
 
 def both_texts(

@@ -9,6 +9,7 @@ Other tokenizers have other marks, and `pieces_labelled` makes the same labels o
 """
 import re
 from collections.abc import Collection
+from itertools import accumulate, groupby
 
 import torch
 import torch.nn.functional as F
@@ -56,6 +57,25 @@ def byte_letters() -> dict[str, int]:
     return {chr(byte): byte for byte in seen} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
 
 
+def spelled(
+    pieces: list[str],   # written as bytes
+) -> list[str]:          # as text; a letter that is cut stands with the piece that begins it
+    "What GPT-2's pieces say."
+    table = byte_letters()
+    run = [bytes(map(table.get, piece)) if table.keys() >= set(piece) else piece.encode() for piece in pieces]
+    try:
+        whole = b"".join(run).decode()
+    except UnicodeDecodeError:
+        return [piece.decode(errors="replace") for piece in run]
+    texts, ends, place, at = [""] * len(run), [*accumulate(map(len, run))], 0, 0
+    for letter in whole:
+        while at >= ends[place]:
+            place += 1
+        texts[place] += letter
+        at += len(letter.encode())
+    return texts
+
+
 def begins_word(text: str, mark: str) -> bool:
     "Whether a piece begins a word by this mark; where there is no mark, each does."
     found = {BEGINS: text.startswith(BEGINS), SPACE: text[:1].isspace(), GOES_ON: not text.startswith(GOES_ON)}
@@ -68,19 +88,17 @@ def pieces_labelled(
     special: Collection[str] = (),        # tokens that are no pieces, beside those that `is_special` knows
 ) -> list[str]:
     "The labels of another tokenizer's pieces; a piece continues a word or not as its mark says."
-    mark, bytes_of, labels, begins = mark_of(vocabulary or pieces), byte_letters(), [], True
-    for piece in pieces:
-        if piece in special or is_special(piece):
-            labels.append(piece)
+    mark, labels, begins = mark_of(vocabulary or pieces), [], True
+    for apart, run in groupby(pieces, lambda piece: piece in special or is_special(piece)):
+        if apart:
+            labels += run
             begins = True  # the next piece begins a word, marked or not
             continue
-        text = piece
-        if mark == SPACE and all(letter in bytes_of for letter in piece):
-            text = bytes(map(bytes_of.get, piece)).decode(errors="replace")
-        begins = begins or begins_word(text, mark)
-        written = text.removeprefix(mark).strip(" ").replace("\n", "↵").replace("\t", "⇥")
-        labels.append(piece_label(BEGINS * begins + written))
-        begins = text.endswith("\n")
+        for text in spelled([*run]) if mark == SPACE else run:
+            begins = begins or begins_word(text, mark)
+            written = text.removeprefix(mark).strip(" ").replace("\n", "↵").replace("\t", "⇥")
+            labels.append(piece_label(BEGINS * begins + written))
+            begins = text.endswith("\n")
     return labels
 
 
