@@ -7,6 +7,7 @@ and the public names, loaded on first use so that `import annotated_transformer`
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
+    from .figures.attention_maps import AttentionMaps as AttentionMaps
     from .figures.attention_maps import explore as explore
     from .figures.attention_maps import plot_figure as plot_figure
     from .figures.attention_maps import plot_heads as plot_heads
@@ -48,8 +49,8 @@ def extra(module: str):
 
 _HOME = {
     "Transformer": "model.transformer", "TransformerConfig": "config", "Translator": "translation.translator",
-    "Parser": "parsing.parser", "plot_figure": "figures.attention_maps", "plot_heads": "figures.attention_maps",
-    "explore": "figures.attention_maps", "load": "training.loading",
+    "Parser": "parsing.parser", "AttentionMaps": "figures.attention_maps", "plot_figure": "figures.attention_maps",
+    "plot_heads": "figures.attention_maps", "explore": "figures.attention_maps", "load": "training.loading",
 }
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 

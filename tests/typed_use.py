@@ -10,6 +10,7 @@ from torch import Tensor
 
 from annotated_transformer import (
     EOS,
+    AttentionMaps,
     InputError,
     Parser,
     Transformer,
@@ -28,7 +29,6 @@ from annotated_transformer.data.trees import delinearize, linearize
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
-from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.parsing.evalb import bracket_scores
@@ -54,7 +54,10 @@ def translating(name: str, directory: Path) -> None:
     assert_type(maps.encoder, Tensor)
     for draw in (explore, plot_heads):
         draw(maps)
-    plot_figure(maps, 3)
+    plot_figure(maps, 3, hide_end=True)
+    assert_type(maps.without_end().kinds["decoder"].title, str)
+    assert_type(AttentionMaps.from_tensors(source=["a"], encoder=maps.encoder), AttentionMaps)
+    assert_type(AttentionMaps.from_hugging_face(object(), ["a"]), AttentionMaps)
     load(name)
     assert_type(translator.model, Transformer)
     loaded = assert_type(load(name), LoadedModel)

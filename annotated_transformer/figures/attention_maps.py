@@ -5,7 +5,7 @@ __all__ = ['KINDS', 'Kind', 'AttentionMaps', 'record', 'explore', 'plot_heads', 
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0003
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,8 @@ from .. import EOS, PAD, InputError
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer, require_fit
 from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
-from .token_labels import END, START, group_words, piece_label
+from .from_others import AXES, LABELS, cropped, from_outputs, from_weights
+from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
@@ -38,24 +39,39 @@ KINDS = {
 def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[str]]:
     "One of the three kinds of attention, with the labels of its axes."
     if kind not in KINDS:
-        raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
-    queries = {"encoder": maps.source, "decoder": maps.target_input, "encoder_decoder": maps.target}[kind]
-    return getattr(maps, kind), queries, maps.target_input if kind == "decoder" else maps.source
+        raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(maps.kinds)}")
+    if kind not in maps.kinds:
+        raise InputError(f"these maps hold no {KINDS[kind].title}: choose one of {', '.join(maps.kinds)}")
+    queries, keys = (getattr(maps, axis) for axis in AXES[kind])
+    return getattr(maps, kind), queries, keys
 
 
 def check_labels(maps: "AttentionMaps") -> None:
-    "InputError where weights and labels do not fit."
-    for kind in KINDS:
-        weights, queries, keys = labelled(maps, kind)
-        if weights.dim() != 4 or weights.shape[2:] != (len(queries), len(keys)):
-            sizes = f"{len(queries)} queries and {len(keys)} keys are labelled"
+    "Missing weights become weights of no layer; InputError where weights and labels do not fit."
+    for kind, axes in AXES.items():
+        queries, keys = (len(getattr(maps, axis)) for axis in axes)
+        if getattr(maps, kind) is None:
+            object.__setattr__(maps, kind, torch.zeros(0, 0, queries, keys))
+        weights = getattr(maps, kind)
+        if weights.dim() != 4 or weights.shape[2:] != (queries, keys):
+            sizes = f"{queries} queries and {keys} keys are labelled"
             raise InputError(f"{kind}: {sizes}, and the weights have the shape {tuple(weights.shape)}")
 
 
 def described(maps: "AttentionMaps") -> str:
     "In one line."
-    layers, heads = maps.encoder.shape[:2]
-    return f"<AttentionMaps: {layers} layers of {heads} heads, from {' '.join(maps.source)} to {' '.join(maps.target)}>"
+    sizes: dict[str, list[str]] = {}
+    for kind in maps.kinds:
+        sizes.setdefault("{} layers of {} heads".format(*getattr(maps, kind).shape[:2]), []).append(kind)
+    size = " and ".join(f"{size} ({', '.join(kinds)})" if len(sizes) > 1 else size for size, kinds in sizes.items())
+    texts = [" ".join(text) for text in (maps.source, maps.target if maps.source else maps.target_input) if text]
+    return f"<AttentionMaps: {size}, from {' to '.join(texts)}>"
+
+
+def without_special(maps: "AttentionMaps") -> dict:
+    "The fields of maps without the tokens that stand for no word."
+    fields = {name: getattr(maps, name) for name in (*LABELS, *KINDS)}
+    return cropped(fields, lambda name, place: not is_special(fields[name][place]))
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0011
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,15 +81,19 @@ class AttentionMaps:
     source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
     target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
     target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor          # (L, h, S, S); each row sums to one
-    decoder: Tensor          # (L, h, T, T)
-    encoder_decoder: Tensor  # (L, h, T, S)
+    encoder: Tensor = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), where this kind is missing
+    decoder: Tensor = None          # (L, h, T, T)
+    encoder_decoder: Tensor = None  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
-
-    kinds: ClassVar[dict[str, Kind]] = KINDS
 
     def __post_init__(self):
         check_labels(self)
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        "Those kinds of attention of which there are weights, in the order of `KINDS`."
+        found = {kind: KINDS[kind] for kind in KINDS if len(getattr(self, kind))}
+        return found if self.source and self.target else {kind: Kind(one.title, "text", "text") for kind, one in found.items()}
 
     def of(self, kind: str) -> tuple[Tensor, list[str], list[str]]:
         "Of encoder, decoder or encoder_decoder: weights (L, h, queries, keys), labels of the queries, labels of the keys."
@@ -92,12 +112,42 @@ class AttentionMaps:
     ) -> "AttentionMaps":
         "The same with the pieces of each word made one: rows are averaged, columns are summed."
         labels = [group_words(tokens, signs_apart)[0] for tokens in (self.source, self.target_input, self.target)]
-        merged = []
-        for kind in KINDS:
+        merged = {}
+        for kind in self.kinds:
             weights, *axes = self.of(kind)
             rows, columns = (group_words(axis, signs_apart)[1].to(weights) for axis in axes)
-            merged.append((rows / rows.sum(0)).T @ weights @ columns)
-        return AttentionMaps(*labels, *merged, self.aligned)
+            merged[kind] = (rows / rows.sum(0)).T @ weights @ columns
+        return AttentionMaps(*labels, **merged, aligned=self.aligned)
+
+    def without_end(self) -> "AttentionMaps":
+        "The same without tokens that stand for no word, `<eos>` or `[CLS]`; other weights stay, so rows sum to less than one."
+        return AttentionMaps(**without_special(self), aligned=self.aligned)
+
+    @classmethod
+    def from_tensors(
+        cls,
+        source: list[str] | None = None,        # (S) tokens that the encoder has read
+        target: list[str] | None = None,        # (T) tokens that the decoder writes
+        encoder: Any = None,                    # (L, h, S, S): a tensor, an array, or a list of L layers
+        decoder: Any = None,                    # (L, h, T, T)
+        encoder_decoder: Any = None,            # (L, h, T, S)
+        target_input: list[str] | None = None,  # (T) tokens that the decoder has read; `<start>` and the target if not given
+    ) -> "AttentionMaps":
+        "Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit."
+        given = {"encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder}
+        return cls(**from_weights(source, target_input, target, given))
+
+    @classmethod
+    def from_hugging_face(
+        cls,
+        outputs: Any,               # of a model of transformers, called with output_attentions=True
+        tokens: Any,                # what it was called with, as its tokenizer gave it (with `labels`, if any); ids; or pieces
+        tokenizer: Any = None,      # where `tokens` are ids
+        target_tokens: Any = None,  # of encoder and decoder: what the decoder has read, if `tokens` does not say it
+        number: int = 0,            # of the sentence in the batch
+    ) -> "AttentionMaps":
+        "Of an encoder, a decoder, or both; padding is left out. InputError where weights or tokens are missing, or do not fit."
+        return cls(**from_outputs(outputs, tokens, tokenizer, target_tokens, number))
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0020
 def record(
@@ -136,11 +186,12 @@ def sentence_ids(model: Transformer, tokenizer: Tokenizer, text: str, side: str)
 # %% ../../nbs/paper/figures_3_to_5.ipynb #1a5f1058
 def explore(
     maps: AttentionMaps,
-    kind: str = "encoder_decoder",
+    kind: str | None = None,    # encoder_decoder if there, else the first that is
     layer: int | None = None,   # from 1; chosen as the explorer's page says if not given
     head: int | None = None,    # from 1; chosen as the explorer's page says if not given
+    hide_end: bool = False,     # without `<eos>` and other tokens that stand for no word
 ):                              # explorer.Explorer: shown by JupyterLab, and saved by its `save`
     "All heads in one picture that answers to the pointer (page Explorer); Altair is loaded when this is called."
     from annotated_transformer.figures.explorer import explore
 
-    return explore(maps, kind, layer, head)
+    return explore(maps.without_end() if hide_end else maps, kind, layer, head)

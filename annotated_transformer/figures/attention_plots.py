@@ -1,17 +1,36 @@
-"""Attention drawn in the form of the paper's Figures 3 to 5, and as heat maps, laid out so that no labels overlap."""
+"""Attention drawn in the form of the paper's Figures 3 to 5, and as heat maps, laid out so that no labels overlap.
+
+A drawing is a new figure, pyplot's current one, or stands in the axes that are given as `ax`. `hide_end` leaves out the tokens
+that stand for no word, `<eos>` or `[CLS]`, as queries and as keys, as Voita et al. (2019) and Clark et al. (2019) do. What they
+got is not shared out among the rest: a weight stays what the model gave, and a row then sums to less than one.
+"""
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from torch import Tensor
 
 from .. import InputError
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
-from .token_labels import END, START, bare, find, group_words, shown
+from .token_labels import bare, find, group_words, is_sign, is_special, shown
 
 __all__ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]
 
 Head = tuple[int, int]  # layer and head, both counted from 1
+
+
+def asked_for(
+    maps,                # AttentionMaps
+    kind: str | None,    # "encoder" if there, else the first that is, where none is given
+    whole_words: bool,
+    hide_end: bool,
+):                       # maps as they are drawn, and the kind
+    "What a call asks to see."
+    kind = kind or ("encoder" if "encoder" in maps.kinds else next(iter(maps.kinds)))
+    maps.of(kind)  # refuses what is not there
+    maps = maps.words() if whole_words else maps
+    return maps.without_end() if hide_end else maps, kind
 
 
 def choose_heads(
@@ -117,18 +136,20 @@ def draw_panel(
 
 def plot_heads(
     maps,                                        # AttentionMaps
-    kind: str = "encoder",
+    kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
     heads: Sequence[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     words: str | Sequence[str] = (),             # the rows of these alone, all heads in one panel (Figure 3)
     in_full: Sequence[int | Head] = (),          # with `words`: these heads are drawn in full before (Figure 4)
     whole_words: bool = True,                    # the pieces of a word as one
-):                                               # matplotlib's Figure
+    hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
+    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
+):                                               # matplotlib's Figure, or the Axes
     "Lines from each word to those it looks at, darker for a larger weight. Without `words`, a panel for each head (Figure 5)."
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
-    maps = maps.words() if whole_words else maps
+    maps, kind = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
     words = [words] if isinstance(words, str) else list(words)
@@ -143,7 +164,7 @@ def plot_heads(
     palette = own if max(number.values()) < len(own) else colormaps["tab20"].colors
     styles = {pair: (weights[pair[0] - 1, pair[1] - 1], palette[number[pair] % len(palette)], names[pair]) for pair in every}
 
-    canvas, x = Canvas(), MARGIN
+    canvas, x = Canvas(axes=ax), MARGIN
     sides = maps.kinds[kind][1:]
     title_width = write_title(canvas, maps.kinds[kind].title, every, len(weights))
     subtitle = MARGIN + 1.5 * ROW
@@ -163,17 +184,20 @@ def plot_heads(
 
 def plot_heat_maps(
     maps,                                        # AttentionMaps
-    kind: str = "encoder",
+    kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
     heads: Sequence[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
-):                                               # matplotlib's Figure
-    "Each head as a table of its weights: a row for each query, a column for each key."
+    hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
+    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
+):                                               # matplotlib's Figure, or the Axes
+    "Each head as a table of its weights: a row for each query, a column for each key; pieces of words apart, as `maps` has them."
+    maps, kind = asked_for(maps, kind, False, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
     queries, keys = [*map(shown, queries)], [*map(shown, keys)]
     names, columns = head_names(chosen), math.ceil(math.sqrt(len(chosen)))
 
-    canvas = Canvas()
+    canvas = Canvas(axes=ax)
     title_width = write_title(canvas, maps.kinds[kind].title, chosen, len(weights))
     sides = f"rows: {maps.kinds[kind].queries}; columns: {maps.kinds[kind].keys}"
     canvas.text(MARGIN, MARGIN + 1.2 * ROW, sides, SMALL, va="top", color="0.5")
@@ -205,39 +229,74 @@ def plot_heat_maps(
 PRONOUNS = set("he him his himself she her hers herself it its itself they them their theirs themselves".split())
 
 
+def sharpness(
+    maps,                  # AttentionMaps
+    kind: str,
+    word: str,
+    words_alone: bool,     # weights on other words count, and none on the word itself or on a sign
+) -> Tensor:               # (L, h)
+    "The strongest weight on a piece of the word, averaged over its pieces, of each head."
+    weights, queries, keys = maps.of(kind)
+    rows, columns = find(queries, word), range(len(keys))
+    if words_alone:
+        own = rows if kind != "encoder_decoder" else ()
+        others = [j for j in columns if j not in own and not is_sign(keys[j]) and not is_special(keys[j])]
+        columns = others or columns  # a sentence of one word looks at that
+    return weights[:, :, rows][..., list(columns)].amax(-1).mean(-1)
+
+
+def difference(weights: Tensor) -> Tensor:  # (n, queries, keys) to (n, n)
+    "Of each pair of heads, the part of the weight that would have to move, averaged over the rows."
+    flat = weights.flatten(1)
+    return torch.cdist(flat, flat, p=1.0) / (2 * weights.size(1))
+
+
 def plot_figure(
     maps,                                        # AttentionMaps
     number: int,                                 # 3, 4 or 5
-    kind: str = "encoder",
-    layer: int | None = None,                    # the last but one if not given
-    heads: Sequence[int | Head] | None = None,   # chosen from the layer by rule if not given
+    kind: str | None = None,                     # encoder if there, else the first that is
+    layer: int | None = None,                    # the last but one if not given; with `hide_end`, all
+    heads: Sequence[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
     word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
     whole_words: bool = True,                    # the pieces of a word as one
-):                                               # matplotlib's Figure
+    hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
+    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
+):                                               # matplotlib's Figure, or the Axes
     """The paper's Figure 3, 4 or 5, of this sentence.
 
     Where no word is named, it is the first pronoun, or the longest word where there is none. Where no heads are named, Figure 3
     has all of the layer; Figure 4 the two whose strongest weight on a piece of the word is largest, averaged over its pieces;
     Figure 5 the two that differ most, by half the sum of the absolute differences of two rows, which is the part of the weight
     that would have to move, averaged over the rows.
+
+    With `hide_end`, only weights on other words count for Figures 3 and 4, not those on signs or on the word itself, and heads of
+    all layers are chosen among unless one is named: for Figure 3 as many of the largest as a layer has, for Figure 4 two.
     """
-    maps = maps.words() if whole_words else maps
+    maps, kind = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, _ = maps.of(kind)
-    layer = choose_heads(*weights.shape[:2], layer, heads)[0][0]
-    of_layer = weights[layer - 1]  # (h, queries, keys)
-    if number == 5:
-        apart = (of_layer[:, None] - of_layer).abs().sum(-1).mean(-1) / 2  # (h, h)
-        two = sorted({head + 1 for head in divmod(int(apart.argmax()), len(apart))})
-        return plot_heads(maps, kind, layer, heads or two, whole_words=whole_words)
-    if number not in (3, 4):
+    n_layers, n_heads = weights.shape[:2]
+    if number not in (3, 4, 5):
         raise InputError(f"the paper has no Figure {number} of attention: choose 3, 4 or 5")
-    candidates = [bare(word) for word in group_words(queries)[0] if word not in (START, END) and bare(word)] or queries
+    every = hide_end and layer is None and heads is None
+    named = choose_heads(n_layers, n_heads, layer, heads)
+    first = 0 if every else named[0][0] - 1                       # of the layers to choose from
+    among = weights[first:] if every else weights[first : first + 1]
+
+    def pair(place: int) -> Head:
+        return first + place // n_heads + 1, place % n_heads + 1
+
+    if number == 5:
+        apart = difference(among.flatten(0, 1))
+        heads = heads or [*map(pair, sorted(set(divmod(int(apart.argmax()), len(apart)))))]
+        return plot_heads(maps, kind, layer, heads, whole_words=whole_words, ax=ax)
+    candidates = [bare(label) for label in group_words(queries)[0] if not is_special(label) and bare(label)] or queries
     word = word or next((word for word in candidates if word.lower() in PRONOUNS), max(candidates, key=len))
+    largest = sharpness(maps, kind, word, hide_end)[first : first + len(among)].flatten().argsort(descending=True)
     if number == 3:
-        return plot_heads(maps, kind, layer, heads, word, whole_words=whole_words)
-    sharp = of_layer[:, find(queries, word)].amax(-1).mean(-1)  # (h)
-    heads = heads or (sharp.argsort(descending=True)[:2] + 1).tolist()
-    return plot_heads(maps, kind, layer, heads, word, heads[:1], whole_words)
+        heads = sorted(map(pair, largest[:n_heads].tolist())) if every else heads
+        return plot_heads(maps, kind, layer, heads, word, whole_words=whole_words, ax=ax)
+    heads = heads or [*map(pair, largest[:2].tolist())]
+    return plot_heads(maps, kind, layer, heads, word, heads[:1], whole_words, ax=ax)
 
 
 def save_drawing(

@@ -3,11 +3,14 @@
 It differs from a figure of Matplotlib in one point: its size is set last, by `finish`, when everything has been drawn. So a
 unit has the same length in every drawing, and a longer sentence makes a larger figure, not smaller letters. The maps of
 attention count inches from the upper left corner, in reading order; Figures 1 and 2 count units of about two centimetres from
-the lower left corner, because the paper draws the model from the bottom up. Matplotlib is loaded only when a canvas is made,
-because the command line imports this module and rarely draws.
+the lower left corner, because the paper draws the model from the bottom up. Axes that are given have their size already: the
+drawing takes their upper left corner, and what does not fit is made smaller as a whole, letters too. Matplotlib is loaded only
+when a canvas is made, because the command line imports this module and rarely draws.
 """
 from collections.abc import Iterable
 from typing import NamedTuple
+
+from .. import InputError
 
 __all__ = ["Canvas"]
 
@@ -27,6 +30,44 @@ class Look(NamedTuple):
 PLAIN = Look()
 
 
+def new_axes():
+    "Axes that fill a new figure."
+    import matplotlib.pyplot as plt
+
+    from .pyplot_figure import Figure
+
+    return plt.figure(FigureClass=Figure).add_axes((0, 0, 1, 1))
+
+
+def checked_axes(axes):
+    "Axes to draw into; InputError for anything else."
+    from matplotlib.axes import Axes
+
+    if not isinstance(axes, Axes):
+        raise InputError(f"ax: give one of matplotlib's Axes, not {type(axes).__name__}")
+    return axes
+
+
+def fit(axes, width: float, height: float, before: list) -> None:
+    "Put a drawing of so many inches into the corner of its axes; where they are smaller, all but what was there before shrinks."
+    root = axes.figure.canvas.figure
+    if root.get_layout_engine() is not None:
+        root.draw_without_rendering()  # the axes get their place
+    box = axes.get_window_extent()
+    scale = min(1.0, box.width / axes.figure.dpi / width, box.height / axes.figure.dpi / height)
+    for artist in axes.get_children():
+        if any(artist is other for other in before):
+            continue
+        if hasattr(artist, "set_fontsize"):
+            artist.set_fontsize(scale * artist.get_fontsize())
+        elif hasattr(artist, "set_linewidth"):
+            artist.set_linewidth([scale * width for width in artist.get_linewidth()] if hasattr(artist, "get_paths")
+                                 else scale * artist.get_linewidth())
+    across, down = (length / axes.figure.dpi / scale for length in box.size)
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    axes.set(xlim=(left, left + (right - left) * across / width), ylim=(top + (bottom - top) * down / height, top))
+
+
 class Canvas:
     "Text, boxes and arrows. A canvas takes its size last, from what was drawn."
 
@@ -34,21 +75,25 @@ class Canvas:
         self,
         unit: float = 1.0,     # inches
         upward: bool = False,  # y counts from the lower edge and not from the upper
+        axes=None,             # matplotlib's Axes to draw into; a new figure, pyplot's current one, if not given
     ):
-        import matplotlib.pyplot as plt
         from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
 
-        self.unit, self.upward = unit, upward
-        self.figure = plt.figure()
-        plt.close(self.figure)        # it is the caller's: a notebook shows it once, where it is named
-        FigureCanvasAgg(self.figure)  # measures texts without a window
-        self.axes = self.figure.add_axes((0, 0, 1, 1))
+        self.unit, self.upward, self.given = unit, upward, axes is not None
+        self.axes = new_axes() if axes is None else checked_axes(axes)
+        self.before = [*self.axes.get_children()]
         self.axes.axis("off")
+        self.figure, self.probe = self.axes.figure, Figure()
+        FigureCanvasAgg(self.probe)  # measures texts without a window
 
     def finish(self, width: float, height: float):
-        "The figure, cut to this size."
-        self.figure.set_size_inches(self.unit * width, self.unit * height)
+        "The figure, cut to this size; or the axes that were given, which have their own."
         self.axes.set(xlim=(0, width), ylim=(0, height) if self.upward else (height, 0), aspect="auto")
+        if self.given:
+            fit(self.axes, self.unit * width, self.unit * height, self.before)
+            return self.axes
+        self.figure.set_size_inches(self.unit * width, self.unit * height)
         return self.figure
 
     def text(self, x: float, y: float, string: str, size: float = TEXT, **style):
@@ -57,8 +102,8 @@ class Canvas:
 
     def width(self, strings: Iterable[str], size: float = TEXT, **style) -> float:
         "Of the widest string, as the renderer sets it."
-        probes = [self.text(0, 0, string, size, **style) for string in strings]
-        widest = max(probe.get_window_extent().width for probe in probes) / self.figure.dpi / self.unit
+        probes = [self.probe.text(0, 0, string, fontsize=size, **{"parse_math": False} | style) for string in strings]
+        widest = max(probe.get_window_extent().width for probe in probes) / self.probe.dpi / self.unit
         for probe in probes:
             probe.remove()
         return widest

@@ -17,7 +17,7 @@ from string import Template
 import torch
 
 from .. import InputError, extra
-from .explorer_chart import VEGA_LITE, sentence, specification
+from .explorer_chart import VEGA_LITE, both_texts, specification
 from .token_labels import shown
 from ..files import write_file
 
@@ -34,7 +34,8 @@ def in_thousandths(
         weights, queries, keys = maps.of(kind)
         queries, keys = [*map(shown, queries)], [*map(shown, keys)]
         found[kind] = {"queries": queries, "keys": keys, "thousandths": (1000 * weights).round().int().tolist()}
-    return {"source": sentence(maps.source), "target": sentence(maps.target), "maps": found}
+    source, target = both_texts(maps)
+    return {"source": source, "target": target, "maps": found}
 
 
 def known_to_policy(text: str) -> str:
@@ -77,7 +78,7 @@ class Explorer:
 
     def __init__(self, maps, kind: str, layer: int, head: int):
         self.maps, self.first = maps, (kind, layer, head)
-        self.source, self.target = sentence(maps.source), sentence(maps.target)
+        self.source, self.target = both_texts(maps)
 
     @functools.cached_property
     def specification(self) -> dict:
@@ -103,12 +104,16 @@ class Explorer:
         beside=None,  # AttentionMaps of a second sentence, by the same model
     ) -> str:
         "A page with all heads at once; `beside` stands next to this sentence."
-        sizes = [maps.encoder.shape[:2] for maps in (self.maps, beside) if maps is not None]
-        if len(set(sizes)) > 1:
-            layers, heads = zip(*sizes)
-            raise InputError(f"one sentence was read by {layers[0]} layers of {heads[0]} heads, the other by {layers[1]} of "
-                             f"{heads[1]}: take one model for both")
-        return write_page([self.maps, beside][: len(sizes)], *self.first)
+        sentences = [maps for maps in (self.maps, beside) if maps is not None]
+        sizes = [{kind: tuple(maps.of(kind)[0].shape[:2]) for kind in maps.kinds} for maps in sentences]
+        if sizes[0].keys() != sizes[-1].keys():
+            said = (", ".join(kind.title for kind in maps.kinds.values()) for maps in sentences)
+            raise InputError("one sentence has {}, the other {}: take one model for both".format(*said))
+        for (layers, heads), (others, of_others) in zip(sizes[0].values(), sizes[-1].values()):
+            if (layers, heads) != (others, of_others):
+                raise InputError(f"one sentence was read by {layers} layers of {heads} heads, the other by {others} of "
+                                 f"{of_others}: take one model for both")
+        return write_page(sentences, *self.first)
 
     def png(self) -> bytes:
         "The first state, two pixels for each of the specification's."
@@ -163,11 +168,12 @@ def first_head(maps, kind: str, layer: int | None, head: int | None) -> tuple[in
 
 def explore(
     maps,                           # AttentionMaps
-    kind: str = "encoder_decoder",  # what is chosen at first: encoder, decoder or encoder_decoder
+    kind: str | None = None,        # what is chosen at first; encoder_decoder if there, else the first kind that is
     layer: int | None = None,       # counted from 1; the last if only a head is given
     head: int | None = None,        # counted from 1; the first if only a layer is given
 ) -> Explorer:
     "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
+    kind = kind or ("encoder_decoder" if "encoder_decoder" in maps.kinds else next(iter(maps.kinds)))
     return Explorer(maps, kind, *first_head(maps, kind, layer, head))
 
 # %% ../../nbs/figures/explorer.ipynb #e70a0052

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from .token_labels import shown
+from .token_labels import group_words, is_special, shown
 
-__all__ = ["specification", "sentence"]
+__all__ = ["specification", "sentence", "both_texts"]
 
 
 def head_records(
@@ -180,7 +180,8 @@ def specification(
 ) -> dict:
     "The whole picture as a specification in Vega-Lite 5, weights included."
     axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
-    n_layers, n_heads = maps.of(kind)[0].shape[:2]
+    sizes = {name: tuple(maps.of(name)[0].shape[:2]) for name in maps.kinds}  # encoder and decoder may differ
+    n_layers, n_heads = (max(numbers) for numbers in zip(*sizes.values()))
     at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
     names, buttons = {name: kind.title for name, kind in maps.kinds.items()}, alt.binding_radio
     choices = [
@@ -193,7 +194,8 @@ def specification(
         alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
         alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
     ]
-    title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of {n_layers}, head ' + head + ' of {n_heads}'"
+    size = f"{json.dumps(sizes)}[kind]"
+    title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of ' + {size}[0] + ', head ' + head + ' of ' + {size}[1]"
     subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
     boxes, texts = draw_labels(at, maps.kinds)
     drawing = (
@@ -207,17 +209,27 @@ def specification(
     boxed = [box for name, of_kind in axes.items() for box in at.boxes(name, **of_kind)]
     return drawing | {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "description": f"Attention weights of {sentence(maps.source)}",
+        "description": f"Attention weights of {both_texts(maps)[0]}",
         "datasets": drawing["datasets"] | {"heads": head_records(maps), "labels": boxed},
         "usermeta": {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}},
     }
 
 
 def sentence(
-    labels: list[str],  # of the pieces; a dot begins one that continues a word, and EOS is the last
+    labels: list[str],  # of the pieces; a dot begins one that continues a word
 ) -> str:
-    "The labels as running text: no blank within a word, and none before what ends a clause."
-    return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(labels[:-1]).replace(" ·", ""))
+    "The labels as running text, without `<eos>` and its like: no blank within a word, and none before what ends a clause."
+    words, _ = group_words([label for label in labels if not is_special(label)])
+    return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(words))
+
+
+def both_texts(
+    maps,                # AttentionMaps
+) -> tuple[str, str]:
+    "What was read and what was written, as running text; of an encoder or a decoder alone what it has read, and nothing."
+    if maps.source:
+        return sentence(maps.source), sentence(maps.target)
+    return sentence(maps.target_input), ""
 
 
 VEGA_LITE = "5.20"  # the version of vl-convert's that draws pictures, and the site's

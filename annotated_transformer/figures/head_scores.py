@@ -11,12 +11,12 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import torch
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from .. import InputError
 from .attention_maps import KINDS, AttentionMaps
+from .pyplot_figure import Figure
 from .token_labels import group_words
 
 # %% ../../nbs/figures/head_scores.ipynb #9f17c902
@@ -217,7 +217,8 @@ def plot_scores(
     "One panel for each measure: layers by heads, each square with its score in percent, the best head framed."
     panels = [(kind, name, found) for kind, measures in figures.items() for name, found in measures.items()]
     rows = -(-len(panels) // columns)
-    figure, axes = plt.subplots(rows, columns, figsize=(2.75 * columns, 3.2 * rows), layout="constrained", squeeze=False)
+    size = (2.75 * columns, 3.2 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, FigureClass=Figure)
     for axis in axes.flat[len(panels) :]:
         axis.axis("off")
     for axis, (kind, name, found) in zip(axes.flat, panels):

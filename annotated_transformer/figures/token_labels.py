@@ -3,8 +3,13 @@
 Tokens are pieces of words. SentencePiece marks each piece that begins a word with `▁`. Most pieces do, so the figures mark the
 others: a piece that continues a word has a dot before it, as in `play ·ing`. A piece that would be misread under this rule (a
 lone `▁`, or a word that itself begins with a dot) keeps its `▁`. Punctuation continues a word too, but is drawn without the dot.
+
+Other tokenizers have other marks, and `pieces_labelled` makes the same labels of them: `Ġ` before a piece with a space before it
+(GPT-2, RoBERTa, which also write each byte beyond ASCII as a letter), `##` before a piece that continues a word (BERT).
 """
 import re
+from collections.abc import Collection
+from itertools import accumulate, groupby
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +17,20 @@ from torch import Tensor
 
 from .. import InputError
 
-__all__ = ["START", "END", "piece_label", "shown", "is_sign", "word_starts", "group_words", "bare", "find"]
+__all__ = [
+    "START", "END", "piece_label", "pieces_labelled", "shown", "is_sign", "is_special", "word_starts", "group_words",
+    "bare", "find",
+]
 
 START, END = "<start>", "<eos>"
 CONTINUES = "·"  # before a piece that goes on with a word
+BEGINS, SPACE, GOES_ON = MARKS = "▁", "Ġ", "##"  # how SentencePiece, GPT-2's and BERT's tokenizers mark pieces
+
+# Tokens that stand for no word: ours, those of BERT, T5, GPT and their kin, and the languages that translation models are told.
+SPECIAL = re.compile(
+    r"<(start|eos|pad|bos|s|/s|cls|sep)>|\[(CLS|SEP|PAD|BOS|EOS)\]|<[|｜][^<>]+[|｜]>"
+    r"|>>[\w-]+<<|__\w+__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}"
+)
 
 
 def piece_label(
@@ -28,6 +43,65 @@ def piece_label(
     return piece if not bare or bare.startswith(CONTINUES) else bare
 
 
+def mark_of(pieces: Collection[str]) -> str:
+    "The mark that most of these pieces begin with; an empty string where none has one."
+    count = {mark: sum(piece.startswith(mark) and piece != mark for piece in pieces) for mark in MARKS}
+    mark = max(count, key=count.get)
+    return mark if count[mark] else ""
+
+
+def byte_letters() -> dict[str, int]:
+    "How GPT-2's tokenizer writes each byte: as the letter of that number if it can be seen, else as one from 256 onwards."
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = [byte for byte in range(256) if byte not in seen]
+    return {chr(byte): byte for byte in seen} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
+
+
+def spelled(
+    pieces: list[str],   # written as bytes
+) -> list[str]:          # as text; a letter that is cut stands with the piece that begins it
+    "What GPT-2's pieces say."
+    table = byte_letters()
+    run = [bytes(map(table.get, piece)) if table.keys() >= set(piece) else piece.encode() for piece in pieces]
+    try:
+        whole = b"".join(run).decode()
+    except UnicodeDecodeError:
+        return [piece.decode(errors="replace") for piece in run]
+    texts, ends, place, at = [""] * len(run), [*accumulate(map(len, run))], 0, 0
+    for letter in whole:
+        while at >= ends[place]:
+            place += 1
+        texts[place] += letter
+        at += len(letter.encode())
+    return texts
+
+
+def begins_word(text: str, mark: str) -> bool:
+    "Whether a piece begins a word by this mark; where there is no mark, each does."
+    found = {BEGINS: text.startswith(BEGINS), SPACE: text[:1].isspace(), GOES_ON: not text.startswith(GOES_ON)}
+    return found.get(mark, True)
+
+
+def pieces_labelled(
+    pieces: list[str],                    # as a tokenizer of Hugging Face's writes them
+    vocabulary: Collection[str] = (),     # all of its pieces, which say how it marks them; these alone if not given
+    special: Collection[str] = (),        # tokens that are no pieces, beside those that `is_special` knows
+) -> list[str]:
+    "The labels of another tokenizer's pieces; a piece continues a word or not as its mark says."
+    mark, labels, begins = mark_of(vocabulary or pieces), [], True
+    for apart, run in groupby(pieces, lambda piece: piece in special or is_special(piece)):
+        if apart:
+            labels += run
+            begins = True  # the next piece begins a word, marked or not
+            continue
+        for text in spelled([*run]) if mark == SPACE else run:
+            begins = begins or begins_word(text, mark)
+            written = text.removeprefix(mark).strip(" ").replace("\n", "↵").replace("\t", "⇥")
+            labels.append(piece_label(BEGINS * begins + written))
+            begins = text.endswith("\n")
+    return labels
+
+
 def shown(label: str) -> str:
     "A label as it is drawn. Punctuation alone gets no dot before it: `·.` is taken for dirt."
     rest = label.removeprefix(CONTINUES)
@@ -38,6 +112,11 @@ def is_sign(label: str) -> bool:
     "Whether a label holds punctuation and nothing else."
     rest = label.removeprefix(CONTINUES).removeprefix("▁")
     return bool(rest) and not any(map(str.isalnum, rest))
+
+
+def is_special(label: str) -> bool:
+    "Whether a token stands for no word, as `<eos>` and `[CLS]` do; punctuation, `<unk>` and `[MASK]` stand for something."
+    return SPECIAL.fullmatch(label) is not None
 
 
 def word_starts(
@@ -59,6 +138,8 @@ def group_words(
     signs_apart: bool = False,         # whether punctuation is a word of its own
 ) -> tuple[list[str], Tensor]:         # labels of the W words, and (n, W): 1 where the piece belongs to the word
     "Which pieces make which word."
+    if not labels:
+        return [], torch.zeros(0, 0)
     starts = word_starts(labels, signs_apart)
     word = torch.tensor(starts).cumsum(0) - 1
     words = [""] * (int(word[-1]) + 1)

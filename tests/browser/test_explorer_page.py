@@ -86,6 +86,30 @@ def test_all_heads_stand_on_the_page_and_a_click_shows_one_in_full(open_explorer
                 assert section.locator(f".{picture} .label[data-{side}] text").all_text_contents() == labels
 
 
+def test_encoder_and_decoder_may_differ_in_layers_and_heads_and_one_may_be_missing(open_explorer):
+    planted = planted_maps()
+    maps = replace(planted, decoder=planted.decoder[:1, :2], encoder_decoder=planted.encoder_decoder.repeat(2, 2, 1, 1))
+    page = open_explorer(explore(maps, "encoder", 2, 3))
+    section, kinds = page.locator("section"), page.get_by_role("radio")
+    for number, (layers, heads, layer, head) in enumerate([(2, 3, 2, 3), (1, 2, 1, 2), (4, 6, 1, 2)]):  # as near as there is
+        kinds.nth(number).check()
+        page.mouse.move(0, 0)
+        kind = [*maps.kinds][number]
+        assert page.locator("#chosen").text_content() == f"layer {layer}, head {head}"
+        assert lit(section) == expected_lines(maps, kind, layer, head)
+        assert section.locator(".heads button").count() == layers * heads
+        assert [section.locator(f".{name} span").all_text_contents() for name in ("across", "down")] == [
+            [str(i + 1) for i in range(count)] for count in (heads, layers)]
+    thumbnail(section, 4, 6).click()
+    page.mouse.move(0, 0)
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 4, 6)
+    alone = AttentionMaps.from_tensors(target_input=planted.target, decoder=planted.decoder)
+    page = open_explorer(explore(alone, layer=2, head=1))
+    assert page.get_by_role("radio").count() == 1 and page.title() == "Attention: Ein Hund bellt"
+    assert page.locator("h2").text_content() == "Ein Hund bellt"
+    assert lit(page.locator("section")) == expected_lines(alone, "decoder", 2, 1)
+
+
 def test_it_begins_at_the_head_that_aligns_best(open_explorer):
     page = open_explorer(explore(replace(planted_maps(), aligned=(2, 1))))
     assert page.get_by_role("radio", name="encoder-decoder attention").is_checked()

@@ -2,6 +2,7 @@
 import inspect
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 from torch import nn
@@ -42,7 +43,8 @@ def Alone():
 @pytest.fixture(scope="module")
 def texts():
     def texts(figure):
-        "What is written in a figure."
+        "What is written in a figure, which is closed, so that it is not shown."
+        plt.close(figure)
         return [text.get_text() for text in figure.axes[0].texts]
     yield texts
 
@@ -90,6 +92,7 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model(text
 def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
     def norms(model):
         figure = draw_transformer(model)
+        plt.close(figure)
         found = [(text.get_text(), text.get_position()) for text in figure.axes[0].texts]
         return {label: sorted(y for text, (x, y) in found if text == label and x < 5) for label in ("Norm", "Add", "Add & Norm")}
 

@@ -3,7 +3,9 @@ import re
 import tempfile
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 import torch
 from matplotlib import style
 from matplotlib.collections import LineCollection, PatchCollection
@@ -13,6 +15,13 @@ from PIL import Image
 from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    "No figure stays open."
+    yield
+    plt.close("all")
 
 
 def test_rules_choose_the_head_that_a_hand_would():
@@ -111,6 +120,7 @@ def test_no_label_meets_another_or_leaves_the_figure():
             pairs = [(texts[i].get_text(), texts[j].get_text()) for i, j in overlap.nonzero().tolist() if i < j]
             assert not pairs, (S, pairs[:3])
             assert (x0 >= 0).all() and (y0 >= 0).all() and (x1 <= figure.bbox.width).all() and (y1 <= figure.bbox.height).all()
+        plt.close("all")
 
 
 def test_whole_words_are_drawn_unless_pieces_are_asked_for():
@@ -144,3 +154,66 @@ def test_a_saved_picture_is_light_and_dark_and_the_same_each_time():
         assert Image.open(Path(directory, "dark.png")).convert("RGB").getpixel((0, 0)) == (0, 0, 0)
         light, dark = (np.asarray(Image.open(Path(directory, name)).convert("L")) for name in ("a.png", "dark.png"))
         assert light.min() < 40 and dark.max() > 215
+
+
+def written(figure) -> list[str]:
+    return [text.get_text() for text in figure.findobj(Text)]
+
+
+def looking(source: list[str], where: dict[tuple[int, int], dict[str, float]], L: int = 3, h: int = 2) -> AttentionMaps:
+    "From `her`, the heads named look at the tokens named, and else at the end sign; all others look evenly."
+    S = len(source)
+    encoder = torch.full((L, h, S, S), 1 / S)
+    for (layer, head), weights in where.items():
+        encoder[layer - 1, head - 1, source.index("her")] = torch.tensor([weights.get(token, 0.0) for token in source])
+    return AttentionMaps.from_tensors(source, encoder=encoder)
+
+
+def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_all_layers():
+    source = ["Dogs", "bite", "her", "cat", ".", "<eos>"]
+    maps = looking(source, {
+        (1, 1): {"her": 0.9, "bite": 0.1}, (1, 2): {"cat": 0.6, "<eos>": 0.4}, (2, 1): {"<eos>": 1.0}, (2, 2): {".": 0.95, "cat": 0.05},
+        (3, 1): {"Dogs": 0.5, "cat": 0.3, "<eos>": 0.2}, (3, 2): {"cat": 0.4, "<eos>": 0.6},
+    })
+    texts = written(plot_figure(maps, 4))
+    assert "encoder self-attention, layer 2 of 3" in texts and "<eos>" in texts  # as before: 2.1 looks at the end, with 1.0
+    texts = written(plot_figure(maps, 4, hide_end=True))
+    assert texts.count("layer 1, head 2") == 2 and texts.count("layer 3, head 1") == 1 and "only “her”" in texts
+    assert "<eos>" not in texts and "." in texts and "layer 2, head 2" not in texts
+    texts = written(plot_figure(maps, 4, layer=3, hide_end=True))
+    assert texts.count("head 1") == 2 and texts.count("head 2") == 1 and "encoder self-attention, layer 3 of 3" in texts
+    texts = written(plot_figure(maps, 3, hide_end=True))  # as many as a layer has
+    assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 3, head 1"}
+    assert {text for text in written(plot_figure(maps, 3, heads=[(2, 1)], hide_end=True)) if "head " in text} == {"head 1"}
+    alone = AttentionMaps.from_tensors(["her", "<eos>"], encoder=torch.full((1, 2, 2, 2), 0.5))
+    assert "only “her”" in written(plot_figure(alone, 4, hide_end=True))
+    encoder = torch.full((2, 2, 3, 3), 0.25)
+    encoder[1, 0, :, 0] = encoder[0, 1, :, 1] = 0.75
+    far_apart = AttentionMaps.from_tensors(["a", "b", "<eos>"], encoder=encoder)
+    texts = written(plot_figure(far_apart, 5, hide_end=True))
+    assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 2, head 1"}
+
+
+def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():
+    torch.manual_seed(0)
+    source, target = ["[CLS]", "a", "b", "[SEP]"], ["x", "y", "z", "<eos>"]
+    maps = AttentionMaps.from_tensors(source, target, torch.rand(2, 2, 4, 4), torch.rand(2, 2, 4, 4), torch.rand(2, 2, 4, 4))
+    for draw in (plot_heads, plot_heat_maps):
+        texts = written(draw(maps, "encoder_decoder", hide_end=True))
+        assert {"a", "b", "x", "y", "z"} <= set(texts) and not {"[CLS]", "[SEP]", "<eos>"} & set(texts)
+        assert {"[CLS]", "[SEP]", "<eos>"} <= set(written(draw(maps, "encoder_decoder")))
+    image, *_ = plot_heat_maps(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).axes[0].images
+    assert np.array_equal(image.get_array(), maps.encoder_decoder[1, 0, :3, 1:3].numpy())
+    lines, = plot_heads(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).findobj(LineCollection)
+    drawn = sorted(round(float(colour[3]) ** 3, 4) for colour in lines.get_colors())
+    assert drawn == sorted(round(float(weight), 4) for weight in maps.encoder_decoder[1, 0, :3, 1:3].flatten())
+
+
+def test_the_kind_that_is_there_is_drawn_and_another_refused():
+    decoder = torch.eye(3).expand(2, 2, 3, 3)
+    maps = AttentionMaps.from_tensors(target_input=["Dogs", "bite", "cats"], decoder=decoder)
+    for draw, *given in [(plot_heads,), (plot_heat_maps,), (plot_figure, 3), (plot_figure, 4), (plot_figure, 5)]:
+        texts = written(draw(maps, *given))
+        assert "decoder self-attention, layer 1 of 2" in texts and texts.count("Dogs") >= 2
+        with pytest.raises(InputError, match="these maps hold no encoder self-attention: choose one of decoder"):
+            draw(maps, *given, kind="encoder")

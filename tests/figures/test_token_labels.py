@@ -2,7 +2,7 @@
 import pytest
 
 from annotated_transformer import InputError
-from annotated_transformer.figures.token_labels import find, group_words, piece_label, shown
+from annotated_transformer.figures.token_labels import find, group_words, is_special, piece_label, pieces_labelled, shown
 
 
 def test_a_label_says_whether_its_piece_begins_a_word():
@@ -29,3 +29,34 @@ def test_a_word_is_found_with_its_pieces_and_without_its_punctuation():
     with pytest.raises(InputError) as refused:
         find(labels, "teeth")
     assert "'teeth'" in str(refused.value) and "in its mouth.its" in str(refused.value)
+
+
+@pytest.mark.parametrize("pieces, labels, words", [
+    (["▁The", "▁play", "ers", ".", "</s>"], ["The", "play", "·ers", "·.", "</s>"], ["The", "players.", "</s>"]),
+    ([">>deu<<", "The", "▁", "ß", "a", "▁b", "</s>", "<pad>"], [">>deu<<", "The", "▁", "·ß", "·a", "b", "</s>", "<pad>"],
+     [">>deu<<", "The", "ßa", "b", "</s>", "<pad>"]),
+    (["<s>", "The", "Ġplay", "ers", ".", "</s>"], ["<s>", "The", "play", "·ers", "·.", "</s>"], ["<s>", "The", "players.", "</s>"]),
+    (["Play", "ing", "Ċ", "Ċ", "Ball", "s", "Ġ", "Ġx"], ["Play", "·ing", "↵", "↵", "Ball", "·s", "▁", "x"],
+     ["Playing", "↵", "↵", "Balls", "▁", "x"]),
+    (["ĠÃ¤", "Å¡", "â", "Ĥ", "¬", "Ġna"], ["ä", "·š", "·€", "·", "·", "na"], ["äš€", "na"]),
+    (["<s>", "ð", "Ł", "</s>", "ĠÃ¤"], ["<s>", "�", "·�", "</s>", "ä"], ["<s>", "��", "</s>", "ä"]),
+    (["[CLS]", "the", "play", "##ers", "'", "s", ".", "[SEP]"], ["[CLS]", "the", "play", "·ers", "'", "s", ".", "[SEP]"],
+     ["[CLS]", "the", "players", "'", "s", ".", "[SEP]"]),
+    (["no", "marks", "at", "·all", ""], ["no", "marks", "at", "▁·all", "▁"], ["no", "marks", "at", "▁·all", "▁"]),
+])
+def test_the_marks_of_other_tokenizers_say_where_a_word_begins(pieces, labels, words):
+    assert pieces_labelled(pieces) == labels and group_words(labels)[0] == words
+
+
+def test_a_vocabulary_says_how_pieces_are_marked_that_show_no_mark_themselves():
+    assert pieces_labelled(["play", "ing"], {"Ġthe": 0, "Ġa": 1, "##": 2, "###": 3}) == ["play", "·ing"]
+    assert pieces_labelled(["play", "ing"], {"##s": 0, "▁": 1}) == ["play", "ing"]
+    assert pieces_labelled(["play", "ing"], {"▁a": 0}) == ["play", "·ing"]
+    assert pieces_labelled(["play", "<mask>", "ing"], {"▁a": 0}, {"<mask>"}) == ["play", "<mask>", "ing"]
+
+
+def test_tokens_that_stand_for_no_word_are_known():
+    special = "<start> <eos> <pad> <s> </s> [CLS] [SEP] [PAD] <|endoftext|> <|im_start|> <｜end▁of▁text｜> >>deu<< de_DE eng_Latn __fr__"
+    assert all(map(is_special, special.split()))
+    assert not any(map(is_special, "<unk> [UNK] [MASK] dog . < <b> [ [1] eos </ | || I_AM <start>x".split()))
+    assert group_words([])[0] == [] and group_words([])[1].shape == (0, 0)

@@ -44,23 +44,32 @@ class Weights {
 // One sentence with its translation: all heads of a kind as thumbnails, and the chosen one in full.
 class Panel {
   constructor({source, target, maps}) {
-    Object.assign(this, {title: `${printable(source)} → ${printable(target)}`, frozen: {}, pointed: {}});
+    const sides = [source, target].filter(text => text).map(printable); // of an encoder or a decoder alone there is one
+    Object.assign(this, {title: sides.join(" → "), frozen: {}, pointed: {}});
     this.weights = Object.fromEntries(Object.entries(maps).map(([kind, map]) => [kind, new Weights(map)]));
-    const {layers, heads} = this.weights[chosen.kind], numbers = count => Array.from({length: count}, (_, i) => made("span", {}, String(i + 1)));
     this.heads = made("div", {class: "heads", role: "group", "aria-label": "layer and head"});
-    makeThumbnails(this.heads, layers, heads, (layer, head) => choose({layer, head}));
+    this.across = made("div", {class: "across"});
+    this.down = made("div", {class: "down"});
     this.lines = madeSvg("svg", {class: "lines", role: "group"});
     this.cells = madeSvg("svg", {class: "cells", "aria-hidden": "true"});
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
     this.said = made("p", {class: "said", "aria-live": "polite"});
-    this.model = made("div", {class: "model"},
-      made("span", {class: "corner"}, "layer ↓ head →"), made("div", {class: "across"}, ...numbers(heads)),
-      made("div", {class: "down"}, ...numbers(layers)), this.heads);
-    this.model.querySelector(".across").style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
-    this.model.style.setProperty("--n-heads", heads);
-    this.section = made("section", {}, made("h2", {}, made("bdi", {}, printable(source)), " → ", made("bdi", {}, printable(target))),
+    this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
+    this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
       made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.said, this.picture)));
     this.listen();
+  }
+
+  // The thumbnails of the kind that is chosen; encoder and decoder may differ in layers and heads.
+  arrange() {
+    const {layers, heads} = this.now, numbers = count => Array.from({length: count}, (_, i) => made("span", {}, String(i + 1)));
+    if (this.arranged === `${layers} ${heads}`) return;
+    this.arranged = `${layers} ${heads}`;
+    makeThumbnails(this.heads, layers, heads, (layer, head) => choose({layer, head}));
+    this.across.replaceChildren(...numbers(heads));
+    this.across.style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
+    this.down.replaceChildren(...numbers(layers));
+    this.model.style.setProperty("--n-heads", heads);
   }
 
   get now() { return this.weights[chosen.kind]; }
@@ -71,6 +80,7 @@ class Panel {
   draw() {
     const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind], room = this.section.clientWidth - 8;
     const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
+    this.arrange();
     drawThumbnails(this.heads, this.now, chosen);
     for (const one of this.heads.children) one.tabIndex = one.getAttribute("aria-pressed") === "true" ? 0 : -1;
     drawLines(this.lines, {queries, keys, titles, weight: this.weight}, Math.min(room, 420) / FINGER);
@@ -206,6 +216,8 @@ function save() {
 function choose(choice) {
   const another = choice.kind !== undefined;
   Object.assign(chosen, choice);
+  const {layers, heads} = panels[0].now; // the same in all
+  Object.assign(chosen, {layer: Math.min(chosen.layer, layers - 1), head: Math.min(chosen.head, heads - 1)});
   for (const panel of panels) {
     if (another) Object.assign(panel, {frozen: {}, pointed: {}}); // its tokens are others
     panel.draw();

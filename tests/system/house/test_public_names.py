@@ -35,7 +35,7 @@ def own_doc(thing: object) -> str:
     return "" if not doc or doc.startswith(f"{thing.__name__}(") else doc
 
 
-ROOT = "Transformer TransformerConfig Translator Parser plot_figure plot_heads explore load"  # loaded on first use
+ROOT = "Transformer TransformerConfig Translator Parser AttentionMaps plot_figure plot_heads explore load"  # loaded on first use
 
 
 @pytest.mark.parametrize("name", ROOT.split())
