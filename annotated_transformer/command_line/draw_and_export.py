@@ -30,6 +30,7 @@ first on a page).
         heads: Counted from 1; chosen by rule if not given.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
+        hide_end: Leave out <eos>, which many heads rest on; Figures 3 to 5 then choose among the heads of all layers.
     """
 
     figure: Literal["3", "4", "5", "heat"] = "4"
@@ -38,6 +39,7 @@ first on a page).
     heads: tuple[int, ...] | None = None
     word: str | None = None
     whole_words: bool = True
+    hide_end: bool = False
 
     def kind_for(self, out: Path) -> str:
         "The kind of attention, as `AttentionMaps` names it, with what is usual for a picture or a page."
@@ -56,6 +58,9 @@ def attend(
     drawn: HeadOptions = BY_RULE,
 ) -> None:
     """Draw what the heads look at while a sentence is translated.
+    Any sentence, by any model that `translate` takes. For weights from elsewhere, in Python:
+    plot_figure(AttentionMaps.from_tensors(source=words, encoder=weights), 4), or
+    AttentionMaps.from_hugging_face(outputs, inputs, tokenizer).
 
     Args:
         sentence: The source, in quotation marks.
@@ -66,6 +71,7 @@ def attend(
 
     Example:
         annotated-transformer attend "A girl reads." --figure heat --out heads.png
+        annotated-transformer attend "A girl reads." --model runs/mine --hide-end --out heads.svg
     """
     require_form(out, beside, drawn)
     translator = open_translator(model)
@@ -122,6 +128,8 @@ def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", 
     if drawn.layer is not None or drawn.heads is not None:
         begins = choose_heads(len(maps.encoder), maps.encoder.size(1), drawn.layer, drawn.heads)[0]
     shown, beside = (one.words() if drawn.whole_words and one else one for one in (maps, second))
+    if drawn.hide_end:
+        shown, beside = (one and one.without_end() for one in (shown, beside))
     explore(shown, drawn.kind_for(out), *begins).save(out, beside=beside)
 
 
@@ -132,9 +140,10 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
 
     shown, kind = maps.words() if drawn.whole_words else maps, drawn.kind_for(out)
     if drawn.figure == "heat":
-        picture = plot_heat_maps(shown, kind, drawn.layer, drawn.heads)
+        picture = plot_heat_maps(shown, kind, drawn.layer, drawn.heads, drawn.hide_end)
     else:
-        picture = plot_figure(shown, int(drawn.figure), kind, drawn.layer, drawn.heads, drawn.word, drawn.whole_words)
+        number, chosen = int(drawn.figure), (drawn.layer, drawn.heads, drawn.word)
+        picture = plot_figure(shown, number, kind, *chosen, drawn.whole_words, drawn.hide_end)
     write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
 
 

@@ -124,3 +124,19 @@ def test_no_text_overlaps_another():
                 assert apart, f"{one!r} and {other!r} overlap: {tokens} tokens, {kind}, {pointed}"
             for text, (left, top, right, bottom) in texts:
                 assert 0 <= left and 0 <= top and right <= drawn["width"] and bottom <= drawn["height"], text
+
+
+def test_the_chart_says_of_each_kind_how_many_layers_and_heads_it_has():
+    S, T = 4, 3
+    weights = [torch.full((*size, Q, K), 1 / K) for size, Q, K in (((2, 3), S, S), ((5, 1), T, T), ((5, 1), T, S))]
+    maps = AttentionMaps.from_tensors(list("abcd"), list("xyz"), *weights)
+    choices = {one["name"]: one["bind"]["options"] for one in specification(maps, "encoder", 1, 1)["params"] if "bind" in one}
+    assert choices == {"kind": [*maps.kinds], "layer": [1, 2, 3, 4, 5], "head": [1, 2, 3]}
+    for kind, layer, head, title in (("encoder", 2, 3, "encoder self-attention, layer 2 of 2, head 3 of 3"),
+                                     ("decoder", 4, 1, "decoder self-attention, layer 4 of 5, head 1 of 1")):
+        drawn = vl_convert.vegalite_to_svg(specification(maps, kind, layer, head), vl_version=VEGA_LITE)
+        assert f">{title}<" in drawn
+    alone = AttentionMaps.from_tensors(target_input=list("xyz"), decoder=weights[1])
+    drawn = specification(alone, "decoder", 1, 1)
+    assert drawn["description"] == "Attention weights of x y z" and {one["kind"] for one in drawn["datasets"]["heads"]} == {"decoder"}
+    assert {one["label"] for one in drawn["datasets"]["labels"]} == {"x", "y", "z"}

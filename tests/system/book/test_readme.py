@@ -10,6 +10,7 @@ from contextlib import redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 
 from annotated_transformer import Translator
@@ -215,9 +216,34 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
         assert words.format(*spread) in text
 
 
-def test_the_lines_of_python_print_what_stands_below_them(capsys):
+def save_small_bert(directory: str) -> None:
+    "A random model with its tokenizer, where Hugging Face's classes look before they ask a network."
+    names = ("transformers", "tokenizers")
+    transformers, tokenizers = (pytest.importorskip(name, reason="an extra is not installed") for name in names)
+    words = {word: i for i, word in enumerate("[UNK] [CLS] [SEP] [PAD] Dogs chase cats .".split())}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, "[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tokenizers.processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    special = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special).save_pretrained(directory)
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 8}
+    config = transformers.BertConfig(vocab_size=len(words), **sizes)
+    transformers.BertModel(config).save_pretrained(directory)
+
+
+def test_the_lines_of_python_print_what_stands_below_them(capsys, tmp_path, monkeypatch):
     lines = blocks(page("README.md"), "python")
-    exec(lines, {})
+    name, = set(re.findall(r'Auto\w+\.from_pretrained\("(.*?)"', lines))
+    monkeypatch.chdir(tmp_path)
+    save_small_bert(name)
+    known = {}
+    capsys.readouterr()
+    exec(lines, known)
+    assert known["maps"].words().source[:3] == ["The", "dog", "slept"] and plt.gcf().axes[0].texts
+    texts = {text.get_text() for text in plt.gcf().axes[0].texts}
+    assert {"[CLS]", "Dogs", "chase", "cats", ".", "encoder self-attention, layer 1 of 2"} <= texts
+    assert len(plt.get_fignums()) == 2
+    plt.close("all")
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
     sentence, = re.findall(r'translator\("(.*)"\)', lines)
