@@ -60,6 +60,11 @@ def before_pronoun(target: str, meaning: Meaning) -> str:
     return " ".join(words[:at])
 
 
+def place_told(source: str, meaning: Meaning) -> int:
+    "Where the word stands that tells which noun is meant: the last of the clause, the adjective."
+    return next(i for i, word in enumerate(source.split()) if i > meaning.it and word[-1] in ",.")
+
+
 def written_corpus(splits: dict[str, list[Sentence]], directory: Path) -> str:
     "The sentences as a corpus on disk; its name."
     directory.mkdir(parents=True, exist_ok=True)
@@ -76,6 +81,7 @@ class Words:
     def __init__(self, tokenizer: Tokenizer, chosen: list[Sentence]):
         rows = tokenizer.encode_all([source for source, _, _ in chosen])
         self.meanings = [meaning for _, _, meaning in chosen]
+        self.told = torch.tensor([place_told(source, meaning) for source, _, meaning in chosen])  # (B)
         self.source = pad(rows)                                            # (B, S)
         pieces = [tokenizer.pieces(row) for row in rows]
         self.word = torch.full(self.source.shape, -1)                      # (B, S): which word; -1 for signs, the end and padding
@@ -125,7 +131,7 @@ def looks(model: Transformer, words: Words) -> dict[str, Tensor]:  # (L, h, B, w
 
 
 def by_head(words: Words, weights: Tensor) -> list[dict]:  # of each head
-    "How often the strongest weight is on the noun that is meant, also by its place among the nouns, and what else it rests on."
+    "How often the strongest weight is on the noun that is meant, also by its place among the nouns, on another, on the adjective."
     strongest = weights.argmax(-1)                                                  # (L, h, B)
     meant = torch.tensor([meaning.place for meaning in words.meanings])
     others = [[place for _, place, _ in meaning.others] for meaning in words.meanings]
@@ -141,7 +147,7 @@ def by_head(words: Words, weights: Tensor) -> list[dict]:  # of each head
             "layer": layer + 1, "head": head + 1, "meant": share(right), "other_noun": share(on_other),
             "first_noun_meant": share(right[order == 0]), "last_noun_meant": share(right[last]),
             "middle_noun_meant": share(right[(order > 0) & ~last]),
-            "weight_on_meant": round(one[torch.arange(len(meant)), meant].mean().item(), 4),
+            "adjective": share(at == words.told), "weight_on_meant": round(one[torch.arange(len(meant)), meant].mean().item(), 4),
             "weight_on_other": round(weight_other.mean().item(), 4), "weight_on_words": round(one.sum(-1).mean().item(), 4),
         })
     return found

@@ -226,7 +226,8 @@ def plot_heat_maps(
     return canvas.finish(right + MARGIN, bottom + MARGIN)
 
 
-PRONOUNS = set("he him his himself she her hers herself it its itself they them their theirs themselves".split())
+PRONOUNS = {*"he him his himself she her hers herself it its itself they them their theirs themselves".split(),
+            *"er ihn ihm sie ihr es ihnen".split()}  # the German ones among the words that are written
 
 
 def sharpness(
