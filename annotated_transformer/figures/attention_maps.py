@@ -73,6 +73,32 @@ def without_special(maps: "AttentionMaps") -> dict:
     fields = {name: getattr(maps, name) for name in (*LABELS, *KINDS)}
     return cropped(fields, lambda name, place: not is_special(fields[name][place]))
 
+
+def from_tensors(
+    cls: type["AttentionMaps"],
+    source: list[str] | None = None,        # (S) tokens that the encoder has read
+    target: list[str] | None = None,        # (T) tokens that the decoder writes
+    encoder: Any = None,                    # (L, h, S, S): a tensor, an array, or a list of L layers
+    decoder: Any = None,                    # (L, h, T, T)
+    encoder_decoder: Any = None,            # (L, h, T, S)
+    target_input: list[str] | None = None,  # (T) tokens that the decoder has read; `<start>` and the target if not given
+) -> "AttentionMaps":
+    "Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit."
+    given = {"encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder}
+    return cls(**from_weights(source, target_input, target, given))
+
+
+def from_hugging_face(
+    cls: type["AttentionMaps"],
+    outputs: Any,               # of a model of transformers, called with output_attentions=True
+    tokens: Any,                # what it was called with, as its tokenizer gave it (with `labels`, if any); ids; or pieces
+    tokenizer: Any = None,      # where `tokens` are ids
+    target_tokens: Any = None,  # of encoder and decoder: what the decoder has read, if `tokens` does not say it
+    number: int = 0,            # of the sentence in the batch
+) -> "AttentionMaps":
+    "Of an encoder, a decoder, or both; padding is left out. InputError where weights or tokens are missing, or do not fit."
+    return cls(**from_outputs(outputs, tokens, tokenizer, target_tokens, number))
+
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0011
 @dataclass(frozen=True, eq=False, repr=False)
 class AttentionMaps:
@@ -123,31 +149,8 @@ class AttentionMaps:
         "The same without tokens that stand for no word, `<eos>` or `[CLS]`; other weights stay, so rows sum to less than one."
         return AttentionMaps(**without_special(self), aligned=self.aligned)
 
-    @classmethod
-    def from_tensors(
-        cls,
-        source: list[str] | None = None,        # (S) tokens that the encoder has read
-        target: list[str] | None = None,        # (T) tokens that the decoder writes
-        encoder: Any = None,                    # (L, h, S, S): a tensor, an array, or a list of L layers
-        decoder: Any = None,                    # (L, h, T, T)
-        encoder_decoder: Any = None,            # (L, h, T, S)
-        target_input: list[str] | None = None,  # (T) tokens that the decoder has read; `<start>` and the target if not given
-    ) -> "AttentionMaps":
-        "Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit."
-        given = {"encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder}
-        return cls(**from_weights(source, target_input, target, given))
-
-    @classmethod
-    def from_hugging_face(
-        cls,
-        outputs: Any,               # of a model of transformers, called with output_attentions=True
-        tokens: Any,                # what it was called with, as its tokenizer gave it (with `labels`, if any); ids; or pieces
-        tokenizer: Any = None,      # where `tokens` are ids
-        target_tokens: Any = None,  # of encoder and decoder: what the decoder has read, if `tokens` does not say it
-        number: int = 0,            # of the sentence in the batch
-    ) -> "AttentionMaps":
-        "Of an encoder, a decoder, or both; padding is left out. InputError where weights or tokens are missing, or do not fit."
-        return cls(**from_outputs(outputs, tokens, tokenizer, target_tokens, number))
+    from_tensors = classmethod(from_tensors)
+    from_hugging_face = classmethod(from_hugging_face)
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0020
 def record(
