@@ -131,7 +131,7 @@ def looks(model: Transformer, words: Words) -> dict[str, Tensor]:  # (L, h, B, w
 
 
 def by_head(words: Words, weights: Tensor) -> list[dict]:  # of each head
-    "How often the strongest weight is on the noun that is meant, also by its place among the nouns, on another, on the adjective."
+    "How often the strongest weight is on the noun meant, also by its place among the nouns, on another, on the adjective."
     strongest = weights.argmax(-1)                                                  # (L, h, B)
     meant = torch.tensor([meaning.place for meaning in words.meanings])
     others = [[place for _, place, _ in meaning.others] for meaning in words.meanings]
