@@ -7,13 +7,15 @@ __all__ = ['KINDS', 'Kind', 'AttentionMaps', 'record', 'explore', 'plot_heads', 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from .. import EOS, PAD, InputError
+from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer, require_fit
 from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
 from .from_others import AXES, LABELS, cropped, from_outputs, from_weights
-from .token_labels import END, START, is_special, piece_label
+from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here

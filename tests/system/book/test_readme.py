@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 from contextlib import redirect_stdout, suppress
+from html import unescape
 from io import StringIO
 from pathlib import Path
 
@@ -261,7 +262,7 @@ def test_the_moving_picture_is_drawn_from_the_model_that_ships():
         maps = translator.attention(f"The animal didn't cross the street because it was too {word}.").words(signs_apart=False)
         words += maps.source[:-1] + maps.target[:-1]
         strong += int((maps.encoder_decoder[layer - 1, head - 1, :-1, :-1] >= 0.03).sum())
-    assert title == " ".join(words) and picture.count("<path") == strong and picture.count('class="line pronoun') == 2
+    assert unescape(title) == " ".join(words) and picture.count("<path") == strong and picture.count('class="line pronoun') == 2
     assert "prefers-color-scheme: dark" in picture and "prefers-reduced-motion" in picture
 
 
