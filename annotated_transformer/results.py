@@ -7,7 +7,7 @@ import os
 import platform
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import torch
@@ -15,9 +15,10 @@ import torch
 import annotated_transformer
 
 from . import InputError
-from .files import write_file
+from .files import read_sums, write_file
+from .model_record import PRETRAINED, shipped_models
 
-__all__ = ["environment", "load", "write"]
+__all__ = ["environment", "load", "weights_of", "write"]
 
 
 def load() -> float | None:
@@ -40,6 +41,11 @@ def environment(device: torch.device | None = None) -> dict:
     }
 
 
+def weights_of(names: Iterable[str]) -> dict[str, str]:
+    "Of those of these models that ship: the SHA-256 of their weights, by which one can tell that a file is out of date."
+    return {name: read_sums(PRETRAINED / name)["model.safetensors"] for name in sorted({*names} & {*shipped_models()})}
+
+
 def write(
     path: str | Path,
     figures: dict | list,                # what was found
@@ -49,6 +55,7 @@ def write(
     seed: int | list[int] | None = None,
     device: torch.device | None = None,  # where the work was done, when not on the CPU
     load_before: float | None = None,    # what `load` said before the work: for figures of time
+    models: Iterable[str] = (),          # what was measured; of those that ship, the sums of their weights are noted
     **more,                              # further facts, by name
 ) -> dict:  # as the file has it
     """Write figures as JSON with all that is needed to get them again; `path` holds the old file or the new one, never a part.
@@ -60,7 +67,7 @@ def write(
     about["hardware"]["threads"] = torch.get_num_threads()
     if load_before is not None:
         about["hardware"]["load_before"] = load_before
-    optional = {"config": config, "seed": seed, **more}
+    optional = {"config": config, "seed": seed, "weights": weights_of(map(str, models)) or None, **more}
     record = {
         "command": command if isinstance(command, str) else shlex.join(map(str, command)),
         "figures": figures,

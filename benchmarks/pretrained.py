@@ -292,7 +292,7 @@ def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:
         words = [str(word) for option, value in options.items() for word in (f"--{option.replace('_', '-')}", value)]
         results.write(
             place, trained.found["tests"][test], command=["annotated-transformer", "score", model, *words],
-            search=search, config=trained.runs[trained.last].to_dict(), training=Run(trained.last).reached(),
+            search=search, config=trained.runs[trained.last].to_dict(), training=Run(trained.last).reached(), models=[model],
         )
         write_text(place.with_suffix(".txt"), "".join(f"{line}\n" for line in lines))
     course = ({"part": number, **line} for number, run in enumerate(trained.runs, 1) for line in Run(run).metrics())
@@ -376,11 +376,11 @@ def main(options: Sequence[str] | None = None) -> None:
     config = {"recipe": [part.to_dict() for part in seeds[best].runs.values()], "beam_size": Search.beam_size}
     about = {"command": command_again(arguments, options, seeds[best]), "config": config, "seed": best}
     record = results.write(out, figures, **about)
-    write_scores(out, name, seeds[best], arguments.ship)
     if arguments.ship:
         ship(name, seeds[best], record["hardware"], record["command"], PRETRAINED / name)
         figures["weights_sha256"] = sha256(PRETRAINED / name / "model.safetensors")
-        results.write(out, figures, **about)
+        results.write(out, figures, **about, models=[name])
+    write_scores(out, name, seeds[best], arguments.ship)
     print(json.dumps(figures, indent=1))
 
 

@@ -131,7 +131,7 @@ def score_command(
         write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
-            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], **about,
+            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
         )
 
 

@@ -113,7 +113,8 @@ def save(
 ) -> dict:
     "Write the figures of a benchmark with all that it takes to get them again; returns what the file says."
     words = command_of(module, options)
-    return results.write(path, figures, command=words, config=config, seed=seed, load_before=LOAD_BEFORE, **more)
+    models = [*config.get("models", []), *([config["model"]] if isinstance(config.get("model"), str) else [])]
+    return results.write(path, figures, command=words, config=config, seed=seed, load_before=LOAD_BEFORE, models=models, **more)
 
 
 def save_picture(figure, path: Path) -> None:

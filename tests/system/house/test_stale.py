@@ -1,0 +1,37 @@
+"Every file of results is of the weights that ship; tools/stale.py finds those that are not."
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+from stale import measured, stale  # noqa: E402
+
+
+def test_all_results_are_of_the_weights_that_ship():
+    assert list(stale()) == []
+
+
+@pytest.mark.parametrize("damage, said", [
+    (lambda record: record["weights"].update({"everyday-en-de": "0" * 64}), "measured other weights of everyday-en-de"),
+    (lambda record: record.pop("weights"), "does not say which weights of everyday-en-de"),
+    (lambda record: record["weights"].update({"gone-en-de": "0" * 64}), "measured other weights of gone-en-de"),
+])
+def test_a_file_of_other_weights_is_found(tmp_path, damage, said):
+    (tmp_path / "results").mkdir()
+    for name in ("translation/everyday-sentences.json", "speed/int8.json"):
+        shutil.copy(ROOT / "results" / name, tmp_path / "results")
+    changed = tmp_path / "results" / "everyday-sentences.json"
+    record = json.loads(changed.read_text(encoding="utf-8"))
+    damage(record)
+    changed.write_text(json.dumps(record), encoding="utf-8")
+    assert list(stale(tmp_path)) == [(Path("results/everyday-sentences.json"), said, record["command"])]
+
+
+def test_a_corpus_of_the_same_name_is_no_model():
+    assert measured({"command": "annotated-transformer score runs/mine --corpus everyday-en-de"}) == set()
+    assert measured({"command": "annotated-transformer score everyday-en-de --split mscoco"}) == {"everyday-en-de"}
+    assert measured({"command": "python -m benchmarks.onnx", "config": {"model": "runs/mine"}}) == set()
