@@ -28,6 +28,7 @@ class ModelRecord:
     search: dict[str, Any] = field(default_factory=dict)  # settings of `Search`; where one is missing, the paper's
     alignment_head: tuple[int, int] | None = None       # layer and head, from 1, that most often look at the word to translate
     pronoun_head: tuple[int, int] | None = None         # the same, of what a pronoun stands for, while the decoder writes it
+    doubtful_below: float | None = None                 # mean log-probability per token, in nats; a lower one calls for a warning
 
     def to_dict(self) -> dict:
         "As record.json holds it."
@@ -48,6 +49,9 @@ class ModelRecord:
         for head in heads.values():
             if head is not None and not (len(head) == 2 and all(type(n) is int and n >= 1 for n in head)):
                 raise ValueError("a layer and a head are wanted")
+        below = values.get("doubtful_below")
+        if below is not None and not (type(below) in (int, float) and -100 <= below <= 0):
+            raise ValueError("a mean log-probability is wanted")
         for name, value in search.items():
             kinds = (int, float) if SEARCH[name] is float else (int,)
             if type(value) not in kinds or not (name == "beam_size") <= value or name == "alpha" and value > 100:

@@ -51,7 +51,7 @@ def train_and_score(seed: int, steps: int) -> dict:
         lengths, reached = run.pairs("train").lengths, run.reached()
         translator = Translator.from_pretrained(run.directory)
         pairs = corpora.load(config.corpus).test
-        found = translator.translate([source for source, _ in pairs])
+        found = translator.translate([source for source, _ in pairs], split=False)
     return {
         "seed": seed,
         "padding_share": round(padding_share(lengths, batches(lengths, config.batch_tokens, seed)), 4),

@@ -108,7 +108,7 @@ def measure(name: str, most: int | None) -> dict:
         before = record.with_suffix(record.suffix + ".txt").read_text(encoding="utf-8").splitlines()
         pairs, before = pairs[:most], before[:most]
         sources, references = map(list, zip(*pairs))
-        after = {how: translators[how].translate(sources) for how in PRECISIONS}
+        after = {how: translators[how].translate(sources, split=False) for how in PRECISIONS}
         found[record.suffix[1:]] = {
             "sentences": len(pairs),
             "bleu": {how: round(sacre_bleu(lines, references).score, 2) for how, lines in ({"float32": before} | after).items()},
@@ -126,7 +126,7 @@ def seconds(translators: dict[str, Translator]) -> dict[str, float]:
 
     def search(translator: Translator) -> None:
         for source in sources:
-            translator.translate(source)
+            translator.translate(source, split=False)
 
     taken = take_turns({how: partial(search, one) for how, one in translators.items()}, ROUNDS, desc="in turns")
     return {how: round(statistics.median(times), 4) for how, times in taken.items()}

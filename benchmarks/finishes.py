@@ -79,7 +79,7 @@ def finish(name: str, way: str, updates: int, directory: Path) -> dict:
 def validation_bleu(name: str, model: str | Path) -> float:
     "Of one set of weights, with the paper's search."
     sources, references = zip(*corpora.load(RECIPES[name][0].corpus).validation)
-    found = Translator.from_pretrained(model).translate(list(sources), Search(alpha=0.6))
+    found = Translator.from_pretrained(model).translate(list(sources), Search(alpha=0.6), split=False)
     return JUDGES[name](found, list(references)).score
 
 

@@ -31,7 +31,7 @@ from annotated_transformer.figures.head_scores import (
 from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.shipping import keep_alignment_head
+from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 
@@ -157,7 +157,7 @@ def main() -> None:
     save(arguments.out, "benchmarks.heads", figures, config)
     if arguments.ship:
         best = figures["measures"]["encoder_decoder"]["aligned word"]["best"]
-        keep_alignment_head(PRETRAINED / arguments.model, best["layer"], best["head"])
+        keep(PRETRAINED / arguments.model, alignment_head=(best["layer"], best["head"]))
     for kind, measures in figures["measures"].items():
         for name, one in measures.items():
             if one["interval"]:

@@ -35,7 +35,8 @@ def measure(translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> 
     sources, references = ({name: [pair[k] for pair in pairs] for name, pairs in texts.items()} for k in (0, 1))
 
     def translations(who) -> dict[str, dict[int, list[str]]]:
-        return {name: {beams: who.translate(lines, Search(beams)) for beams in BEAMS} for name, lines in sources.items()}
+        return {name: {beams: who.translate(lines, Search(beams), split=False) for beams in BEAMS}
+                for name, lines in sources.items()}
 
     def bleu(found: dict[str, dict[int, list[str]]]) -> dict:
         return {name: {beams: round(sacre_bleu(lines, references[name]).score, 2) for beams, lines in by_beam.items()}

@@ -126,7 +126,7 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
         for name, pairs in texts.items():
             sources, references = zip(*pairs)
             for beams in BEAMS:
-                ours, theirs = translator.translate(list(sources), Search(beam_size=beams)), []
+                ours, theirs = translator.translate(list(sources), Search(beam_size=beams), split=False), []
                 for line in sources:
                     theirs.append(graphs.tokenizer.decode(graphs.translate(line, beams)))
                     bar.update()

@@ -189,7 +189,7 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
 
     @functools.cache
     def bleu(average: int, alpha: float) -> float:
-        found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha))
+        found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha), split=False)
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
     options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}

@@ -9,7 +9,7 @@ from annotated_transformer import InputError
 from annotated_transformer.model_record import PRETRAINED, ModelRecord, read_record, record_of, shipped_models, write_record
 from annotated_transformer.training.loading import load
 
-WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (3, 1))
+WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (3, 1), doubtful_below=-0.75)
 
 
 def test_what_is_written_is_read(tmp_path):
@@ -35,6 +35,7 @@ def test_any_alpha_that_makes_sense(tmp_path, alpha):
 
 @pytest.mark.parametrize("text", [
     *(f'{{"search": {{"alpha": {alpha}}}}}' for alpha in ("-0.1", "100.5", "NaN", "Infinity", "1e308", '"x"', "null", "true")),
+    *(f'{{"doubtful_below": {below}}}' for below in ("0.5", "-1e9", "NaN", '"x"', "true", "[-1]")),
     '{"search": {"beam_size": 0}}', '{"search": {"beam_size": 2.5}}', '{"search": {"extra_length": -1}}',
     '{"search": {"width": 4}}', '{"search": 4}', '{"alignment_head": [0, 1]}', '{"alignment_head": [1]}', '{"alignment_head": 3}',
     '{"alignment_head": ["a", "b"]}', '{"about": 4}', '{"corpus": ["a"]}', '{"languages": "en"}', '{"languages": [1]}',

@@ -39,6 +39,7 @@ from annotated_transformer.training.optimizer import learning_rate
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.lines import Translation
 from annotated_transformer.translation.search import Hypothesis
 
 
@@ -47,6 +48,7 @@ def translating(name: str, directory: Path) -> None:
     assert_type(translator("A girl reads."), str)
     assert_type(translator.translate("A girl reads.", Search(beam_size=2, alpha=0.6)), str)
     assert_type(translator.translate(["A girl reads."]), list[str])
+    assert_type(translator.translations(["A girl reads."], split=False), list[Translation])
     assert_type(translator.push_to_hub("owner/name"), str)
     translator.save_pretrained(directory)
     maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)

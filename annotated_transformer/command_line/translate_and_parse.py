@@ -1,5 +1,4 @@
 "The commands `translate` and `parse`: filters that read standard input and write as many lines as they have read."
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,6 @@ from ..model_record import record_of
 from .terminal import answer_lines, at_terminal, require_standard_input
 
 if TYPE_CHECKING:
-    from ..data.tokenizer import Tokenizer
     from ..translation.translator import Translator
 
 __all__ = ["SHIPPED", "SHIPPED_PARSER", "Model", "open_translator", "parse_command", "translate"]
@@ -48,29 +46,9 @@ def greeting(model: str) -> str:
     return f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; Ctrl-D ends."
 
 
-def unfamiliar(tokenizer: "Tokenizer", sentence: str) -> list[str]:
-    "Words that fall into three small pieces or more, if they are many: so does what the training text hardly held."
-    if tokenizer.vocab_size < 300:
-        return []  # the pieces of so small a vocabulary are small in any case
-    words = re.findall(r"\w+", sentence)
-    cut = [len(tokenizer.encode(word)) - 1 for word in words]  # without EOS
-    found = [word for word, pieces in zip(words, cut) if pieces >= 3 and len(word) <= 2.5 * pieces]
-    return found if len(found) >= min(2, len(words)) and 3 * len(found) > len(words) else []
-
-
-def warning(translator: "Translator", lines: list[str]) -> str:
-    "One sentence about lines with many words that the model hardly knows; empty if there are none."
-    found = [(number, words) for number, line in enumerate(lines, 1) if (words := unfamiliar(translator.tokenizer, line))]
-    if not found:
-        return ""
-    number, words = found[0]
-    many = f"{len(found):,} of {len(lines):,} lines, the first of them line {number:,}, have"
-    where = many if len(lines) > 1 else "the sentence has"
-    return f"{where} many words that the model hardly knows ({', '.join(words[:3])}): do not rely on the translation"
-
-
 def translate(
     model: Model = SHIPPED,
+    split: bool = True,
     search: SearchOptions = AS_USUAL,
 ) -> None:
     """Translate standard input: one line out for each line in.
@@ -78,6 +56,7 @@ def translate(
     Args:
         model: Directory of a run or of a model, a model that ships by name, OWNER/NAME on the Hugging Face
             hub, or a directory of a Marian model as Hugging Face's library saves it.
+        split: Translate a line of several sentences as one. Else each is translated for itself, but for two short ones.
 
     Example:
         echo "A girl reads." | annotated-transformer translate
@@ -90,9 +69,11 @@ def translate(
         print(greeting(model), file=sys.stderr)
 
     def answer(lines: list[str]) -> list[str]:
-        if doubt := warning(translator, lines):
-            print(doubt, file=sys.stderr)
-        return translator.translate(lines, settings)
+        found = translator.translations(lines, settings, split=split)
+        for number, translation in enumerate(found, 1):
+            if translation.doubtful:  # a person sees the line above
+                print(f"line {number}: " * (not at_terminal()) + translation.warning, file=sys.stderr)
+        return [translation.text for translation in found]
 
     answer_lines(answer)
 

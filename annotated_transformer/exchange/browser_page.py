@@ -21,12 +21,14 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..data.downloads import cache_directory, fetch
+from ..data.sentences import PATTERNS
 from .onnx import require_portable, write_graph
 from ..figures.explorer import LONGEST_TYPED
 from ..files import write_directory
 from ..model.attention import Attend, MultiHeadAttention, causal_mask, exchanged
 from ..model.transformer import Transformer
 from ..model.weights import model_directory
+from ..translation.lines import UNSURE, WHOLE
 
 # %% ../../nbs/exchange/browser_page.ipynb #82000005
 SWITCHES = ("scaling", "positions", "causal")  # each 1 or 0; the page's words for them
@@ -196,5 +198,6 @@ def page_settings(translator) -> dict:
     return {
         "model": Path(translator.name or "the model").name, "config": asdict(config), "search": asdict(search),
         "ids": {"pad": PAD, "eos": EOS, "unk": UNK}, "switches": SWITCHES,
-        "longest": min(LONGEST_TYPED, config.max_length),
+        "longest": min(LONGEST_TYPED, config.max_length), "sentences": {"whole": WHOLE, **PATTERNS},
+        "doubtful_below": translator.record.doubtful_below, "unsure": UNSURE,
     }

@@ -246,7 +246,7 @@ def to_onnx(
         raise InputError(f"{directory} is there already: choose another name, or remove it first")
     settings = {
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},
-        "attention": attention, "precision": precision,
+        "attention": attention, "precision": precision, "doubtful_below": None if alone else what.record.doubtful_below,
     }
 
     def write(beside: Path) -> None:

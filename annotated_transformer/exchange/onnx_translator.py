@@ -8,7 +8,8 @@ import numpy as np
 
 from .. import EOS, PAD, InputError, extra
 from ..config import Search
-from ..data.tokenizer import Tokenizer, require_fit
+from ..data.tokenizer import Tokenizer
+from ..translation.lines import Translation, translate_lines
 
 __all__ = ["OnnxTranslator"]
 
@@ -110,15 +111,28 @@ class OnnxTranslator:
         self,
         sentences: list[str],
         search: Search | None = None,
-        batch: int = 32,   # sentences at a time
+        batch: int = 32,     # sentences at a time
+        split: bool = True,  # a line of several sentences is cut, and each translated for itself
     ) -> list[str]:
         "One translation for each sentence, in the same order. A blank sentence gives an empty one."
-        rows, out = self.tokenizer.encode_all(sentences), [""] * len(sentences)
-        for number, row in enumerate(rows, 1):
-            require_fit(row, self.settings["config"]["max_length"], f"sentence {number}")
-        order = sorted((i for i, row in enumerate(rows) if len(row) > 1), key=lambda i: len(rows[i]))
-        for start in range(0, len(order), batch):
-            part = order[start : start + batch]
-            for i, found in zip(part, self.search([rows[i] for i in part], search)):
-                out[i] = self.tokenizer.decode(found[0].tokens)
-        return out
+        return [translation.text for translation in self.translations(sentences, search, batch, split)]
+
+    def translations(
+        self,
+        lines: list[str],
+        search: Search | None = None,
+        batch: int = 32,
+        split: bool = True,
+    ) -> list[Translation]:
+        "As `translate`, each with its log-probability and whether the model is unsure of it."
+        def hypotheses(rows: list[list[int]]) -> list[Hypothesis | None]:
+            out: list[Hypothesis | None] = [None for _ in rows]
+            order = sorted((i for i, row in enumerate(rows) if len(row) > 1), key=lambda i: len(rows[i]))
+            for start in range(0, len(order), batch):
+                part = order[start : start + batch]
+                for i, found in zip(part, self.search([rows[i] for i in part], search)):
+                    out[i] = found[0]
+            return out
+
+        longest, below = self.settings["config"]["max_length"], self.settings.get("doubtful_below")
+        return translate_lines(lines, self.tokenizer, longest, hypotheses, below, split)

@@ -186,27 +186,37 @@ def live(
     layer: int | None = None,  # where it starts, as for `explore`
     head: int | None = None,
 ):                             # ipywidgets.VBox
-    "A text field and two menus in JupyterLab: type a sentence, choose a head; translation and picture follow."
+    """A text field and two menus in JupyterLab: type a sentence, choose a head; translation and picture follow.
+
+    Of several sentences the first is drawn. A translation of which the model is unsure is followed by its warning.
+    """
     widgets, config = extra("ipywidgets"), translator.model.config
-    attention = functools.lru_cache(maxsize=1)(translator.attention)  # a choice of head does not translate again
-    kind, first = "encoder_decoder", first_head(attention(text), "encoder_decoder", layer, head)
+
+    @functools.lru_cache(maxsize=1)  # a choice of head does not translate again
+    def read(typed):
+        first = translator.sentences(typed)[0]
+        if (n := len(translator.tokenizer.encode(first))) > LONGEST_TYPED:
+            raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
+        maps, found = translator.attention(first), translator.translations([typed])[0]
+        return maps, "\n".join(filter(None, (found.text, found.warning)))
+
+    kind, first = "encoder_decoder", first_head(read(text)[0], "encoder_decoder", layer, head)
     wide, numbers = {"width": "min(720px, 98%)"}, itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
-    kinds = widgets.Dropdown(options=[(of.title, name) for name, of in attention(text).kinds.items()], value=kind)
+    kinds = widgets.Dropdown(options=[(of.title, name) for name, of in read(text)[0].kinds.items()], value=kind)
     heads = widgets.Dropdown(options=[(f"layer {one[0]}, head {one[1]}", one) for one in numbers], value=first)
     answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
     picture = widgets.Output()
 
     def follow(change=None):
         try:
-            if (n := len(translator.tokenizer.encode(field.value))) > LONGEST_TYPED:
-                raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
-            drawn = Explorer(attention(field.value), kinds.value, *heads.value)
+            maps, answered = read(field.value)
+            drawn = Explorer(maps, kinds.value, *heads.value)
         except InputError as error:
             answer.value, picture.outputs = str(error), ()
             return
         drawn.only_first()
-        answer.value = drawn.target
+        answer.value = answered
         data = {"application/vnd.vegalite.v5+json": drawn.specification, "text/plain": drawn.source}
         picture.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
 

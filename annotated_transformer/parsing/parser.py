@@ -78,7 +78,7 @@ class Parser:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
         lines, search = [" ".join(words) for words in sentences], search or (PARSING if free else self.search)
         if free:
-            outputs = self.translator.translate(lines, search)
+            outputs = self.translator.translate(lines, search, split=False)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
         tokenizer = self.translator.tokenizer
         lines = [line if tokenizer.encode(line)[:-1] else "⁇" for line in lines]  # nothing to read, and still words to write

@@ -176,7 +176,8 @@ def measure(
     config, last = Run(run).config, Run(run).reached()
     corpus = corpora.load(config.corpus)
     sources, references = zip(*corpus.validation)
-    found = Translator.from_pretrained(run, average=1).translate(list(sources))  # as in §6.1, but without averaging (§6.2)
+    translator = Translator.from_pretrained(run, average=1)  # as in §6.1, but without averaging (§6.2)
+    found = translator.translate(list(sources), split=False)
     return {
         "seed": config.seed, "steps": last["step"], "perplexity": last["validation_perplexity"],
         "bleu": paper_bleu(found, list(references), corpus.target_language).score, "minutes": round(last["seconds"] / 60, 1),

@@ -80,6 +80,6 @@ def score_split(
 ) -> tuple[list[str], Scores]:  # the translations, and what they are worth
     "Translate a split of a corpus and score it."
     pairs = list(corpus.split(split))
-    hypotheses = translator.translate([source for source, _ in pairs], search)
+    hypotheses = translator.translate([source for source, _ in pairs], search, split=False)
     scores = score(hypotheses, [reference for _, reference in pairs], corpus.target_language)
     return hypotheses, dataclasses.replace(scores, several=score_several(pairs, hypotheses))

@@ -22,8 +22,10 @@ from ..model.transformer import Transformer, count_parameters
 from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
-from .fast_search import Allowed, beam_search, greedy_search
+from .fast_search import Allowed, beam_search
+from .lines import Translation, sentences_of, translate_lines
 from .packed_weights import fits_sixteen_bits, in_eight_bits, in_sixteen_bits
+from .search import Hypothesis
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d00009
 PRECISIONS = ("float32", "float16", "int8", "auto")
@@ -34,21 +36,24 @@ def usual_device(precision: str) -> str:
     return "cuda" if torch.cuda.is_available() and precision not in ("float16", "int8") else "cpu"
 
 # %% ../../nbs/paper/6.1_translation.ipynb #61d10001
+Output = TypeVar("Output")
+
+
 def in_batches(
     ids: list[list[int]],        # a row for each sentence, EOS last
     positions: int,              # of a batch, padding included
-    best: Callable[[Tensor, list[int]], list[list[int]]],  # (B, S), the numbers of its sentences -> the best output of each
-) -> list[list[int]]:            # outputs in the order of the sentences; of a blank one, an empty output
+    best: Callable[[Tensor, list[int]], list[Output]],  # (B, S), the numbers of its sentences -> the best output of each
+) -> list[Output | None]:        # outputs in the order of the sentences; of a blank one, None
     "Search batch by batch."
-    out: list[list[int]] = [[] for _ in ids]
+    out: list[Output | None] = [None for _ in ids]
     # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
     order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
     with progress_bar(total=len(order), unit="sentence", leave=False, delay=1) as bar:
         while order:
             n = max(1, positions // len(ids[order[0]]))
             part, order = order[:n], order[n:]
-            for i, tokens in zip(part, best(pad([ids[i] for i in part]), part)):
-                out[i] = tokens
+            for i, found in zip(part, best(pad([ids[i] for i in part]), part)):
+                out[i] = found
             bar.update(len(part))
     return out
 
@@ -119,12 +124,30 @@ class Translator:
         sentences: Text,
         search: Search | None = None,  # None: the translator's own
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
+        split: bool = True,            # a line of several sentences is cut, and each translated for itself
     ) -> Text:                         # of a sentence its translation; of a list one for each sentence, in the same order
         "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
-        if isinstance(sentences, str):
-            translation, = self.translate([sentences], search, batch_tokens)
-            return translation
-        return [self.tokenizer.decode(tokens) for tokens in self.translate_ids(sentences, search, batch_tokens)]
+        lines = [sentences] if isinstance(sentences, str) else sentences
+        found = [translation.text for translation in self.translations(lines, search, batch_tokens, split)]
+        return found[0] if isinstance(sentences, str) else found
+
+    def translations(
+        self,
+        lines: list[str],
+        search: Search | None = None,
+        batch_tokens: int = 4_096,
+        split: bool = True,
+    ) -> list[Translation]:
+        "As `translate`, each with its log-probability and whether the model is unsure of it."
+        def hypotheses(ids: list[list[int]]) -> list[Hypothesis | None]:
+            return self._hypotheses(ids, search, batch_tokens)
+
+        longest, below = self.model.config.max_length, self.record.doubtful_below
+        return translate_lines(lines, self.tokenizer, longest, hypotheses, below, split)
+
+    def sentences(self, line: str) -> list[str]:
+        "What `translate` makes of a line: the sentences that it translates one by one. Two short ones stay together."
+        return sentences_of(line, self.tokenizer)
 
     def translate_ids(
         self,
@@ -133,20 +156,28 @@ class Translator:
         batch_tokens: int = 4_096,
         allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
     ) -> list[list[int]]:              # without PAD and EOS
-        "As `translate`, in token ids."
-        how, ids = search or self.search, self.tokenizer.encode_all(sentences)
+        "As `translate` with split=False, in token ids."
+        ids = self.tokenizer.encode_all(sentences)
         for number, row in enumerate(ids, 1):
             require_fit(row, self.model.config.max_length, f"sentence {number}")
+        return [found.tokens if found else [] for found in self._hypotheses(ids, search, batch_tokens, allowed)]
 
-        def best(source: Tensor, part: list[int]) -> list[list[int]]:
+    def _hypotheses(
+        self,
+        ids: list[list[int]],
+        search: Search | None,
+        batch_tokens: int,
+        allowed: Callable[[list[int]], Allowed] | None = None,
+    ) -> list[Hypothesis | None]:      # the best of each sentence, None for a blank one
+        how = search or self.search
+
+        def best(source: Tensor, part: list[int]) -> list[Hypothesis]:
             source = source.to(self.model.embedding.weight.device)
-            if how.beam_size == 1 and allowed is None:
-                return greedy_search(self._searched, source, how)
             found = beam_search(self._searched, source, how, allowed and allowed(part))
             if not all(found):
                 number = part[found.index([])] + 1
                 raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
-            return [hypotheses[0].tokens for hypotheses in found]
+            return [hypotheses[0] for hypotheses in found]
 
         return in_batches(ids, batch_tokens // how.beam_size, best)
 
@@ -155,8 +186,13 @@ class Translator:
         source: str,
         target: str | None = None,      # the model's own translation if not given
     ) -> attention_maps.AttentionMaps:
-        "What each head looks at while the model reads the source and writes the target: Figures 3-5."
+        """What each head looks at while the model reads the source and writes the target: Figures 3-5.
+
+        Maps are of one pass of the model: InputError for a line that it would translate in several, unless its target is given.
+        """
         if target is None:
+            if (n := len(self.sentences(source))) > 1:
+                raise InputError(f"the text is {n} sentences, and each is translated for itself: give one, or the target as well")
             attention_maps.sentence_ids(self.model, self.tokenizer, source, "source")  # refuses what has no maps
         led = self.translate_ids([source])[0] if target is None else target
         maps = attention_maps.record(self.model, self.tokenizer, source, led)

@@ -16,9 +16,10 @@ def put_into(
 ) -> None:
     """Write a model, its card and its record; in `directory` stands the old one, or the new one whole.
 
-    The record keeps what a training does not change. Which head aligns best, `benchmarks.heads --ship` has to measure anew.
+    The record keeps what a training does not change. Which head aligns best and where doubt begins have to be measured anew:
+    `benchmarks.heads --ship`, `benchmarks.out_of_depth --write`.
     """
-    record = dataclasses.replace(read_record(directory), corpus=corpus, search=search, alignment_head=None)
+    record = dataclasses.replace(read_record(directory), corpus=corpus, search=search, alignment_head=None, doubtful_below=None)
 
     def write(beside: Path) -> None:
         translator.save_pretrained(beside)
@@ -31,11 +32,11 @@ def put_into(
     write_directory(directory, write)
 
 
-def keep_alignment_head(
-    directory: Path,  # of a model that ships
-    layer: int,       # from 1
-    head: int,
+def keep(
+    directory: Path,  # of a model
+    **measured,       # fields of its record
 ) -> None:
-    "Put the head that most often looks at the word being translated into the model's record."
-    write_record(directory, dataclasses.replace(read_record(directory), alignment_head=(layer, head)))
-    write_sums(directory, read_sums(directory))
+    "Put what was measured of a model into its record."
+    write_record(directory, dataclasses.replace(read_record(directory), **measured))
+    if sums := read_sums(directory):
+        write_sums(directory, sums)

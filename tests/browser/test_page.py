@@ -9,6 +9,7 @@ import pytest
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.exchange.browser_page import SWITCHES, write_page
+from annotated_transformer.translation.lines import UNSURE
 from benchmarks.explorer import NEXT_FRAME
 from benchmarks.page import PageGraphs, served
 
@@ -115,7 +116,8 @@ def test_typed_sentences_are_translated_as_in_python(translator, graphs):
         piece.removeprefix("▁") for piece in graphs.tokenizer.pieces(ids[:-1])]
     translator.locator("#sentence").press("End")
     translator.locator("#sentence").press_sequentially(" And")
-    assert translator.locator("#source button").count() == len(graphs.tokenizer.encode(f"{lines[2]} And")), "they follow"
+    followed = sum(len(graphs.tokenizer.encode(sentence)) for sentence in (lines[2], "And"))
+    assert translator.locator("#source button").count() == followed, "they follow"
     assert translator.locator("#translation").text_content() == ""
 
 
@@ -215,7 +217,7 @@ def test_parts_can_be_switched_off(translator, graphs):
     ("", "holds no words"),
     (" \t ", "holds no words"),
     ("word " * 400, "has 2,000 characters, and this page takes 1,000: shorten it"),
-    ("Who is it? " * 40, "tokens, and this page takes 60: shorten it"),
+    ("Who is it, " * 40, "tokens, and this page takes 60: shorten it"),
     ("日本語 🐶🐶", "has never seen"),
     ("</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>", ""),
     ("\ud800 \x00 \u202e ${window.hacked = 1} {{7*7}}", None),
@@ -235,8 +237,61 @@ def test_hard_input_gets_a_sentence_and_runs_nothing(translator, text, sentence)
     assert translation(translator) == "Ein Hund rennt mit einem Ball im Maul.", "the page goes on"
 
 
+PARAGRAPH = ["We arrived late last night.", "The hotel was closed.", "Nobody answered the phone.", "So we slept in the car."]
+
+
+def test_sentences_of_a_long_line_are_translated_one_by_one_and_each_can_be_looked_at(translator, graphs):
+    menu, target = translator.locator("select[name=which]"), translator.locator("#target button")
+    assert menu.is_hidden()
+    type_in(translator, " \n".join(PARAGRAPH))
+    tokens = [graphs.translate(sentence) for sentence in PARAGRAPH]
+    texts = [graphs.tokenizer.decode(row) for row in tokens]
+    assert translation(translator) == " ".join(texts)
+    assert f"{sum(map(len, tokens)) + 4} tokens" in translator.locator("#about").text_content()
+    assert menu.is_visible() and menu.locator("option").all_text_contents() == [f"{n} of 4" for n in (1, 2, 3, 4)]
+    for number in (0, 2):
+        menu.select_option(str(number))
+        assert target.count() == len(tokens[number]) + 1
+        assert near(drawn(translator, "cell", (target.count(), len(graphs.tokenizer.encode(PARAGRAPH[number])))),
+                    expected(graphs, PARAGRAPH[number])["encoder_decoder"][tuple(head(translator))])
+    target.nth(1).click()
+    choices = translator.locator("#choices button")
+    chosen = int(choices.nth(1).get_attribute("data-token"))
+    choices.nth(1).click()
+    texts[2] = graphs.tokenizer.decode(graphs.translate(PARAGRAPH[2], forced=[tokens[2][0], chosen]))
+    assert translation(translator) == " ".join(texts) and menu.input_value() == "2", "the others stay"
+    menu.select_option("1")
+    assert translator.locator("#target .forced").count() == 0
+    menu.select_option("2")
+    assert translator.locator("#target .forced").count() == 1
+    translator.get_by_role("button", name="Let the model choose again").click()
+    assert translation(translator) == " ".join(map(graphs.tokenizer.decode, tokens)) and menu.input_value() == "2"
+    type_in(translator, " ".join(PARAGRAPH[:2]))
+    assert translation(translator) == graphs.tokenizer.decode(graphs.translate(" ".join(PARAGRAPH[:2]))), "a short line is whole"
+    assert menu.is_hidden()
+
+
+def head(page) -> list[int]:
+    "Layer and head that are shown, from 0."
+    return [int(page.locator(f"select[name={name}]").input_value()) for name in ("layer", "number")]
+
+
+def test_the_reader_is_warned_where_the_model_is_unsure(translator, graphs):
+    odd, unknown = "Zebrafish embryos exhibit pluripotency.", " ⁇ stands for letters that the model has never seen."
+    paragraph = " ".join(PARAGRAPH)
+    for text, expected_words in ((EXAMPLE, ""), (odd, UNSURE), (f"{paragraph} {odd}", UNSURE), (paragraph, ""),
+                                 ("你好，世界。", UNSURE + unknown), ("", "The field holds no words: type a sentence.")):
+        type_in(translator, text)
+        if text:
+            done(translator)
+        translator.locator("#status").filter(has_text=expected_words).wait_for()
+        assert said(translator) == expected_words, text
+
+
 def test_it_is_whole_wide_and_narrow_light_and_dark(translator):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    type_in(translator, " ".join(PARAGRAPH))
+    done(translator)
     translator.locator("#target button").nth(3).click()
     grounds = {}
     for scheme in ("light", "dark"):

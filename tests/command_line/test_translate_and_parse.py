@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 from annotated_transformer import InputError
 from annotated_transformer.command_line.terminal import read_standard_input
-from annotated_transformer.command_line.translate_and_parse import open_translator, warning
+from annotated_transformer.command_line.translate_and_parse import open_translator
 
 
 def test_a_line_ends_at_a_line_feed_and_nowhere_else():
@@ -21,9 +21,11 @@ def test_a_line_ends_at_a_line_feed_and_nowhere_else():
             raise AssertionError("read what is no UTF-8")
 
 
-def test_a_sentence_of_unknown_words_is_told_and_a_known_one_is_not():
-    translator = open_translator("everyday-en-de")
-    assert warning(translator, ["A girl reads a book.", "", "What time is it?"]) == ""
-    said = warning(translator, ["A girl reads.", "Zebrafish embryos exhibit pluripotency."])
-    assert said.startswith("1 of 2 lines, the first of them line 2,") and "Zebrafish" in said
-    assert warning(translator, ["Zebrafish embryos exhibit pluripotency."]).startswith("the sentence has many words")
+def test_a_model_of_marians_is_opened_where_its_files_lie(tmp_path):
+    (tmp_path / "source.spm").write_bytes(b"")
+    try:
+        open_translator(str(tmp_path))
+    except InputError as error:
+        assert "Marian" in str(error)
+    else:
+        raise AssertionError("read what is no model")

@@ -1,4 +1,5 @@
-"What is exported translates where PyTorch is not installed."
+"What is exported translates where PyTorch is not installed: the same lines, cut alike, doubted alike."
+import dataclasses
 import importlib.util
 import subprocess
 import sys
@@ -9,21 +10,34 @@ from annotated_transformer import Translator
 from annotated_transformer.exchange.onnx import to_onnx
 
 missing = [package for package in ("onnx", "onnxruntime") if importlib.util.find_spec(package) is None]
-SENTENCES = ["forty-two", "on the third of March at half past six"]
+SENTENCES = ["forty-two", "on the third of March at half past six", "", "你好，世界。", "Hello.",
+             "She counted twenty-one, then thirty-two. He paid forty-three euros and a cent. It was half past nine."]
 PROGRAM = """
 import sys
 
 sys.modules["torch"] = None  # `import torch` fails from here on, as where it is not installed
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 
-print(*OnnxTranslator(sys.argv[1]).translate(sys.argv[2:]), sep="\\n")
+translator, lines = OnnxTranslator(sys.argv[1]), sys.argv[2:]
+for one in translator.translations(lines):
+    print(one.text, one.log_probability, one.tokens, one.doubtful, sep="\\t")
+print(*translator.translate(lines), *translator.translate(lines, split=False), sep="\\n")
 """
 
 
 @pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")
 def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     translator = Translator.from_pretrained("numbers-en-de", device="cpu")
+    translator.record = dataclasses.replace(translator.record, doubtful_below=-0.3)
     to_onnx(translator, tmp_path / "graphs")
     done = subprocess.run([sys.executable, "-c", PROGRAM, tmp_path / "graphs", *SENTENCES], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines() == translator.translate(SENTENCES)
+    said, texts = done.stdout.split("\n")[: len(SENTENCES)], done.stdout.split("\n")[len(SENTENCES) : -1]
+    ours = translator.translations(SENTENCES)
+    for one, line in zip(ours, said, strict=True):
+        text, log_probability, tokens, doubtful = line.split("\t")
+        assert (text, int(tokens), doubtful) == (one.text, one.tokens, str(one.doubtful))
+        assert float(log_probability) == pytest.approx(one.log_probability, abs=1e-3)
+    assert len({one.doubtful for one in ours}) == 2 and ours[3].doubtful, "letters that it lacks"
+    assert texts == translator.translate(SENTENCES) + translator.translate(SENTENCES, split=False)
+    assert texts[5] != texts[11], "cut, and whole"

@@ -148,6 +148,9 @@ def test_what_is_typed_and_chosen_is_what_is_drawn():
     assert answer.value == translator("I am reading a book.") and drawn_is(field.value, "encoder_decoder", 4, 4)
     heads.value, kinds.value = (1, 2), "encoder"
     assert drawn_is("I am reading a book.", "encoder", 1, 2) and len(heads.options) == 32
+    field.value = "I got up early. It was very cold. I went to work by car."
+    assert answer.value == translator(field.value) and answer.value.count(".") == 3
+    assert drawn_is("I got up early.", "encoder", 1, 2)
     assert live(translator, "Good morning.").children[1].children[1].value == (4, 4)
 
 
@@ -162,7 +165,9 @@ def test_whatever_is_typed_is_answered_by_a_sentence():
         assert expected in answer.value and picture.outputs == ()
     for typed in ("<script>alert(1)</script>", "</textarea><img src=//x>", "🐶🐱 \u202e\x00", "$x$ \\(y\\)", "犬が走る。"):
         field.value = typed
-        assert answer.value == sentence(translator.attention(typed).target) and len(picture.outputs) == 1, typed
+        [found] = translator.translations([typed])
+        assert found.text == sentence(translator.attention(typed).target) and len(picture.outputs) == 1, typed
+        assert found.warning and answer.value == f"{found.text}\n{found.warning}", typed
     field.value = "Good morning."
     assert answer.value == translator("Good morning.")
     with mock.patch.dict(sys.modules, {"ipywidgets": None}):

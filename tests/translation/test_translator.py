@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 import torch
 
-from annotated_transformer import InputError
+from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer
@@ -56,6 +56,35 @@ def test_sentence_longer_than_the_model_takes_is_named(untrained):
         assert 'sentence 2' in str(error) and '30' in str(error), error
     else:
         raise AssertionError("not refused")
+
+
+def test_log_probabilities_are_those_of_one_pass_over_source_and_output(texts, untrained):
+    translator = untrained(seed=2)
+    for beams in (1, 3):
+        for text, found in zip(texts, translator.translations(texts, Search(beam_size=beams, extra_length=9))):
+            source = translator.tokenizer.encode(text)
+            [tokens] = translator.translate_ids([text], Search(beam_size=beams, extra_length=9))
+            written = [*tokens, EOS][: len(source) + 9]  # no EOS where the length ran out
+            with torch.no_grad():
+                logits = translator.model(torch.tensor([source]), torch.tensor([[PAD, *written[:-1]]]))[0]
+            logits[:, PAD] = float("-inf")  # no word
+            expected = logits.log_softmax(-1).gather(1, torch.tensor(written)[:, None]).sum()
+            assert abs(found.log_probability - expected) < 1e-4 and found.text == translator.tokenizer.decode(tokens)
+            assert found.tokens == len(tokens) + 1 and abs(found.log_probability_per_token - expected / found.tokens) < 1e-5
+
+
+def test_maps_of_several_sentences_are_refused_unless_the_target_is_given():
+    everyday_translator = Translator.from_pretrained("everyday-en-de")
+    several = "I put the book on the table. Then I went to bed. It was late."
+    assert len(everyday_translator.sentences(several)) == 3
+    try:
+        everyday_translator.attention(several)
+    except InputError as error:
+        assert "3 sentences" in str(error), error
+    else:
+        raise AssertionError("not refused")
+    maps = everyday_translator.attention(several, everyday_translator.translate(several))
+    assert len(maps.source) == len(everyday_translator.tokenizer.encode(several))
 
 
 def test_saved_model_translates_alike(texts, untrained):

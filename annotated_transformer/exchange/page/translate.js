@@ -3,20 +3,21 @@
 import {drawCells, drawLines, drawThumbnails, makeThumbnails, nearestToDiagonal, show} from "./drawing.js";
 import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
+import {splitSentences} from "./sentences.js";
 import {Tokenizer} from "./tokenizer.js";
 
 const MOST_CHARACTERS = 1000, BETWEEN_DRAWINGS = 250; // milliseconds
 const place = id => document.getElementById(id);
-const form = place("form"), headForm = place("head");
+const form = place("form"), partForm = place("part"), headForm = place("head");
 const TITLES = {
   encoder: ["source", "source"], decoder: ["target, read", "target, read"], encoder_decoder: ["target, written", "source"],
 };
 
 let model, tokenizer;
 let run = 0, running = Promise.resolve();           // the newest translation; one at a time
-let source = null;                                  // of the sentence: ids, labels, what the encoder gave
-let result = null;                                  // of the search: {steps, best, done}
-let forced = [], choices = new Set();               // tokens that the translation begins with; where the reader chose
+let parts = [];                                     // the sentences, each with all that is known of it:
+let part = null;                                    // ids, labels, what the encoder gave; `result` of the search: {steps, best, done};
+                                                    // `forced` tokens that its translation begins with; `choices` of the reader
 let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
 let drawnAt = 0;                                    // when the head was, in milliseconds
 let chosen = null;                                  // {layer, head}; null: the page chooses
@@ -25,26 +26,32 @@ const say = text => { place("status").textContent = text; };
 
 // --- what is typed ---
 
-function readSentence() {
-  const text = form.elements.sentence.value;
+function readText() {
+  const text = form.elements.sentence.value, {sentences} = model.settings;
   if (text.length > MOST_CHARACTERS) {
     throw new RangeError(`The text has ${text.length.toLocaleString("en")} characters, and this page takes ${MOST_CHARACTERS.toLocaleString("en")}: shorten it.`);
   }
-  const {eos} = model.settings.ids, pieces = tokenizer.encode(text), {longest} = model.settings;
+  const pieces = tokenizer.encode(text);
   if (!pieces.length) throw new RangeError("The field holds no words: type a sentence.");
+  const found = splitSentences(text, sentences);
+  const whole = found.length === 2 && pieces.length + 1 <= sentences.whole; // two short ones stay together
+  return whole ? [readSentence(pieces)] : found.map(one => readSentence(tokenizer.encode(one)));
+}
+
+function readSentence(pieces) {
+  const {ids: {eos}, longest} = model.settings;
   if (pieces.length + 1 > longest) {
     throw new RangeError(`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
   }
-  const ids = [...pieces, eos];
-  return {ids, labels: ids.map(id => tokenizer.label(id)), unknown: pieces.includes(tokenizer.unknown)};
+  const ids = [...pieces, eos], labels = ids.map(id => tokenizer.label(id)), unknown = pieces.includes(tokenizer.unknown);
+  return {ids, labels, unknown, result: null, forced: [], choices: new Set()};
 }
 
 // Cut into pieces as one types; translated on Enter.
 function preview() {
   try {
-    const {labels} = readSentence();
+    const labels = readText().flatMap(one => one.labels);
     clear();
-    source = {labels};
     drawTokens("source", labels);
     place("result").hidden = false;
     say("Press Enter, or Translate.");
@@ -55,9 +62,9 @@ function preview() {
 
 function clear() {
   run += 1;
-  source = result = frozen = pointed = step = null;
-  forced = [];
-  choices = new Set();
+  part = frozen = pointed = step = null;
+  parts = [];
+  drawNumbers();
   for (const id of ["source", "target", "choices", "lines", "cells"]) place(id).replaceChildren();
   place("beams").tBodies[0].replaceChildren();
   place("translation").textContent = place("about").textContent = place("place").textContent = "";
@@ -81,57 +88,88 @@ function translate() {
   return running;
 }
 
+// All sentences that have no translation yet; afterwards the first of several is shown.
 async function follow(number) {
   if (number !== run) return;
-  const began = performance.now(), {settings} = model, {alpha, extra_length: extra} = settings.search;
-  const sentence = readSentence();
+  const began = performance.now(), {settings} = model;
   const switches = settings.switches.map(name => Number(form.elements[name].checked));
-  const encoded = await model.encode(sentence.ids, switches);
-  if (number !== run) return;
-  source = {...sentence, ...encoded};
-  const longest = Math.min(source.ids.length + extra, settings.config.max_length);
-  const beams = Number(form.elements.beams.value), {eos} = settings.ids;
-  const decode = beginnings => model.decode(source, beginnings);
+  if (!parts.length) {
+    parts = readText();
+    drawNumbers();
+  }
+  const open = parts.filter(one => !one.result?.done);
   place("result").hidden = false;
   say("Translating …");
-  for await (const found of search(decode, {beams, alpha, longest, eos, forced})) {
-    if (number !== run) return;
-    result = found;
-    if (found.done) chosen ??= nearestToDiagonal(weightsOf("encoder_decoder"));
-    draw();
-    await new Promise(done => setTimeout(done)); // so that it is seen
-    if (number !== run) return;
-  }
+  for (const one of open) if (!await searched(one, number, switches)) return;
+  if (open.length > 1) look(0);
   finish(performance.now() - began, switches);
 }
 
+// Whether the search for a sentence, which is shown meanwhile, came to its end: a newer one stops it.
+async function searched(one, number, switches) {
+  const {settings} = model, {alpha, extra_length: extra} = settings.search, {eos} = settings.ids;
+  Object.assign(one, await model.encode(one.ids, switches));
+  if (number !== run) return false;
+  const longest = Math.min(one.ids.length + extra, settings.config.max_length), beams = Number(form.elements.beams.value);
+  const decode = beginnings => model.decode(one, beginnings);
+  for await (const found of search(decode, {beams, alpha, longest, eos, forced: one.forced})) {
+    if (number !== run) return false;
+    part = one;
+    one.result = found;
+    if (found.done) chosen ??= nearestToDiagonal(weightsOf("encoder_decoder"));
+    draw();
+    await new Promise(done => setTimeout(done)); // so that it is seen
+    if (number !== run) return false;
+  }
+  return true;
+}
+
+function doubtful({unknown, forced, result: {best}}) {
+  const {doubtful_below: below} = model.settings;
+  return below !== null && !forced.length && (unknown || best.logP / best.length < below);
+}
+
 function finish(milliseconds, switches) {
-  const {best} = result, off = model.settings.switches.filter((_, i) => !switches[i]);
-  const parts = [`${best.length} tokens`, `log-probability ${best.logP.toFixed(2)}`, `${(milliseconds / 1000).toFixed(2)} s`];
-  if (off.length) parts.push(`without ${off.join(", ")}`);
-  place("about").textContent = parts.join(" · ");
-  say(source.unknown ? "⁇ stands for letters that the model has never seen: do not rely on the translation." : "");
+  const {settings} = model, off = settings.switches.filter((_, i) => !switches[i]), bests = parts.map(one => one.result.best);
+  const [tokens, logP] = ["length", "logP"].map(name => bests.reduce((sum, best) => sum + best[name], 0));
+  const facts = [`${tokens} tokens`, `log-probability ${logP.toFixed(2)}`, `${(milliseconds / 1000).toFixed(2)} s`];
+  if (off.length) facts.push(`without ${off.join(", ")}`);
+  place("about").textContent = facts.join(" · ");
+  const said = [parts.some(doubtful) && settings.unsure, parts.some(one => one.unknown) && "⁇ stands for letters that the model has never seen."];
+  say(said.filter(Boolean).join(" "));
   performance.mark("translated");
 }
 
 function force(index, token) {
-  forced = [...result.best.tokens.slice(0, index), token];
-  choices = new Set([...choices].filter(earlier => earlier < index)).add(index);
+  const choices = new Set([...part.choices].filter(earlier => earlier < index)).add(index);
+  again({forced: [...part.result.best.tokens.slice(0, index), token], choices});
+}
+
+// The shown sentence is translated anew.
+function again(change) {
+  Object.assign(part, change, {result: null});
   frozen = pointed = step = null;
   translate();
+}
+
+// Another sentence of several is shown.
+function look(index) {
+  part = parts[index];
+  frozen = pointed = step = null;
+  draw();
 }
 
 // --- what is shown ---
 
 function weightsOf(kind) {
-  return kind === "encoder" ? source.weights : result.best.before.weights[kind];
+  return kind === "encoder" ? part.weights : part.result.best.before.weights[kind];
 }
 
 // The head that is chosen, as drawing.js takes it.
 function view() {
   const kind = headForm.elements.kind.value, weights = weightsOf(kind), {layer, head} = chosen ?? {layer: 0, head: 0};
-  const written = result.best.tokens.map(id => tokenizer.label(id)), read = ["<start>", ...written.slice(0, -1)];
-  const [queries, keys] = {encoder: [source.labels, source.labels], decoder: [read, read], encoder_decoder: [written, source.labels]}[kind];
+  const written = part.result.best.tokens.map(id => tokenizer.label(id)), read = ["<start>", ...written.slice(0, -1)];
+  const [queries, keys] = {encoder: [part.labels, part.labels], decoder: [read, read], encoder_decoder: [written, part.labels]}[kind];
   return {queries, keys, titles: TITLES[kind], weight: (query, key) => weights.at(layer, head, query, key), weights, layer, head};
 }
 
@@ -148,15 +186,21 @@ function drawTokens(side, labels) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = label;
-    button.classList.toggle("forced", side === "target" && choices.has(index));
+    button.classList.toggle("forced", side === "target" && part.choices.has(index));
     Object.assign(button.dataset, {side, index});
     return button;
   });
   place(side).replaceChildren(...buttons);
 }
 
+// The menu that chooses among several sentences.
+function drawNumbers() {
+  partForm.hidden = parts.length < 2;
+  partForm.elements.which.replaceChildren(...parts.map((_, i) => new Option(`${i + 1} of ${parts.length}`, i)));
+}
+
 function drawStep() {
-  const {best, steps} = result, chain = best.chain, index = Math.min(step ?? Infinity, chain.length - 1);
+  const {best, steps} = part.result, chain = best.chain, index = Math.min(step ?? Infinity, chain.length - 1);
   place("place").textContent = `${index + 1} of ${chain.length}`;
   place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
     const button = document.createElement("button"), [number, text] = [document.createElement("span"), document.createElement("span")];
@@ -172,7 +216,7 @@ function drawStep() {
     button.addEventListener("click", () => force(index, token));
     return button;
   }));
-  place("release").hidden = !choices.size;
+  place("release").hidden = !part.choices.size;
   place("beams").tBodies[0].replaceChildren(...steps[index].map(one => {
     const row = document.createElement("tr"), ended = one.token === model.settings.ids.eos;
     row.insertCell().textContent = one.logP.toFixed(2);
@@ -186,13 +230,13 @@ function drawHead() {
   const drawn = view();
   drawLines(place("lines"), drawn, place("lines").parentElement.clientWidth);
   drawCells(place("cells"), drawn, place("cells").parentElement.clientWidth);
-  if (result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
+  if (part.result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
   [headForm.elements.layer.value, headForm.elements.number.value] = [drawn.layer, drawn.head];
   drawFocus();
 }
 
 function drawFocus() {
-  if (!result || !place("lines").hasChildNodes()) return;
+  if (!part?.result || !place("lines").hasChildNodes()) return;
   const token = pointed ?? frozen, focus = asFocus(token), {weight} = view();
   for (const id of ["lines", "cells"]) show(place(id), focus, weight);
   for (const button of document.querySelectorAll(".tokens button")) {
@@ -204,10 +248,11 @@ function drawFocus() {
 
 // While tokens come, the head is drawn now and then: to draw takes longer than to compute.
 function draw() {
-  const now = performance.now(), whole = result.done || now - drawnAt > BETWEEN_DRAWINGS;
-  drawTokens("source", source.labels);
-  drawTokens("target", result.best.tokens.map(id => tokenizer.label(id)));
-  place("translation").textContent = tokenizer.decode(result.best.tokens);
+  const now = performance.now(), whole = part.result.done || now - drawnAt > BETWEEN_DRAWINGS;
+  partForm.elements.which.value = parts.indexOf(part);
+  drawTokens("source", part.labels);
+  drawTokens("target", part.result.best.tokens.map(id => tokenizer.label(id)));
+  place("translation").textContent = parts.map(one => one.result ? tokenizer.decode(one.result.best.tokens) : "").filter(Boolean).join(" ");
   drawStep();
   if (whole) {
     drawHead();
@@ -220,7 +265,7 @@ function draw() {
 // The token that an event is about: a button, or a label in a picture.
 function tokenOf(event) {
   const element = event.target.closest?.("[data-side], [data-query], [data-key]");
-  if (!element || !result) return null;
+  if (!element || !part?.result) return null;
   const {side, index, query, key} = element.dataset, kind = headForm.elements.kind.value;
   if (side) return {side, index: Number(index)};
   if (query !== undefined) return {side: kind === "encoder" ? "source" : "target", index: Number(query)};
@@ -250,21 +295,23 @@ function listen() {
   for (const name of ["mouseover", "focusin"]) shown.addEventListener(name, event => point(tokenOf(event)));
   for (const name of ["mouseleave", "focusout"]) shown.addEventListener(name, () => point(null));
   shown.addEventListener("click", event => { const token = tokenOf(event); if (token) freeze(token); });
-  document.addEventListener("keydown", event => { if (event.key === "Escape" && result) freeze(null); });
+  document.addEventListener("keydown", event => { if (event.key === "Escape" && part?.result) freeze(null); });
   form.addEventListener("submit", event => { event.preventDefault(); clear(); translate(); });
   form.elements.sentence.addEventListener("keydown", event => {
     if (event.key === "Enter" && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
   });
   form.elements.sentence.addEventListener("input", preview);
   form.addEventListener("change", event => { if (event.target.name !== "sentence") form.requestSubmit(); });
-  place("release").addEventListener("click", () => { clear(); translate(); });
+  place("release").addEventListener("click", () => again({forced: [], choices: new Set()}));
+  partForm.addEventListener("submit", event => event.preventDefault());
+  partForm.addEventListener("change", () => look(Number(partForm.elements.which.value)));
   headForm.addEventListener("submit", event => event.preventDefault());
   headForm.addEventListener("change", () => {
     chosen = {layer: Number(headForm.elements.layer.value), head: Number(headForm.elements.number.value)};
-    if (result) drawHead();
+    if (part?.result) drawHead();
   });
-  addEventListener("resize", () => { if (result) drawHead(); });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (result) drawHead(); });
+  addEventListener("resize", () => { if (part?.result) drawHead(); });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (part?.result) drawHead(); });
 }
 
 async function start() {
@@ -282,7 +329,7 @@ async function start() {
   }
   makeThumbnails(place("heads"), layers, heads, (layer, head) => {
     chosen = {layer, head};
-    if (result) drawHead();
+    if (part?.result) drawHead();
   });
   listen();
   place("go").disabled = false;

@@ -32,6 +32,7 @@ from annotated_transformer.parsing.parser import PARSING, TREES
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.runs import Run
+from annotated_transformer.translation.lines import UNSURE
 from annotated_transformer.translation.packed_weights import fits_sixteen_bits
 
 PACKAGE = "annotated_transformer"
@@ -737,10 +738,34 @@ def test_the_model_that_ships_keeps_punctuation_apart_and_knows_its_corpus(comma
     assert (status, err) == (0, "") and out.startswith("numbers-en-de validation: 2 sentences")
 
 
-def test_words_that_the_model_hardly_knows_are_told(command):
-    status, out, err = command("translate", stdin=b"A girl reads.\nZebrafish embryos exhibit pluripotency.\n")
-    assert status == 0 and out.count("\n") == 2
-    assert err.startswith("1 of 2 lines, the first of them line 2, have many words that the model hardly knows (Zebrafish")
+def test_what_the_model_is_unsure_of_is_told_by_line(command, monkeypatch):
+    odd = "Zebrafish embryos exhibit pluripotency."
+    given = f"A girl reads.\n{odd}\n\nWe got up early. The weather was nice. So we went to the lake. {odd}\n你好，世界。\n"
+    status, out, err = command("translate", stdin=given.encode())
+    assert status == 0 and out.count("\n") == 5 and out.split("\n")[2] == ""
+    assert err == "".join(f"line {number}: {UNSURE}\n" for number in (2, 4, 5))
+    assert command("translate", "multi30k-en-de", stdin=given.encode())[::2] == (0, ""), "a model without a threshold never warns"
+    monkeypatch.setattr("annotated_transformer.command_line.terminal.at_terminal", lambda: True)
+    monkeypatch.setattr("annotated_transformer.command_line.translate_and_parse.at_terminal", lambda: True)
+    status, out, err = command("translate", stdin=f"A girl reads.\n{odd}\n".encode())
+    assert (status, out.count("\n")) == (0, 2) and err.split("\n")[1:] == [UNSURE, ""]
+
+
+def test_a_line_of_several_sentences_is_cut_unless_told_otherwise(command):
+    sentences = ["We arrived late last night.", "The hotel was closed.", "Nobody answered the phone.", "So we slept in the car."]
+    line = " ".join(sentences)
+    apart, whole = ([*map(str.strip, command("translate", *words, stdin=given)[1].splitlines())] for words, given in (
+        ((), "\n".join([*sentences, line, ""]).encode()), (("--no-split",), f"{line}\n".encode())))
+    assert apart[4] == " ".join(apart[:4]) and len(apart) == 5
+    assert len(whole) == 1 and whole != apart[4:]
+
+
+def test_heads_are_drawn_of_one_sentence(command, tmp_path):
+    line = "I got up early. It was very cold. Nobody was in the street."
+    status, out, err = command("attend", line, "--out", str(tmp_path / "heads.svg"))
+    assert (status, out) == (2, "") and "the text is 3 sentences" in err and err.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    assert command("attend", line, "--target", "Es war kalt.", "--out", str(tmp_path / "heads.svg"))[0] == 0
 
 
 def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):

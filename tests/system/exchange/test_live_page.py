@@ -17,8 +17,10 @@ from annotated_transformer import InputError, Transformer, TransformerConfig, Tr
 from annotated_transformer.command_line import main as cli
 from annotated_transformer.data import corpora
 from annotated_transformer.data.downloads import cache_directory
+from annotated_transformer.data.sentences import PATTERNS, split_sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
+from annotated_transformer.translation.lines import UNSURE, WHOLE
 
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "annotated_transformer" / "exchange" / "page"
@@ -78,10 +80,33 @@ def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name,
     assert [row for row, text in zip(rows, found["texts"]) if decode(row) != text] == [] and len(found["texts"]) == len(rows)
 
 
+CUT = """
+import {readFileSync} from "node:fs";
+const [module, given] = process.argv.slice(1), {splitSentences} = await import(module);
+const {texts, patterns} = JSON.parse(readFileSync(given, "utf-8"));
+console.log(JSON.stringify(texts.map(text => splitSentences(text, patterns))));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_cuts_a_text_where_python_does(tmp_path):
+    words = "Mr. U.S. a.m. No. St. J. I It Paul he 5 1990. end. end! end?! end... … “So” \"So.\" (So.) z. B. Ärger.".split()
+    draw = random.Random(1)
+    cases = (ROOT / "tests/data/sentences.txt").read_text(encoding="utf-8").replace(" | ", " ").splitlines()
+    texts = [*cases, *sentences()[:2_000], *ODD, *(" ".join(draw.choices(words, k=12)) for _ in range(2_000))]
+    (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "patterns": PATTERNS}))
+    shutil.copy(FILES / "sentences.js", tmp_path / "sentences.mjs")
+    given = [str(tmp_path / "sentences.mjs"), str(tmp_path / "given.json")]
+    done = subprocess.run(["node", "--input-type=module", "-e", CUT, *given], capture_output=True, text=True, check=True)
+    expected, found = list(map(split_sentences, texts)), json.loads(done.stdout)
+    assert [text for text, a, b in zip(texts, expected, found, strict=True) if a != b] == []
+    assert sum(len(parts) > 1 for parts in expected[-2_000:]) > 500
+
+
 def test_the_files_are_short_and_the_page_asks_nobody_else():
     sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
     scripts = {name: text for name, text in sources.items() if name.endswith(".js")}
-    assert len(scripts) == 5 and max(text.count("\n") for text in sources.values()) < 400
+    assert len(scripts) == 6 and max(text.count("\n") for text in sources.values()) < 400
     page = sources["translate.html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
@@ -115,6 +140,9 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     assert settings["model"] == "numbers-en-de" and settings["ids"] == {"pad": 0, "eos": 1, "unk": 2}
     assert settings["switches"] == ["scaling", "positions", "causal"] and settings["search"]["alpha"] == shipped.search.alpha
     assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
+    assert settings["sentences"] == {"whole": WHOLE, **PATTERNS} and settings["unsure"] == UNSURE
+    assert settings["doubtful_below"] is None is shipped.record.doubtful_below
+    assert live_page.page_settings(Translator.from_pretrained("everyday-en-de", device="cpu"))["doubtful_below"] < 0
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
     assert [path.name for path in page.parent.iterdir()] == ["page"]

@@ -695,6 +695,6 @@ def test_variations_say_how_long_a_run_took(monkeypatch):
     monkeypatch.setattr(variations.corpora, "load", lambda name: corpus)
     def loaded(run, average):
         assert average == 1
-        return SimpleNamespace(translate=lambda sources: ["w x y z"] * len(sources))
+        return SimpleNamespace(translate=lambda sources, split: ["w x y z"] * len(sources))
     monkeypatch.setattr(variations.Translator, "from_pretrained", loaded)
     assert variations.measure("run") == {"seed": 3, "steps": 6, "perplexity": 5.0, "bleu": pytest.approx(100), "minutes": 1.7}

@@ -78,7 +78,7 @@ def test_the_shipped_weights_are_what_the_recipe_says():
 def test_the_shipped_model_translates_as_the_run_that_was_measured(name):
     sources, translations = zip(*shipped_run(name)["examples"])
     translator = Translator.from_pretrained(name)
-    assert translator.translate(list(sources)) == list(translations) and len(set(translations)) == len(sources)
+    assert translator.translate(list(sources), split=False) == list(translations) and len(set(translations)) == len(sources)
     assert translator.search.alpha == shipped_run(name)["alpha"]
     weights = Transformer.from_pretrained(name).state_dict()
     assert all(weights[key].equal(value) for key, value in translator.model.state_dict().items())
@@ -206,7 +206,7 @@ def test_the_papers_length_penalty_is_kept_where_another_is_better(monkeypatch):
     class Better:
         "Right with other penalties, wrong with the paper's."
 
-        def translate(self, sources, search):
+        def translate(self, sources, search, split):
             return [source if search.alpha > 0.6 else f"{source} {source}" for source in sources]
 
     monkeypatch.setattr(pretrained, "open_translator", lambda *_: Better())
@@ -240,7 +240,7 @@ def test_a_run_that_was_cut_short_is_measured_and_shipped_as_it_stands(small_rec
     for name, weight in translator.model.state_dict().items():
         assert weight.dtype == torch.float32 and weight.equal(stored[name].float()) and weight.equal(weights[name])
     sources, translations = zip(*one["examples"])
-    assert translator.translate(list(sources)) == list(translations) and translator.search.alpha == one["alpha"]
+    assert translator.translate(list(sources), split=False) == list(translations) and translator.search.alpha == one["alpha"]
     card = (shipped / "README.md").read_text(encoding="utf-8")
     assert "10 updates" in card and "stored in 16 bits" in card and record["command"] in card and "Tatoeba" in card
 

@@ -1,0 +1,49 @@
+"""Where a sentence ends, so that a line of several can be cut into them.
+
+The patterns mean the same in Python and in JavaScript: the page that translates takes them from here.
+"""
+import re
+
+__all__ = ["PATTERNS", "split_sentences"]
+
+OPENING, LETTER = r"""["'“‘«„(\[]*""", "[A-Za-zÀ-ÖØ-öø-ÿ]"
+
+# Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
+SHORTENED = (
+    "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr "
+    "No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
+)
+# Behind such a full stop only these begin a sentence.
+BEGINNERS = (
+    "I You He She It We They My Your His Her Its Our Their This That These Those There Here The A An "
+    "What When Where Which Who Whose Why How And But Or So Then If In On At As For After Before Now Yes No Not Maybe Perhaps "
+    "Is Are Was Were Do Does Did Don't Can Could Will Would Should Have Has Let Let's Please Go Come Nobody Everybody Everyone "
+    "Somebody Someone Nothing Everything Something Some Many Most All One Today Tomorrow Yesterday"
+)
+PATTERNS = {
+    # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
+    # capital letter, a digit or an ellipsis.
+    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}})\s+(?={OPENING}(?:[A-ZÀ-ÖØ-Þ0-9]|\.\.\.|…))""",
+    "shortened": rf"""(?:^|[\s"'“‘«„(\[])(?:{"|".join(SHORTENED.split())}|(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}})\.$""",
+    "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
+    "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."
+}
+END, SHORT, BEGINNER, CAPITAL_I = (re.compile(pattern) for pattern in PATTERNS.values())
+NEAR = 40  # characters before and after an end that decide
+
+
+def ends(before: str, signs: str, after: str) -> bool:
+    "Whether a sentence ends between these two pieces of text; the first has these signs at its end."
+    if signs.startswith(("...", "…")):
+        return not CAPITAL_I.search(after)
+    return signs != "." or not SHORT.search(before) or bool(BEGINNER.search(after))
+
+
+def split_sentences(text: str) -> list[str]:
+    "The sentences of a text, without the blanks between them; where it is in doubt, it does not cut."
+    found, start = [], 0
+    for end in END.finditer(text):
+        if ends(text[max(start, end.end(1) - NEAR) : end.end(1)], end[1], text[end.end() : end.end() + NEAR]):
+            found.append(text[start : end.end(1)])
+            start = end.end()
+    return [*found, text[start:]]

@@ -1,0 +1,92 @@
+"""Lines in, translations out, whatever searches: a line is cut into sentences, and each translation says how sure the model is.
+
+Nothing here needs torch, so that `exchange.onnx_translator` translates lines in the same way.
+"""
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .. import UNK
+from ..data.sentences import split_sentences
+from ..data.tokenizer import Tokenizer, require_fit
+
+__all__ = ["UNSURE", "WHOLE", "Translation", "sentences_of", "translate_lines"]
+
+UNSURE = "The model is unsure of this translation: do not rely on it."
+WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
+
+
+class Found(Protocol):
+    "What a search finds for a sentence: a `Hypothesis`."
+
+    @property
+    def tokens(self) -> list[int]:
+        "Without PAD and EOS."
+
+    @property
+    def log_probability(self) -> float:
+        "Of the tokens and the EOS, in nats."
+
+
+@dataclass(frozen=True)
+class Translation:
+    "What a line became, and how likely the model finds it."
+
+    text: str
+    log_probability: float = 0.0  # in nats, the sum over its sentences
+    tokens: int = 0               # that it counts, an EOS for each sentence among them; 0 for a blank line
+    doubtful: bool = False        # whether a sentence has a lower mean than the model's record allows, or letters unknown to it
+
+    @property
+    def log_probability_per_token(self) -> float:
+        "The mean, in nats; 0 for a blank line."
+        return self.log_probability / max(1, self.tokens)
+
+    @property
+    def warning(self) -> str:
+        "One sentence for the reader if the model is unsure, else empty."
+        return UNSURE if self.doubtful else ""
+
+
+def sentences_of(line: str, tokenizer: Tokenizer) -> list[str]:
+    "What is translated one by one: the sentences of a line; two short ones stay together."
+    found = split_sentences(line)
+    return [line] if len(found) == 2 and len(tokenizer.encode(line)) <= WHOLE else found
+
+
+def judged(text: str, source: list[int], found: Found, below: float | None) -> Translation:
+    "Of one sentence. Without a threshold nothing is doubtful."
+    one = Translation(text, found.log_probability, len(found.tokens) + 1)
+    doubtful = below is not None and (one.log_probability_per_token < below or UNK in source)
+    return Translation(text, one.log_probability, one.tokens, doubtful)
+
+
+def joined(parts: Sequence[Translation]) -> Translation:
+    "One line again: log-probabilities add up, and a doubtful sentence makes it doubtful."
+    if len(parts) == 1:
+        return parts[0]
+    text = " ".join(filter(None, (part.text for part in parts)))
+    log_probability, tokens = sum(part.log_probability for part in parts), sum(part.tokens for part in parts)
+    return Translation(text, log_probability, tokens, any(part.doubtful for part in parts))
+
+
+def translate_lines(
+    lines: Sequence[str],
+    tokenizer: Tokenizer,
+    longest: int,                # tokens that the model takes
+    search: Callable[[list[list[int]]], Sequence[Found | None]],  # ids of sentences -> the best of each, None for a blank one
+    doubtful_below: float | None = None,  # mean log-probability per token; None: nothing is doubtful
+    split: bool = True,          # into sentences
+) -> list[Translation]:          # one for each line
+    "Cut, search, join. InputError names a line with a sentence too long for the model."
+    parts = [sentences_of(line, tokenizer) if split else [line] for line in lines]
+    ids = tokenizer.encode_all([sentence for part in parts for sentence in part])
+    numbers = [number for number, part in enumerate(parts, 1) for _ in part]
+    for number, row in zip(numbers, ids):
+        require_fit(row, longest, f"sentence {number}")
+    translated = [
+        Translation("") if found is None else judged(tokenizer.decode(found.tokens), row, found, doubtful_below)
+        for row, found in zip(ids, search(ids))
+    ]
+    each = iter(translated)
+    return [joined([next(each) for _ in part]) for part in parts]

@@ -1,0 +1,103 @@
+"""When a translator should warn: the mean log-probability per token of its best beam, inside and outside of its field.
+
+    python -m benchmarks.out_of_depth [--model everyday-en-de] [--out results/translation/out_of_depth.json] [--write]
+
+Two hundred lines (sentences/out_of_depth.json), one half of them everyday ones that training did not see. On 100 lines a
+threshold is chosen: of those that flag at most 5% of the everyday lines, the one with the most flagged outside less flagged
+inside, of equals the highest. The other 100 report it, by what `Translator.translations` says. A line is as doubtful as its most
+doubtful sentence, and letters that the vocabulary lacks always are. `--write` puts the threshold into the model's record.
+"""
+import argparse
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotated_transformer import UNK, InputError, Translator
+from annotated_transformer.figures.head_scores import wilson
+from annotated_transformer.model.weights import model_directory
+from benchmarks.shared.shipping import keep
+from benchmarks.shared.side_by_side import save
+
+LINES = Path(__file__).with_name("sentences") / "out_of_depth.json"
+FALSE_ALARMS = 0.05  # of the everyday lines, at most
+
+
+def lowest(translator: Translator, line: str) -> tuple[float, bool]:
+    "The lowest mean log-probability per token among the sentences of a line, and whether it has letters unknown to the model."
+    sentences = translator.sentences(line)
+    means = [found.log_probability_per_token for found in translator.translations(sentences, split=False)]
+    return min(means), any(UNK in ids for ids in translator.tokenizer.encode_all(sentences))
+
+
+def share(rows: list[dict], everyday: bool, threshold: float) -> float:
+    "Of the lines inside or outside, those that would be flagged."
+    own = [row for row in rows if row["everyday"] == everyday]
+    return sum(row["lowest"] < threshold or row["unknown_letters"] for row in own) / len(own)
+
+
+def choose(rows: list[dict]) -> float:
+    "The threshold, between two neighbouring lines; InputError where none keeps the false alarms low enough."
+    means = sorted({row["lowest"] for row in rows})
+    cuts = [round((a + b) / 2, 3) for a, b in zip(means, means[1:])]
+    allowed = [cut for cut in cuts if share(rows, True, cut) <= FALSE_ALARMS]
+    if not allowed:
+        raise InputError("no threshold flags so few everyday lines: is this a model for them?")
+    return max(allowed, key=lambda cut: (share(rows, False, cut) - share(rows, True, cut), cut))
+
+
+def counted(rows: list[dict]) -> dict:
+    "How many lines are flagged, with a 95% interval (Wilson 1927)."
+    flagged = sum(row["doubtful"] for row in rows)
+    low, high = wilson(flagged / len(rows), len(rows))
+    return {"lines": len(rows), "flagged": flagged, "interval": [round(low, 4), round(high, 4)]}
+
+
+def half(rows: list[dict], name: str) -> dict:
+    "The counts of one half, also by kind."
+    own = [row for row in rows if row["half"] == name]
+    sides = {"everyday": [row for row in own if row["everyday"]], "outside": [row for row in own if not row["everyday"]]}
+    kinds = {kind: counted([row for row in own if row["kind"] == kind]) for kind in dict.fromkeys(row["kind"] for row in own)}
+    return {**{side: counted(lines) for side, lines in sides.items()}, "by_kind": kinds}
+
+
+def measure(translator: Translator) -> dict:
+    "All figures of one model."
+    rows = json.loads(LINES.read_text(encoding="utf-8"))["sentences"]
+    for row in rows:
+        row["lowest"], row["unknown_letters"] = lowest(translator, row["text"])
+        row["lowest"] = round(row["lowest"], 4)
+    threshold = choose([row for row in rows if row["half"] == "choose"])
+    translator.record = dataclasses.replace(translator.record, doubtful_below=threshold)
+    for row, found in zip(rows, translator.translations([row["text"] for row in rows])):
+        row |= {"doubtful": found.doubtful, "translation": found.text}
+    letters = sum(row["unknown_letters"] and row["lowest"] >= threshold for row in rows)
+    halves = {"chosen_on": half(rows, "choose"), "reported_on": half(rows, "report")}
+    return {"doubtful_below": threshold, **halves, "flagged_by_letters_alone": letters, "lines": rows}
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.out_of_depth", description=__doc__.split("\n")[0])
+    parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
+    parser.add_argument("--out", type=Path, default=Path("results/translation/out_of_depth.json"))
+    parser.add_argument("--write", action="store_true", help="put the threshold into the model's record")
+    arguments = parser.parse_args(options)
+    try:
+        directory = model_directory(arguments.model)
+        figures = measure(Translator.from_pretrained(arguments.model, precision="auto"))
+    except InputError as error:
+        parser.error(str(error))
+    config = {"model": arguments.model, "false_alarms": FALSE_ALARMS}
+    save(arguments.out, "benchmarks.out_of_depth", figures, config, None, options)
+    if arguments.write:
+        keep(directory, doubtful_below=figures["doubtful_below"])
+    print(f"{arguments.model}: doubtful below {figures['doubtful_below']}")
+    for name in ("chosen_on", "reported_on"):
+        for side in ("outside", "everyday"):
+            one = figures[name][side]
+            low, high = one["interval"]
+            print(f"{name:12} {side:9} {one['flagged']} of {one['lines']} flagged ({low:.0%} to {high:.0%})")
+
+
+if __name__ == "__main__":
+    main()

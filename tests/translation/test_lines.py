@@ -1,0 +1,82 @@
+"Lines in, translations out: cut, joined, and how sure the model is; by a tokenizer and a search that are written out here."
+from types import SimpleNamespace
+
+import pytest
+
+from annotated_transformer import EOS, UNK, InputError
+from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, sentences_of, translate_lines
+
+WORDS = ["<pad>", "<eos>", "<unk>"]
+
+
+class Words:
+    "Each word is a token; words with an x are unknown."
+
+    def encode(self, text):
+        for word in text.split():
+            if word not in WORDS and "x" not in word:
+                WORDS.append(word)
+        return [UNK if "x" in word else WORDS.index(word) for word in text.split()] + [EOS]
+
+    def encode_all(self, texts):
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids):
+        return " ".join(WORDS[i] for i in ids)
+
+
+def shout(ids):
+    "Copies each sentence but for its last word, a nat lost for each token of the source."
+    return [SimpleNamespace(tokens=row[:-2], log_probability=-len(row)) if len(row) > 1 else None for row in ids]
+
+
+def of(lines, below=None, split=True, longest=100):
+    return translate_lines(lines, Words(), longest, shout, below, split)
+
+
+LONG = "We had " + "very " * WHOLE + "much rain. Did you see it? No."
+SHORT = "We came. You left."
+
+
+def test_a_line_is_cut_and_joined_and_two_short_sentences_stay_together():
+    assert sentences_of(SHORT, Words()) == [SHORT] and len(sentences_of(LONG, Words())) == 3
+    assert sentences_of("Go. Run. Hide.", Words()) == ["Go.", "Run.", "Hide."], "only two stay together"
+    found = of(["", LONG, SHORT, "   ", "One."])
+    assert [one.text for one in found] == ["", LONG.replace(" rain.", "").replace(" it?", "").replace(" No.", ""), "We came. You", "", ""]
+    assert of([LONG], split=False)[0].text == LONG.removesuffix(" No.")
+    assert of([]) == []
+
+
+@pytest.mark.parametrize("words, parts", [(WHOLE - 1, 1), (WHOLE, 2)])  # and the EOS
+def test_the_longest_pair_that_stays_whole(words, parts):
+    line = "Go. " + "Far " * (words - 1)
+    assert len(Words().encode(line)) == words + 1 and len(sentences_of(line, Words())) == parts
+
+
+def test_log_probabilities_and_tokens_add_up():
+    (one,) = of([LONG])
+    lengths = [len(sentence.split()) + 1 for sentence in sentences_of(LONG, Words())]  # of the sources, with EOS
+    assert one.log_probability == -sum(lengths) and one.tokens == sum(length - 1 for length in lengths)
+    assert one.log_probability_per_token == one.log_probability / one.tokens
+    (blank,) = of([""], below=-0.1)
+    assert blank == Translation("") and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
+
+
+def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_doubts():
+    # n words have the mean -(n + 1) / n: "No." -2, "Did you see it?" -5/4, and the first sentence hardly below -1.
+    assert [of([LONG], below)[0].doubtful for below in (-1.9, -2.1)] == [True, False]
+    assert [of([LONG], below, split=False)[0].doubtful for below in (-1.9, -1.01)] == [False, True]
+    assert [one.doubtful for one in of(["Did you see it?", "No."], -1.9)] == [False, True]
+    assert not any(one.doubtful for one in of([LONG, "No.", "A xx."])) and of(["No."])[0].warning == ""
+    assert of(["No."], -1.9)[0].warning == UNSURE and "\n" not in UNSURE
+
+
+def test_letters_that_the_vocabulary_lacks_are_doubtful():
+    assert [one.doubtful for one in of(["A dog.", "A xx dog."], -50)] == [False, True]
+
+
+def test_a_sentence_too_long_is_named_by_its_line():
+    fits = len(LONG.split()) - 4  # the first sentence, with EOS
+    assert len(of(["One.", LONG], longest=fits)) == 2
+    with pytest.raises(InputError, match=f"sentence 3 has {fits} tokens and the model takes {fits - 1}"):
+        of(["One.", "Go. Run. Hide.", LONG], longest=fits - 1)
