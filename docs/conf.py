@@ -86,13 +86,21 @@ def with_fields(lines: list[str]) -> list[str]:
     return [*escaped, "", *map(plain, fields)] if fields else escaped
 
 
+def is_foreign(subject) -> bool:
+    "Whether another library has written this function, method or property."
+    written = getattr(subject, "fget", None) or getattr(subject, "func", None) or subject  # behind a property
+    return inspect.isroutine(written) and not (getattr(written, "__module__", None) or "").startswith(about["lib_name"])
+
+
 def with_shapes(app, what, name, subject, options, lines):
     "Add to a docstring what the comments beside the parameters say."
     lines[:] = with_fields(lines)
-    if what not in ("function", "method", "class"):
+    is_named_tuple = hasattr(subject, "_fields")
+    takes = subject.__init__ if what == "class" and not is_named_tuple else subject
+    if what not in ("function", "method", "class") or is_foreign(takes):  # Sphinx asks even for what will be left out
         return
     try:
-        if hasattr(subject, "_fields"):  # a named tuple
+        if is_named_tuple:
             comments = dict(re.findall(r"^ +(\w+): [^#\n]*# *(.+)$", inspect.getsource(subject), re.MULTILINE))
         else:
             comments = docments(subject)
@@ -119,9 +127,7 @@ def not_for_the_reference(app, what, name, subject, skip, options):
     "A named tuple's fields stand in its signature already; what a class inherits from another library stands in its reference."
     if (getattr(subject, "__doc__", None) or "").startswith("Alias for field number"):
         return True
-    written = getattr(subject, "fget", None) or getattr(subject, "func", None) or subject  # behind a property
-    theirs = inspect.isroutine(written) and not (getattr(written, "__module__", None) or "").startswith(about["lib_name"])
-    return True if what == "class" and theirs else None
+    return True if what == "class" and is_foreign(subject) else None
 
 
 def as_written(app, doctree):
