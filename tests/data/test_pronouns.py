@@ -1,6 +1,7 @@
 "The corpora made by rule: pronouns-en-de and the phrasebook."
 import json
 import random
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -119,3 +120,13 @@ def test_the_phrasebook_leaves_out_the_sentences_that_measure_it_and_their_names
     held = "Sarah Miller Manchester Philip Hawkins Rebecca Nottingham Henderson Gregory Deborah Thornton Valerie Sheffield"
     assert not set(held.split()) & {*MEN, *WOMEN, *SURNAMES, *CITIES}
     assert sum(map(len, TEMPLATES.values())) > 200
+
+
+def test_the_main_clause_may_stand_first_in_german():
+    first, last = (sentences(60, 5, 10, 3, clause_first=share)["train"] for share in (1, 0))
+    assert all(target.split()[0] in ("Weil", "Da", "Obwohl") for _, target, _ in first)
+    for _, target, meaning in last:
+        main, link, clause = re.fullmatch(r"(.+), (weil|da|obwohl) (.+)\.", target).groups()
+        assert clause.split()[0] == meaning.pronoun and not main.startswith(("Weil", "Da ", "Obwohl"))
+    both = sentences(300, 5, 10, 3, clause_first=0.3)["train"]
+    assert 0.2 < sum(target.split()[0] in ("Weil", "Da", "Obwohl") for _, target, _ in both) / 300 < 0.4
