@@ -66,7 +66,7 @@ def changed_heads(
             if not 1 <= head <= attention.n_heads:
                 raise InputError(f"there is no head {head}: each layer has {attention.n_heads}, counted from 1")
             wanted.setdefault(attention, {})[head] = change
-    with exchanged(model, lambda attention: changed(attention.attend, wanted.get(attention, {}))):
+    with exchanged(model, lambda one: changed(one.attend, wanted[one]) if one in wanted else one.attend):
         yield
 
 
