@@ -1,12 +1,17 @@
-"""Which head does what: the measures of nbs/figures/head_scores.ipynb, over a corpus and over the lists in benchmarks/sentences.
+"""Which head does what, and what is lost without it: the questions of nbs/figures/head_scores.ipynb, over many sentences.
 
 python -m benchmarks.heads --model multi30k-en-de --corpus multi30k-en-de --out results/heads/multi30k.json
 python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out results/heads/everyday.json
+python -m benchmarks.heads --seeds 1 2 3 --corpus tatoeba-en-de --out results/heads/seeds.json
 
-Positions and aligned words are counted in the corpus's (first) test set. Pronouns with their nouns and verbs with their objects
-are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand.
+Positions, rare tokens and aligned words are counted in the corpus's (first) test set. Pronouns with their nouns and verbs with
+their objects are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand. The end
+sign, and where the question is about words all signs, are left out before the strongest key is taken. Then each head is
+switched off: losses are those of the validation split, translations those of the test set. With --seeds a small model is
+trained from each seed (a run under runs/heads/, which the same command continues) and measured alike.
 """
 import argparse
+import dataclasses
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -15,22 +20,32 @@ import torch
 from nltk.translate import AlignedSent, IBMModel1
 
 from annotated_transformer import InputError, Transformer, Translator
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
 from annotated_transformer.figures.head_scores import (
+    NONE,
+    RESTS,
     Aligned,
+    Resting,
     Tally,
     add_aligned,
     add_marked,
     add_positions,
+    add_rarest,
     by_kind,
+    catalogue,
     claim,
     read_aligned,
 )
 from annotated_transformer.figures.token_labels import group_words
+from annotated_transformer.files import read_sums
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
+from benchmarks.shared import heads_off
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
@@ -39,6 +54,9 @@ HERE = Path(__file__).parent
 ROUNDS = 5           # of the aligner's learning, in each direction
 ALIGNER = 30_000     # pairs from which it learns, about a minute
 TEST = 1_000         # sentences of the test set
+LOSSES = 800         # pairs of the validation split
+TRANSLATED = 500     # sentences of the test set
+BACK = {"pronoun's noun": "noun's pronoun", "verb's object": "object's verb"}  # the same pairs of words the other way round
 
 
 def sentences(name: str) -> list[str]:
@@ -78,7 +96,7 @@ def fits(translator: Translator, sentence: str, side: str = "source") -> bool:
 
 
 def marked_lists(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[dict[str, list[str]], dict]:
-    "Marked sentences by the name of their measure, and where those found by rule are from."
+    "Marked sentences by the name of their question, and where those found by rule are from."
     lists, origins = {}, {}
     for name in SEARCHES:
         kept, everywhere = find(corpus, name)
@@ -91,22 +109,37 @@ def marked_lists(translator: Translator, corpus: Corpus, limit: int | None) -> t
     return {name: lines for name, lines in lists.items() if lines}, origins
 
 
-def measure(translator: Translator, test: list[Aligned], lists: dict[str, list[str]], by_hand: list[Aligned], desc: str) -> dict:
-    "All measures of all heads."
-    tallies = defaultdict(Tally)
-    with progress_bar(total=len(test) + sum(map(len, lists.values())), desc=desc, unit="sentence") as bar:
-        for pair in test:
-            maps: AttentionMaps = translator.attention(pair.source, pair.target)
-            add_positions(tallies, maps)
-            add_aligned(tallies, "aligned word", maps, pair)
-            add_aligned(tallies, "word just read", maps, pair, late=1)
-            bar.update()
-        for name, lines in lists.items():
-            add_marked(tallies, name, translator.attention, lines)
-            bar.update(len(lines))
-    for pair in by_hand:
-        add_aligned(tallies, "aligned by hand", translator.attention(pair.source, pair.target), pair)
-    return by_kind(tallies)
+@dataclasses.dataclass
+class Sample:
+    "What the heads of a model are asked about."
+
+    test: list[Aligned]             # sentences of the test set with their links
+    counts: Counter[int]            # how often each token stands in the training split
+    lists: dict[str, list[str]]     # marked sentences
+    by_hand: list[Aligned]
+
+    def measure(self, translator: Translator, desc: str) -> tuple[dict, dict]:
+        "All questions to all heads; and the share of weight that rests on the end and the start."
+        tallies, resting = defaultdict(Tally), {kind: Resting() for kind in AttentionMaps.kinds}
+        with progress_bar(total=len(self.test) + sum(map(len, self.lists.values())), desc=desc, unit="sentence") as bar:
+            for pair in self.test:
+                maps: AttentionMaps = translator.attention(pair.source, pair.target)
+                add_positions(tallies, maps)
+                add_rarest(tallies, maps, [self.counts[token] for token in translator.tokenizer.encode(pair.source)])
+                add_aligned(tallies, "aligned word", maps, pair)
+                add_aligned(tallies, "word just read", maps, pair, late=1)
+                for kind, share in resting.items():
+                    share.add(*maps.of(kind))
+                bar.update()
+            for name, lines in self.lists.items():
+                question, _, which = name.partition(", ")
+                back = ", ".join(filter(None, [BACK[question], which]))
+                add_marked(tallies, {name: False, back: True}, translator.attention, lines)
+                bar.update(len(lines))
+        for pair in self.by_hand:
+            add_aligned(tallies, "aligned by hand", translator.attention(pair.source, pair.target), pair)
+        shares = {kind: [[round(one, 4) for one in row] for row in found.shares.tolist()] for kind, found in resting.items()}
+        return by_kind(tallies), shares
 
 
 def judged(lists: dict[str, list[str]]) -> dict[str, dict[str, int]]:
@@ -119,6 +152,77 @@ def judged(lists: dict[str, list[str]]) -> dict[str, dict[str, int]]:
     return found
 
 
+def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[Sample, dict, dict]:
+    "The sentences of a corpus, what is known of the aligner, and what the configuration says of both."
+    test, train = ([pair[:2] for pair in corpus.split(split)] for split in ("test", "train"))
+    most = 100 * limit if limit else ALIGNER
+    aligner = train[:: -(-len(train) // most)]
+    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")][: limit or TEST]
+    by_hand = [read_aligned(line) for line in sentences("aligned")]
+    print(f"Aligning {len(aligner) + len(test):,} pairs by words, about a minute for 30,000")
+    found = links(aligner + test + [pair[:2] for pair in by_hand])
+    n = len(aligner), len(aligner) + len(test)
+    test = [Aligned(*pair, some) for pair, some in zip(test, found[n[0] : n[1]])]
+    lists, origins = marked_lists(translator, corpus, limit)
+    counts = Counter(token for row in translator.tokenizer.encode_all([source for source, _ in train]) for token in row)
+    config = {
+        "sentences": len(test),
+        "aligner": {"name": "IBM Model 1, both directions", "rounds": ROUNDS, "training_pairs": len(aligner)},
+        "lists": {name: len(lines) for name, lines in lists.items()}, "by_rule": origins,
+    }
+    known = {"aligner": precision(found[n[1] :], by_hand), "judged": judged(lists)}
+    return Sample(test, counts, lists, by_hand), known, config
+
+
+def without(translator: Translator, corpus: Corpus, named: dict, limit: int | None, desc: str) -> dict:
+    "What is lost when heads are off."
+    pairs = [pair[:2] for pair in corpus.split("validation") if all(side.strip() for side in pair[:2])][: limit or LOSSES]
+    halves = [heads_off.Losses(translator.model, heads_off.batches_of(translator, pairs[start::2])) for start in (0, 1)]
+    alone, chosen_on = heads_off.alone(halves, desc)
+    orders = heads_off.in_order(chosen_on, halves[1], desc)
+    marks = {kind: [[one.name not in (RESTS, NONE) for one in row] for row in rows] for kind, rows in named.items()}
+    texts = [pair[:2] for pair in corpus.split("test")][: limit or TRANSLATED]
+    return {
+        "pairs": len(pairs), "tokens": int(sum(half.tokens.sum() for half in halves)), **alone, "in_order": orders,
+        "named_and_others": heads_off.separations({kind: one["harm"] for kind, one in alone["alone"].items()}, marks),
+        "translations": {"sentences": len(texts), **heads_off.translated(translator, texts, orders, desc)},
+    }
+
+
+def small(vocabulary: int, steps: int, corpus: str, seed: int) -> TrainingConfig:
+    "The model that is trained from several seeds: the paper's recipe, small."
+    model = TransformerConfig(vocabulary, n_layers=3, d_model=128, d_ff=256, n_heads=4, dropout=0.1, max_length=128)
+    return TrainingConfig(
+        model, corpus=corpus, batch_tokens=2_048, steps=steps, warmup_steps=400, seed=seed, validate_every=500,
+        checkpoint_every=250, checkpoint_minutes=None, keep=1, execution=Execution(precision="auto"),
+    )
+
+
+def of_nothing(translator: Translator, asked: Sample) -> dict:
+    "The same questions to a model of the same size that has learnt nothing."
+    torch.manual_seed(0)
+    untrained = Translator(Transformer(translator.model.config), translator.tokenizer)
+    measures, resting = asked.measure(untrained, "one that has learnt nothing")
+    return {"untrained": measures, "resting_untrained": resting}
+
+
+def figures_of(translator: Translator, asked: Sample, untrained: dict, corpus: Corpus, limit: int | None, desc: str) -> dict:
+    "All that is measured of one model; `untrained` as `of_nothing` returns it."
+    measures, resting = asked.measure(translator, desc)
+    figures = {"measures": measures, "resting": resting, **untrained}
+    named = catalogue(figures)
+    figures["catalogue"] = {kind: [[one.name for one in row] for row in rows] for kind, rows in named.items()}
+    return figures | {"without": without(translator, corpus, named, limit, desc)}
+
+
+def print_claims(figures: dict) -> None:
+    "What the figures of a model allow to be said."
+    for kind, measures in figures["measures"].items():
+        for name, one in measures.items():
+            if one["interval"]:
+                print(claim(kind, name, one, figures["untrained"][kind][name]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.heads", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="multi30k-en-de", help="name of weights that ship, or a directory")
@@ -126,42 +230,47 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
     parser.add_argument("--out", type=Path, default=Path("results/heads/multi30k.json"))
     parser.add_argument("--ship", action="store_true", help="put the head that aligns best into the record of the shipped model")
+    parser.add_argument("--seeds", type=int, nargs="+", help="train a small model from each of these instead")
+    parser.add_argument("--steps", type=int, default=1_500, help="updates of each small model")
+    parser.add_argument("--vocabulary", type=int, default=4_000, help="pieces of each small model")
     arguments = parser.parse_args()
     try:
-        translator, corpus = Translator.from_pretrained(arguments.model), load(arguments.corpus)
-        test, train = ([pair[:2] for pair in corpus.split(split)] for split in ("test", "train"))
+        (of_seeds if arguments.seeds else of_model)(arguments)
     except InputError as error:
         parser.error(str(error))
-    most = 100 * arguments.limit if arguments.limit else ALIGNER
-    train = train[:: -(-len(train) // most)]
-    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")][: arguments.limit or TEST]
-    by_hand = [read_aligned(line) for line in sentences("aligned")]
-    print(f"Aligning {len(train) + len(test):,} pairs by words, about a minute for 30,000")
-    found = links(train + test + [pair[:2] for pair in by_hand])
-    n = len(train), len(train) + len(test)
-    test = [Aligned(*pair, some) for pair, some in zip(test, found[n[0] : n[1]])]
-    lists, origins = marked_lists(translator, corpus, arguments.limit)
-    torch.manual_seed(0)
-    untrained = Translator(Transformer(translator.model.config), translator.tokenizer)
-    figures = {
-        "aligner": precision(found[n[1] :], by_hand),
-        "judged": judged(lists),
-        "measures": measure(translator, test, lists, by_hand, "the model"),
-        "untrained": measure(untrained, test, lists, by_hand, "one that has learnt nothing"),
-    }
-    config = {
-        "model": arguments.model, "sizes": vars(translator.model.config), "corpus": arguments.corpus, "sentences": len(test),
-        "aligner": {"name": "IBM Model 1, both directions", "rounds": ROUNDS, "training_pairs": len(train)},
-        "lists": {name: len(lines) for name, lines in lists.items()}, "by_rule": origins,
-    }
+
+
+def of_model(arguments: argparse.Namespace) -> None:
+    "Measure one model."
+    translator, corpus = Translator.from_pretrained(arguments.model), load(arguments.corpus)
+    asked, known, config = sample(translator, corpus, arguments.limit)
+    figures = known | figures_of(translator, asked, of_nothing(translator, asked), corpus, arguments.limit, "the model")
+    weights = read_sums(PRETRAINED / arguments.model if (PRETRAINED / arguments.model).is_dir() else Path(arguments.model))
+    config = {"model": arguments.model, "weights": weights["model.safetensors"], "sizes": vars(translator.model.config),
+              "corpus": arguments.corpus} | config
     save(arguments.out, "benchmarks.heads", figures, config)
     if arguments.ship:
         best = figures["measures"]["encoder_decoder"]["aligned word"]["best"]
         keep(PRETRAINED / arguments.model, alignment_head=(best["layer"], best["head"]))
-    for kind, measures in figures["measures"].items():
-        for name, one in measures.items():
-            if one["interval"]:
-                print(claim(kind, name, one, figures["untrained"][kind][name]))
+    print_claims(figures)
+
+
+def of_seeds(arguments: argparse.Namespace) -> None:
+    "Train a small model from each seed, and measure them alike."
+    corpus, figures, asked = load(arguments.corpus), {}, None
+    for seed in arguments.seeds:
+        config = small(arguments.vocabulary, arguments.steps, arguments.corpus, seed)
+        run = Run(Path("runs/heads", f"seed-{seed}"))
+        translator = Translator(train(config, run.directory), run.tokenizer)
+        if asked is None:  # all seeds have the same tokenizer, so all are asked about the same sentences
+            asked, known, about = sample(translator, corpus, arguments.limit)
+            untrained = of_nothing(translator, asked)
+        losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
+        found = figures_of(translator, asked, untrained, corpus, arguments.limit, f"seed {seed}")
+        figures[f"seed {seed}"] = {"validation_loss": round(losses[-1], 4), **found}
+        print(f"\nSeed {seed}, validation loss {losses[-1]:.3f}")
+        print_claims(found)
+    save(arguments.out, "benchmarks.heads", known | figures, dataclasses.asdict(config) | about, arguments.seeds)
 
 
 if __name__ == "__main__":

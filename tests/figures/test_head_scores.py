@@ -6,20 +6,29 @@ import torch
 import torch.nn.functional as F
 
 from annotated_transformer import InputError
-from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps
 from annotated_transformer.figures.head_scores import (
+    COLOURS,
+    NONE,
+    RESTS,
+    TASKS,
     Aligned,
+    Named,
+    Resting,
     Tally,
     add_aligned,
     add_marked,
     add_positions,
+    add_rarest,
     at_offset,
     at_places,
     by_words,
+    catalogue,
     claim,
-    plot_scores,
+    plot_catalogue,
     read_aligned,
     read_marks,
+    shows,
     words_of,
 )
 
@@ -73,60 +82,107 @@ def test_what_is_hidden_is_no_right_place_and_no_chance():
     torch.testing.assert_close(tally.scores, torch.full((2, 3), (1 + 1 / 2 + 1 / 3 + 1 / 4) / 4, dtype=torch.float64))
 
 
-def test_the_measures_of_position_on_a_planted_map():
-    S, T = 5, 3  # unequal lengths, two layers of three heads
+def test_what_is_left_out_is_never_strongest_and_no_chance():
+    weights = torch.tensor([[[[0.1, 0.2, 0.7], [0.1, 0.0, 0.9], [0.3, 0.3, 0.4]]]])  # most weight on the end
+    token = torch.tensor([True, True, False])
+    tally = Tally()
+    tally.add(weights, at_places(3, 3, [(0, 1), (1, 0), (2, 0)]) & token[:, None], among=token)
+    assert tally.queries == [2, 0]                # the end asks nothing
+    assert tally.scores.tolist() == [[1.0]]
+    assert tally.figures()["chance"] == 0.75      # (1/2 + 1) / 2: in the second row, no head looks at the second key
+    assert tally.rules["offset", 1] == tally.rules["offset", -1] == 1
+    tally = Tally()
+    tally.add(weights, at_places(3, 3, [(0, 2), (1, 2)]), among=token)
+    assert sum(tally.queries) == 0                # what is left out is no right place
+
+
+def test_the_questions_of_position_on_a_planted_map():
+    S, T = 6, 4  # unequal lengths with the signs; two layers of three heads
     looks = {"previous": lambda n: [0, *range(n - 1)], "next": lambda n: [*range(1, n), n - 1], "same": lambda n: [*range(n)]}
 
 
-    def planted(n, causal):
-        rows = [0.9 * F.one_hot(torch.tensor(look(n)), n) + 0.1 / n for look in looks.values()]
-        weights = torch.stack([torch.stack(rows), torch.stack(rows[::-1])])  # the second layer has them in reverse
-        return weights.tril() / weights.tril().sum(-1, keepdim=True) if causal else weights
+    def planted(n, sign):
+        "Most of the weight rests on a sign; of what is left, most is where the head looks."
+        rows = [0.3 * F.one_hot(torch.tensor(look(n)), n) + 0.6 * F.one_hot(torch.tensor(sign), n) + 0.1 / n
+                for look in looks.values()]
+        return torch.stack([torch.stack(rows), torch.stack(rows[::-1])])  # the second layer has them in reverse
 
 
-    maps = AttentionMaps(list("abcd") + ["<eos>"], ["<start>", "x", "y"], ["x", "y", "<eos>"], planted(S, False), planted(T, True),
-                         torch.full((2, 3, T, S), 0.2))
+    causal = planted(T, 0).tril() / planted(T, 0).tril().sum(-1, keepdim=True)
+    maps = AttentionMaps(["a", "b", "·,", "c", "d", "<eos>"], ["<start>", "x", "y", "z"], ["x", "y", "z", "<eos>"], planted(S, S - 1),
+                         causal, torch.full((2, 3, T, S), 1 / S))
     tallies = defaultdict(Tally)
     add_positions(tallies, maps)
     best = {key: (tally.figures()["best"], sum(tally.queries)) for key, tally in tallies.items()}
-    assert best["encoder", "previous token"] == ({"layer": 1, "head": 1, "score": 1.0}, S - 1)
-    assert best["encoder", "next token"] == ({"layer": 1, "head": 2, "score": 1.0}, S - 1)
-    assert best["encoder", "same token"] == ({"layer": 1, "head": 3, "score": 1.0}, S)
-    assert best["encoder", "end sign"] == ({"layer": 1, "head": 2, "score": 0.4}, S)  # from the last two places
-    assert best["decoder", "previous token"] == ({"layer": 1, "head": 1, "score": 1.0}, T - 1)
-    assert best["decoder", "start sign"][1] == T and ("decoder", "next token") not in best
-    assert tallies["encoder", "previous token"].scores[1].tolist() == [0, 0, 1]
+    first, second, third = ({"layer": 1, "head": head, "score": 1.0} for head in (1, 2, 3))
+    assert best["encoder", "previous token"] == (first, S - 2) and best["encoder", "next token"] == (second, S - 2)
+    assert best["encoder", "same token"] == (third, S - 1)
+    assert best["encoder", "previous token, from words"] == (first, S - 3)
+    assert best["encoder", "next token, from words"] == (second, S - 3)
+    assert best["decoder", "previous token"] == (first, T - 2) and best["decoder", "same token"] == (third, T - 1)
+    assert ("decoder", "next token") not in best and ("decoder", "next token, from words") not in best
+    alike = 1 / 5 / 4  # the second looks beyond the last of four, where nothing is left but what is all alike
+    torch.testing.assert_close(tallies["encoder", "previous token"].scores[1], torch.tensor([0, alike, 1]).double())
+
+
+def test_the_rarest_tokens_on_a_planted_map():
+    labels, counts = ["the", "hen", "·na", "·,", "sat", "<eos>"], [90, 7, 3, 1, 7, 0]  # the comma and the end are rarer: no words
+    looks = [[2] * 6, [1, 1, 4, 4, 1, 1], [0] * 6]  # always the rarest; one of the next two, which are equally rare; the commonest
+    weights = 0.3 * F.one_hot(torch.tensor(looks), 6) + 0.6 * F.one_hot(torch.tensor(5), 6) + 0.1 / 6
+    maps = AttentionMaps(labels, ["<start>"], ["<eos>"], weights[None], torch.ones(1, 3, 1, 1), torch.full((1, 3, 1, 6), 1 / 6))
+    tallies = defaultdict(Tally)
+    add_rarest(tallies, maps, counts)
+    rarest, two = tallies["encoder", "rarest token"], tallies["encoder", "one of the two rarest tokens"]
+    assert rarest.scores.tolist() == [[1, 0, 0]]
+    assert two.scores.tolist() == [[1, 1, 0]]     # a third that is as rare as the second counts
+    assert sum(rarest.queries) == sum(two.queries) == 4  # neither the comma nor the end asks
+    assert rarest.figures()["chance"] == 0.25 and two.figures()["chance"] == 0.75
+
+
+def test_what_rests_on_the_sign_is_counted_from_tokens_alone():
+    share = Resting()
+    share.add(torch.tensor([[[[0.2, 0.3, 0.5], [0.6, 0.1, 0.3], [0.0, 0.0, 1.0]]]]), ["a", "b", "<eos>"], ["a", "b", "<eos>"])
+    assert abs(float(share.shares) - 0.4) < 1e-6  # of the first two rows
+    share.add(torch.tensor([[[[0.0, 1.0]]]]), ["x"], ["a", "<eos>"])
+    assert abs(float(share.shares) - (0.5 + 0.3 + 1) / 3) < 1e-6
+    decoder = Resting()
+    decoder.add(torch.tensor([[[[1.0, 0.0], [0.25, 0.75]]]]), ["<start>", "x"], ["<start>", "x"])
+    assert float(decoder.shares) == 0.25
 
 
 def test_a_list_of_pronouns_by_hand():
     lines = ["A {dog} licks [its] paw.", "Two {cats} and a dog lick [their] paws."]
     assert read_marks(lines[0]) == ("A dog licks its paw.", [(3, 1)])
     assert read_marks("the {big} {dog} and [its,] bone") == ("the big dog and its, bone", [(4, 1), (4, 2)])
-    wanted = {  # where each of 2 layers x 3 heads looks from every word of the first and of the second sentence
+    wanted = {  # where each of 2 layers x 3 heads looks from every word of the first and of the second sentence, the end apart
         (1, 1): (1, 1),  # the second word, always: right twice
         (1, 2): (1, 4),  # the dog, always: right once
         (1, 3): (2, 2),
         (2, 1): (0, 1),
-        (2, 2): (5, 8),  # the end
-        (2, 3): (3, 6),  # the pronoun itself
+        (2, 2): (3, 6),  # the pronoun itself
+        (2, 3): (4, 7),
     }
 
 
     def planted(sentence, target):
         n, number = len(sentence.split()) + 1, int(sentence.startswith("Two"))
-        rows = [0.9 * F.one_hot(torch.tensor(places[number]), n).expand(n, n) + 0.1 / n for places in wanted.values()]
+        rows = [0.3 * F.one_hot(torch.tensor(places[number]), n).expand(n, n) + 0.6 * F.one_hot(torch.tensor(n - 1), n) + 0.1 / n
+                for places in wanted.values()]
         labels = [*sentence.split(), "<eos>"]
         return AttentionMaps(labels, ["<start>"], ["<eos>"], torch.stack(rows).view(2, 3, n, n), torch.ones(2, 3, 1, 1),
                              torch.full((2, 3, 1, n), 1 / n))
 
 
     tallies = defaultdict(Tally)
-    add_marked(tallies, "pronoun's noun", planted, lines)
+    add_marked(tallies, {"pronoun's noun": False, "noun's pronoun": True}, planted, lines)
     figures = tallies["encoder", "pronoun's noun"].figures()
     assert figures["scores"] == [[1.0, 0.5, 0.0], [0.5, 0.0, 0.0]] and figures["queries"] == 2
     assert figures["best"] == {"layer": 1, "head": 1, "score": 1.0} and figures["held_out"] == 1.0
     assert figures["position"] == {"rule": "place", "number": 2, "score": 1.0}  # no offset is right in both
-    assert abs(figures["chance"] - (1 / 6 + 1 / 9) / 2) < 1e-4
+    assert figures["offset"]["score"] == 0.5 and abs(figures["chance"] - (1 / 5 + 1 / 8) / 2) < 1e-4  # the end is left out
+    back = tallies["encoder", "noun's pronoun"].figures()
+    assert back["scores"] == [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]] and back["queries"] == 2
+    assert back["position"] == {"rule": "from the end", "number": 3, "score": 1.0}
     for bad in ("A dog licks its paw.", "A {dog} licks its paw.", "A dog licks [its] paw."):
         try:
             read_marks(bad)
@@ -134,7 +190,7 @@ def test_a_list_of_pronouns_by_hand():
         except InputError as error:
             assert "mark the query" in str(error)
     try:
-        add_marked(tallies, "noun", lambda *_: planted("A dog licks its paw", ""), ["A {dog} and [its] big paw."])
+        add_marked(tallies, {"noun": False}, lambda *_: planted("A dog licks its paw", ""), ["A {dog} and [its] big paw."])
         raise AssertionError("another sentence was accepted")
     except InputError as error:
         assert "5 words" in str(error)
@@ -144,33 +200,34 @@ def test_neither_many_pieces_nor_a_full_stop_make_a_hit():
     labels = ["A", "do", "·g", "licks", "its", "l", "·ar", "·ge", "bo", "·ne", "·.", "<eos>"]
     sentence, [(query, key)] = read_marks("A dog licks its {large} [bone].")
     words = words_of(sentence, labels)
-    assert words.shape == (12, 7) and words.sum(0).tolist() == [1, 2, 1, 1, 3, 2, 1]  # bone has two pieces, not three
+    assert words.shape == (12, 7) and words.sum(0).tolist() == [1, 2, 1, 1, 3, 2, 0]  # bone has two pieces, not three; the end none
     even, stop = torch.full((12, 12), 1 / 12), 0.9 * F.one_hot(torch.tensor(10), 12).expand(12, 12) + 0.1 / 12
     last = F.one_hot(torch.tensor([0] * 8 + [7, 5, 3, 0]), 12) * 0.9 + 0.1 / 12  # bo looks at ge, ne at l, the full stop elsewhere
     weights = torch.stack([even, stop, last])[None]
     tally = Tally()
     tally.add(*by_words(weights, words, words, [(query, key)]))
-    torch.testing.assert_close(tally.scores, torch.tensor([[3 / 12, 0, 1]], dtype=torch.float64))
+    torch.testing.assert_close(tally.scores, torch.tensor([[3 / 10, 3 / 10, 1]], dtype=torch.float64))  # without the stop, all alike
     assert tally.figures()["position"] == {"rule": "offset", "number": -1, "score": 1.0}  # one word back
-    assert tally.figures()["chance"] == 0.25
+    assert tally.figures()["chance"] == 0.3
     tally = Tally()
     tally.add(*by_words(weights, words, words, [(key, query)]))
-    torch.testing.assert_close(tally.scores, torch.tensor([[2 / 12, 0, 0]], dtype=torch.float64))
+    torch.testing.assert_close(tally.scores, torch.tensor([[2 / 10, 2 / 10, 0]], dtype=torch.float64))
 
 
 def test_the_aligned_word_on_a_planted_map():
     pair = read_aligned("Two dogs are playing | Zwei Hunde spielen | 0-0 1-1 2-2 3-2")
     assert pair == Aligned("Two dogs are playing", "Zwei Hunde spielen", [(0, 0), (1, 1), (2, 2), (3, 2)])
-    writing, reading = torch.tensor([0, 1, 3, 4]), torch.tensor([4, 0, 1, 2])  # 4 queries: three words and the end; 5 keys
-    weights = torch.stack([0.9 * F.one_hot(places, 5) + 0.02 for places in (writing, reading)]).view(2, 1, 4, 5)
+    writing, reading = torch.tensor([0, 1, 3, 4]), torch.tensor([1, 0, 1, 2])  # 4 queries: three words and the end; 5 keys
+    weights = torch.stack([0.3 * F.one_hot(places, 5) + 0.6 * F.one_hot(torch.tensor(4), 5) + 0.02 for places in (writing, reading)])
     source, target = pair.source.split() + ["<eos>"], pair.target.split() + ["<eos>"]
     others = torch.full((2, 1, 5, 5), 0.2), torch.full((2, 1, 4, 4), 0.25)
-    maps = AttentionMaps(source, ["<start>", *target[:-1]], target, *others, weights)
+    maps = AttentionMaps(source, ["<start>", *target[:-1]], target, *others, weights.view(2, 1, 4, 5))
     tallies = defaultdict(Tally)
     add_aligned(tallies, "aligned", maps, pair)
     add_aligned(tallies, "just read", maps, pair, late=1)
     scores = {name: tally.scores.tolist() for (_, name), tally in tallies.items()}
     assert scores == {"aligned": [[1.0], [0.0]], "just read": [[0.0], [1.0]]}
+    assert sum(tallies["encoder_decoder", "just read"].queries) == 2  # after the last word the end is written, which asks nothing
     assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"rule": "offset", "number": 0, "score": 1.0}
 
 
@@ -180,6 +237,7 @@ def test_a_claim_follows_the_figures():
         tally.queries = [queries // 2, queries // 2]
         tally.hits = [torch.tensor([[0.0, held_out * queries / 2]])] * 2
         tally.rules["place", 1], tally.chance = int(position * queries), 0.1 * queries
+        tally.rules["offset", 2] = 1
         return tally.figures()
 
 
@@ -188,22 +246,44 @@ def test_a_claim_follows_the_figures():
     assert low < 0.5 < high and abs(low - 0.4691) < 1e-3 and abs(high - 0.5309) < 1e-3  # by hand: 0.5 -+ 1.96 sqrt(0.25 / 1000)
     said = claim("encoder", "noun", found, untrained)
     assert "head, 2 of layer 1, hits 50% of 1,000" in said and "*clearly more often than* position (place 1): 40%" in said
+    assert shows(found, untrained) is True
+    assert not shows(figures(0.5, 0.48), untrained) and not shows(figures(0.5, 0.4, 20), untrained)
     assert "*not clearly more often than* position" in claim("encoder", "noun", figures(0.5, 0.48), untrained)
     assert "*less often than* position" in claim("encoder", "noun", figures(0.5, 0.6), untrained)
     assert "*clearly more often than* an untrained model: 20%" in claim("encoder", "noun", figures(0.5, 1.0), untrained)
     assert "*not clearly more often than*" in claim("encoder", "noun", figures(0.5, 0.4, 20), untrained)  # too few to tell
+    assert shows({"interval": None}, untrained) is None
 
 
-def test_each_square_says_its_score():
-    found = {"best": {"layer": 2, "head": 1, "score": 0.9}, "held_out": 0.85, "position": {"score": 0.4}, "chance": 0.1,
-             "scores": [[0.0, 0.25, 0.1], [0.9, 0.3, 0.2]]}
-    of_position = found | {"position": {"score": 1.0}, "held_out": None}
-    figure = plot_scores({"encoder": {"pronoun's noun": found, "previous token": of_position}}, 2)
-    first, second = figure.axes[:2]
-    assert {text.get_position(): text.get_text() for text in first.texts} == {
-        (1, 1): "0", (2, 1): "25", (3, 1): "10", (1, 2): "90", (2, 2): "30", (3, 2): "20"}
-    [frame] = first.patches
-    assert frame.get_xy() == (0.5, 1.5) and first.get_title() == "encoder:\npronoun's noun"
-    assert first.get_xlabel() == "head\nbest 90%, held out 85%\nposition 40%, chance 10%"
-    assert second.get_xlabel() == "head\nbest 90%\nchance 10%"
+def test_a_head_is_named_by_its_clearest_lead_and_only_by_a_clear_one():
+    def question(scores, queries, position, untrained=0.1):
+        "Figures of one question for two layers of two heads, and those of the untrained model."
+        return {"scores": scores, "queries": queries, "chance": 0.05, "held_out": 0.0, "position": {"rule": "offset", "number": 1,
+                "score": position}}, {"held_out": untrained}
+
+
+    asked = {
+        "previous token": question([[0.9, 0.4], [0.15, 0.1]], 1000, 1.0),      # position is what is asked for: no rival
+        "object's verb": question([[0.6, 0.8], [0.45, 0.3]], 1000, 0.35),
+        "noun's pronoun": question([[0.0, 0.0], [0.0, 0.9]], 9, 0.5),          # nine queries prove nothing
+        "object's verb, by hand": question([[0.0, 0.0], [1.0, 1.0]], 1000, 0.1),  # names nobody
+    }
+    some = {part: {kind: {} for kind in KINDS} for part in ("measures", "untrained")}
+    for name, (found, untrained) in asked.items():
+        some["measures"]["encoder"][name], some["untrained"]["encoder"][name] = found, untrained
+    some["resting"] = {"encoder": [[0.2, 0.7], [0.6, 0.51]], "decoder": [[0.5]], "encoder_decoder": [[0.9]]}
+    (first, second), (third, fourth) = catalogue(some)["encoder"]
+    assert first == Named("previous token", "previous token", 0.9, 0.2)    # leads by 0.8, with verbs by 0.25
+    assert second == Named("object's verb", "object's verb", 0.8, 0.7)     # 0.45 and 0.3; that it rests does not matter
+    assert third.name == "object's verb"                                   # just ten points
+    assert fourth == Named(RESTS, None, None, 0.51)
+    assert catalogue(some)["decoder"] == [[Named(NONE, None, None, 0.5)]] and catalogue(some)["encoder_decoder"][0][0].name == RESTS
+    for lower in ({"position": {"rule": "place", "number": 1, "score": 0.36}}, {"queries": 100}):  # a lead of nine; four deviations
+        some["measures"]["encoder"]["object's verb"] = asked["object's verb"][0] | lower
+        assert catalogue(some)["encoder"][1][0].name == RESTS
+    assert set(COLOURS) == {name for tasks in TASKS.values() for name in tasks.values()} | {RESTS, NONE}
+    figure = plot_catalogue(catalogue(some), {"encoder": [[0.0114, -0.002], [0, 0]], "decoder": [[0]], "encoder_decoder": [[0]]})
+    texts = {(text.get_position()[0], text.get_text()) for text in figure.axes[0].texts if text.get_position()[1] < 1.5}
+    assert texts == {(1, "previous token"), (1, "90%   +0.011"), (2, "object's verb"), (2, "80%   -0.002")}
+    assert [axis.get_title(loc="left") for axis in figure.axes] == [kind.title for kind in KINDS.values()]
     plt.close(figure)

@@ -1,15 +1,21 @@
-"The benchmark that chooses heads: its aligner, and the whole of it on a model that has learnt nothing."
+"The benchmark of heads: its aligner, planted heads, and the whole of it on a model that has learnt nothing."
+import dataclasses
+import hashlib
 import json
 import sys
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from annotated_transformer import Transformer, TransformerConfig, Translator
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.figures.head_scores import Aligned, read_aligned, read_marks
+from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
+from annotated_transformer.figures.head_scores import NONE, RESTS, Aligned, catalogue, read_aligned, read_marks
+from annotated_transformer.figures.token_labels import find
 from benchmarks import heads, word_pairs
 
 ALIGNED, OBJECTS, PRONOUNS = (heads.sentences(name) for name in ("aligned", "objects", "pronouns"))
@@ -121,50 +127,140 @@ def test_precision_and_recall_by_hand():
     assert found == {"links": 3, "precision": 0.6667, "by_hand": 4, "recall": 0.5}
 
 
-LISTS = ["pronoun's noun", "pronoun's noun, not trained on", "verb's object", "verb's object, not trained on",
-         "pronoun's noun, by hand", "verb's object, by hand"]
+ENCODER = [
+    "previous token", "previous token, from words", "next token", "next token, from words", "same token", "rarest token",
+    "one of the two rarest tokens", "pronoun's noun", "noun's pronoun", "pronoun's noun, not trained on",
+    "noun's pronoun, not trained on", "verb's object", "object's verb", "verb's object, not trained on",
+    "object's verb, not trained on", "pronoun's noun, by hand", "noun's pronoun, by hand", "verb's object, by hand",
+    "object's verb, by hand",
+]
+QUESTIONS = {
+    "encoder": ENCODER, "decoder": ["previous token", "same token"],
+    "encoder_decoder": ["aligned word", "word just read", "aligned by hand"],
+}
 
 
 @pytest.fixture
 def model(tmp_path):
-    texts = ["Tom sells The man has key lost.", *(read_marks(line)[0] for line in PRONOUNS + OBJECTS)]
-    texts += [text for line in ALIGNED for text in read_aligned(line)[:2]]
-    tokenizer = Tokenizer.train(texts + [text for pair in PAIRS for text in pair], 300)
     torch.manual_seed(1)
     model = Transformer(TransformerConfig(300, n_layers=2, d_model=12, d_ff=10, n_heads=3, dropout=0.0))
-    Translator(model, tokenizer).save_pretrained(tmp_path / "model")
+    Translator(model, Tokenizer.train(texts(), 300)).save_pretrained(tmp_path / "model")
     return tmp_path / "model"
 
 
-def test_every_head_is_measured_by_every_measure(model, tmp_path, monkeypatch):
-    everyday = [("Tom lost his key.", ""), ("A man sells a dog.", ""), ("The man has his dog.", "")]
-    corpus = SimpleNamespace(split={"train": PAIRS, "test": PAIRS[:3], "validation": everyday}.get)
+def texts():
+    "All that the tests translate or ask about."
+    lines = ["Tom sells The man has key lost.", *(read_marks(line)[0] for line in PRONOUNS + OBJECTS)]
+    lines += [text for line in ALIGNED for text in read_aligned(line)[:2]]
+    return lines + [text for pair in PAIRS for text in pair]
+
+
+EVERYDAY = [
+    ("Tom lost his key.", "Ein Hund rennt."), ("A man sells a dog.", "Ein Mann schläft."), ("The man has his dog.", "Ein Hund."),
+]
+
+
+def test_every_head_is_asked_every_question_and_switched_off(model, tmp_path, monkeypatch):
+    corpus = SimpleNamespace(split={"train": PAIRS, "test": PAIRS[:3], "validation": EVERYDAY}.get)
     monkeypatch.setattr(heads, "load", lambda name: corpus)
     out = tmp_path / "heads.json"
     monkeypatch.setattr(sys, "argv", ["heads", "--model", str(model), "--out", str(out)])
     heads.main()
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["command"].startswith("python -m benchmarks.heads --model") and record["config"]["sentences"] == 3
-    measures = record["figures"]["measures"]
-    assert {kind: list(found) for kind, found in measures.items()} == {
-        "encoder": ["previous token", "next token", "same token", "end sign", *LISTS],
-        "decoder": ["previous token", "same token", "start sign"],
-        "encoder_decoder": ["aligned word", "word just read", "aligned by hand"],
-    }
-    assert {kind: list(found) for kind, found in record["figures"]["untrained"].items()} == {
-        kind: list(found) for kind, found in measures.items()
-    }
+    assert record["config"]["weights"] == hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
+    figures = record["figures"]
+    measures, lost = figures["measures"], figures["without"]
+    for part in ("measures", "untrained"):
+        assert {kind: list(found) for kind, found in figures[part].items()} == QUESTIONS
     for found in (found for by_name in measures.values() for found in by_name.values()):
         assert [len(row) for row in found["scores"]] == [3, 3]
         assert found["best"]["score"] == max(max(row) for row in found["scores"])
     assert measures["encoder"]["verb's object, by hand"]["queries"] == len(OBJECTS)
-    assert [measures["encoder"][name]["queries"] for name in LISTS[:2]] == [2, 2]
+    for name in ENCODER[7:11]:
+        assert measures["encoder"][name]["queries"] == 2
     assert record["config"]["by_rule"]["pronoun's noun"] == {"found": {"validation": 2}, "measured": {"validation": 2}}
     by_hand = [read_aligned(line) for line in ALIGNED]
     found = heads.links(PAIRS + PAIRS[:3] + [pair[:2] for pair in by_hand])[5:8]
     assert measures["encoder_decoder"]["aligned word"]["queries"] == sum(len({t for _, t in links}) for links in found) > 0
     linked = sum(len({t for _, t in pair.links}) for pair in by_hand)
     assert measures["encoder_decoder"]["aligned by hand"]["queries"] == linked
+    names = {kind: [[one.name for one in row] for row in rows] for kind, rows in catalogue(figures).items()}
+    assert figures["catalogue"] == names and set(names) == set(figures["resting"]) == set(figures["resting_untrained"])
+    tokenizer = Tokenizer.load(model / "tokenizer.model")
+    assert lost["pairs"] == 3 and lost["tokens"] == sum(len(tokenizer.encode(target)) for _, target in EVERYDAY)
+    assert {kind: len(found["order"]) for kind, found in lost["in_order"].items()} == dict.fromkeys(QUESTIONS, 6)
+    for kind, rows in names.items():
+        named = sum(name not in (RESTS, NONE) for row in rows for name in row)
+        assert (lost["named_and_others"][kind]["named"], lost["named_and_others"][kind]["others"]) == (named, 6 - named)
+    assert lost["translations"]["sentences"] == 3 and len(lost["translations"]["choices"]) == 7
+
+
+def test_small_models_are_trained_from_seeds_and_asked_the_same(tmp_path, monkeypatch):
+    lines = texts()
+    for split, some in {"train": lines, "validation": lines[:3], "test": lines[3:6]}.items():
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("\n".join(some) + "\n", encoding="utf-8")
+    made, small = [], heads.small
+
+    def tiny(vocabulary, steps, corpus, seed):
+        "The recipe with a smaller model."
+        made.append((vocabulary, steps, seed))
+        found = small(vocabulary, steps, corpus, seed)
+        model = dataclasses.replace(found.model, n_layers=1, d_model=16, d_ff=8, n_heads=2, d_k=8, d_v=8)
+        return dataclasses.replace(found, batch_tokens=256, model=model)
+
+    monkeypatch.setattr(heads, "small", tiny)
+    monkeypatch.chdir(tmp_path)
+    options = ["--seeds", "5", "7", "--corpus", str(tmp_path), "--steps", "2", "--vocabulary", "300", "--out", "out.json"]
+    monkeypatch.setattr(sys, "argv", ["heads", *options])
+    heads.main()
+    record = json.loads(Path("out.json").read_text(encoding="utf-8"))
+    assert made == [(300, 2, 5), (300, 2, 7)] and record["seed"] == [5, 7] and record["config"]["model"]["n_heads"] == 2
+    one, other = (record["figures"][f"seed {seed}"] for seed in (5, 7))
+    assert one["measures"].keys() == other["measures"].keys() and one["untrained"] == other["untrained"]
+    assert one["measures"] != other["measures"] and one["without"]["loss"] != other["without"]["loss"]
+    queries = [{name: found["queries"] for name, found in some["measures"]["encoder"].items()} for some in (one, other)]
+    assert queries[0] == queries[1]
+
+
+class Planted:
+    "A translator whose heads do what they are told, and rest on the end with most of their weight."
+
+    def __init__(self, tokenizer, verb_of):
+        self.tokenizer, self.verb_of = tokenizer, verb_of
+
+    def attention(self, source, target):
+        labels, written = (token_labels(self.tokenizer, self.tokenizer.encode(text)) for text in (source, target))
+        n, m = len(labels), len(written)
+        verb = find(labels, self.verb_of[source])[0] if source in self.verb_of else 0
+        looks = [[max(i - 1, 0) for i in range(n)], [min(i + 1, n - 1) for i in range(n)], [*range(n)], [verb] * n]
+        encoder, decoder = self.rows(looks, n - 1, n), self.rows([[max(i - 1, 0) for i in range(m)]] * 4, 0, m).tril()
+        maps = encoder.view(2, 2, n, n), decoder.view(2, 2, m, m), torch.full((2, 2, m, n), 1 / n)
+        return AttentionMaps(labels, ["<start>", *written[:-1]], written, *maps)
+
+    @staticmethod
+    def rows(looks, sign, n):
+        rest = F.one_hot(torch.tensor(sign), n)
+        return torch.stack([0.3 * F.one_hot(torch.tensor(places), n) + 0.6 * rest + 0.1 / n for places in looks])
+
+
+def test_planted_heads_are_named(model):
+    tokenizer = Tokenizer.load(model / "tokenizer.model")
+    verbs = ["A man [sells] the {dog}.", "The {dog} a man that runs [sells].", "Now a man [sells] {dog}."]  # at any distance
+    lists = {"verb's object": verbs * 30}
+    pairs = [Aligned(*pair, [(0, 0), (1, 1), (2, 2)]) for pair in PAIRS[:4] * 40]
+    asked = heads.Sample(pairs, Counter(), lists, [])
+    planted = Planted(tokenizer, {read_marks(line)[0]: "sells" for line in verbs})
+    nothing = Planted(tokenizer, {})
+    nothing.rows = lambda looks, sign, n: torch.full((4, len(looks[0]), n), 1 / n)
+    figures = {}
+    figures["measures"], figures["resting"] = asked.measure(planted, "planted")
+    figures["untrained"] = asked.measure(nothing, "nothing")[0]
+    named = {kind: [one.name for row in rows for one in row] for kind, rows in catalogue(figures).items()}
+    assert named["encoder"] == ["previous token", "next token", "itself", "object's verb"]
+    assert named["decoder"] == ["previous token"] * 4
+    assert all(one.resting > 0.5 for row in catalogue(figures)["encoder"] for one in row)
 
 
 def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, capsys):
