@@ -158,7 +158,7 @@ class Resting:
 
     @property
     def shares(self) -> Tensor:  # (L, h)
-        "Of the weight of each head: equation (70b.2)."
+        "Of the weight of each head: equation (head.2)."
         return self.weight / self.tokens
 
 # %% ../../nbs/figures/head_scores.ipynb #f763af56
@@ -287,7 +287,7 @@ def rivals(found: dict, untrained: dict) -> dict[str, float]:
 
 
 def shows(found: dict, untrained: dict) -> bool | None:
-    "Equation (70b.3); None where nothing could be held out."
+    "Equation (head.3); None where nothing could be held out."
     return None if found["interval"] is None else found["interval"][0] > max(rivals(found, untrained).values())
 
 
@@ -324,8 +324,8 @@ class Named(NamedTuple):
 
     name: str              # what it looks at, RESTS or NONE
     question: str | None   # that named it
-    score: float | None    # (70b.1) in that question
-    resting: float         # (70b.2)
+    score: float | None    # (head.1) in that question
+    resting: float         # (head.2)
 
 
 def name_of(figures: dict, kind: str, layer: int, head: int) -> Named:
