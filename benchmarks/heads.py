@@ -23,7 +23,7 @@ from annotated_transformer import InputError, Transformer, Translator
 from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
-from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
+from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps, token_labels
 from annotated_transformer.figures.head_scores import (
     NONE,
     RESTS,
@@ -40,7 +40,6 @@ from annotated_transformer.figures.head_scores import (
     read_aligned,
 )
 from annotated_transformer.figures.token_labels import group_words
-from annotated_transformer.files import read_sums
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.training.loop import train
@@ -120,7 +119,7 @@ class Sample:
 
     def measure(self, translator: Translator, desc: str) -> tuple[dict, dict]:
         "All questions to all heads; and the share of weight that rests on the end and the start."
-        tallies, resting = defaultdict(Tally), {kind: Resting() for kind in AttentionMaps.kinds}
+        tallies, resting = defaultdict(Tally), {kind: Resting() for kind in KINDS}
         with progress_bar(total=len(self.test) + sum(map(len, self.lists.values())), desc=desc, unit="sentence") as bar:
             for pair in self.test:
                 maps: AttentionMaps = translator.attention(pair.source, pair.target)
@@ -245,9 +244,7 @@ def of_model(arguments: argparse.Namespace) -> None:
     translator, corpus = Translator.from_pretrained(arguments.model), load(arguments.corpus)
     asked, known, config = sample(translator, corpus, arguments.limit)
     figures = known | figures_of(translator, asked, of_nothing(translator, asked), corpus, arguments.limit, "the model")
-    weights = read_sums(PRETRAINED / arguments.model if (PRETRAINED / arguments.model).is_dir() else Path(arguments.model))
-    config = {"model": arguments.model, "weights": weights["model.safetensors"], "sizes": vars(translator.model.config),
-              "corpus": arguments.corpus} | config
+    config = {"model": arguments.model, "sizes": vars(translator.model.config), "corpus": arguments.corpus} | config
     save(arguments.out, "benchmarks.heads", figures, config)
     if arguments.ship:
         best = figures["measures"]["encoder_decoder"]["aligned word"]["best"]

@@ -3,7 +3,7 @@
 A head that is off gives zeros, so its rows of W^O add nothing (§3.2.2). Nothing is trained anew, and the weights of the model
 stay as they are.
 """
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
@@ -73,8 +73,8 @@ def changed_heads(
 @contextmanager
 def without_heads(
     model: Transformer,
-    heads: Mapping[str, Iterable[tuple[int, int]]],  # by kind: layer and head, both from 1
+    heads: Mapping[str, Iterable[Sequence[int]]],  # by kind: pairs of layer and head, both from 1
 ) -> Iterator[None]:
     "Within, these heads are off: `without_heads(model, {\"encoder\": [(1, 7), (2, 5)]})`."
-    with changed_heads(model, {kind: dict.fromkeys(of_kind) for kind, of_kind in heads.items()}):
+    with changed_heads(model, {kind: dict.fromkeys(map(tuple, of_kind)) for kind, of_kind in heads.items()}):
         yield

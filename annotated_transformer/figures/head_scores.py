@@ -12,12 +12,12 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from .. import InputError
 from .attention_maps import KINDS, AttentionMaps
+from .pyplot_figure import Figure
 from .token_labels import END, START, group_words
 
 # %% ../../nbs/figures/head_scores.ipynb #9f17c902
@@ -360,8 +360,9 @@ def plot_catalogue(
 ) -> Figure:
     "A cell for each head: what it looks at, how often (the darker the more), and what is lost without it."
     layers, heads = [len(rows) for rows in named.values()], max(len(row) for rows in named.values() for row in rows)
-    figure, axes = plt.subplots(len(named), 1, figsize=(1.25 * heads + 0.6, 0.45 * sum(layers) + 0.45 * len(named)),
-                                layout="constrained", height_ratios=layers, squeeze=False)
+    size = (1.25 * heads + 0.6, 0.45 * sum(layers) + 0.45 * len(named))
+    figure, axes = plt.subplots(len(named), 1, figsize=size, layout="constrained", height_ratios=layers, squeeze=False,
+                                FigureClass=Figure)
     for axis, (kind, rows) in zip(axes[:, 0], named.items()):
         for layer, row in enumerate(rows, 1):
             for head, one in enumerate(row, 1):
@@ -370,11 +371,12 @@ def plot_catalogue(
                 axis.add_patch(Rectangle((head - 0.48, layer - 0.46), 0.96, 0.92, fc=colour, ec="#cccccc", lw=0.6))
                 label = f"rests on {START if kind == 'decoder' else END}" if one.name == RESTS else one.name
                 numbers = [] if one.name == NONE else [f"{share:.0%}"]
-                numbers += [] if harm is None else [f"{harm[kind][layer - 1][head - 1]:+.3f}"]
-                axis.text(head, layer + 0.17, label, fontsize=8, ha="center", va="center", color="black")
+                numbers += [] if harm is None else [f"{round(harm[kind][layer - 1][head - 1], 3) + 0:+.3f}"]  # + 0: no -0.000
+                axis.text(head, layer + 0.17, label, fontsize=8, ha="center", va="center",
+                          color="#999999" if one.name == NONE else "black")
                 axis.text(head, layer - 0.21, "   ".join(numbers), fontsize=7.5, ha="center", va="center", color="#333333")
-        axis.set(xlim=(0.5, heads + 0.5), ylim=(0.5, len(rows) + 0.5), xticks=range(1, heads + 1),
-                 yticks=range(1, len(rows) + 1), ylabel="layer")
+        axis.set(xlim=(0.5, heads + 0.5), ylim=(0.5, len(rows) + 0.5), yticks=range(1, len(rows) + 1), ylabel="layer")
+        axis.set_xticks(range(1, heads + 1) if axis is axes[-1, 0] else [])
         axis.set_title(KINDS[kind].title, fontsize=10, loc="left")
         axis.tick_params(length=0, labelsize=8)
         axis.spines[:].set_visible(False)

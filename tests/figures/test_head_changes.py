@@ -48,7 +48,7 @@ def test_a_head_that_is_off_adds_nothing_by_its_rows_of_the_output_projection(mo
 
 
 def test_several_heads_of_several_kinds_are_off_at_once_also_in_a_search(model):
-    off, expected = {"encoder": [(1, 1), (1, 3)], "encoder_decoder": [(2, 2)], "decoder": [(1, 2)]}, model
+    off, expected = {"encoder": [[1, 1], [1, 3]], "encoder_decoder": [(2, 2)], "decoder": [(1, 2)]}, model
     for kind, heads in off.items():
         for layer, head in heads:
             expected = zeroed(expected, kind, layer, head)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer.figures.head_scores import NONE, RESTS, TASKS, catalogue, shows
-from annotated_transformer.files import read_sums
-from annotated_transformer.model_record import PRETRAINED, record_of
+from annotated_transformer.model_record import record_of
+from annotated_transformer.results import weights_of
 
 ROOT = Path(__file__).parents[3]
 RECORDS = {name: json.loads((ROOT / f"results/heads/{name}.json").read_text(encoding="utf-8")) for name in
@@ -28,7 +28,7 @@ def tables() -> list[list[str]]:
 def test_what_was_measured_are_the_weights_that_ship(name):
     record = RECORDS[name]
     model = record["config"]["model"]
-    assert record["config"]["weights"] == read_sums(PRETRAINED / model)["model.safetensors"]
+    assert record["weights"] == weights_of([model])
     best = record["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
     assert record_of(model).alignment_head == (best["layer"], best["head"])
 
@@ -36,7 +36,8 @@ def test_what_was_measured_are_the_weights_that_ship(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_the_names_in_the_file_follow_from_its_figures(name):
     figures = MODELS[name]
-    assert figures["catalogue"] == {kind: [[one.name for one in row] for row in rows] for kind, rows in catalogue(figures).items()}
+    named = {kind: [[one.name for one in row] for row in rows] for kind, rows in catalogue(figures).items()}
+    assert figures["catalogue"] == named
     for kind, rows in figures["catalogue"].items():
         assert figures["without"]["named_and_others"][kind]["named"] == sum(n not in (RESTS, NONE) for row in rows for n in row)
         order = figures["without"]["in_order"][kind]["order"]

@@ -1,6 +1,5 @@
 "The benchmark of heads: its aligner, planted heads, and the whole of it on a model that has learnt nothing."
 import dataclasses
-import hashlib
 import json
 import sys
 from collections import Counter
@@ -168,7 +167,6 @@ def test_every_head_is_asked_every_question_and_switched_off(model, tmp_path, mo
     heads.main()
     record = json.loads(out.read_text(encoding="utf-8"))
     assert record["command"].startswith("python -m benchmarks.heads --model") and record["config"]["sentences"] == 3
-    assert record["config"]["weights"] == hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest()
     figures = record["figures"]
     measures, lost = figures["measures"], figures["without"]
     for part in ("measures", "untrained"):
