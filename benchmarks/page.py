@@ -31,6 +31,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.browser_page import PAGE, SWITCHES, write_page
 from annotated_transformer.exchange.onnx_translator import continuations
+from annotated_transformer.figures.head_changes import KINDS
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.search import length_penalty
@@ -52,9 +53,18 @@ class PageGraphs:
         self.tokenizer = Tokenizer.load(files / "tokenizer.model")
         self.encoder, self.decoder = (runtime.InferenceSession(str(files / f"{name}.onnx")) for name in ("encoder", "decoder"))
 
-    def decode(self, ids: list[int], off: Sequence[str] = ()):
+    def given(self, ids: list[int], off: Sequence = ()) -> dict[str, np.ndarray]:
+        "The inputs of both graphs; `off` holds names of switches, and heads: a kind, a layer and a head, both from 1."
+        config = self.settings["config"]
+        heads = np.ones((len(KINDS), config["n_layers"], config["n_heads"]), np.float32)
+        for kind, layer, head in (one for one in off if one not in SWITCHES):
+            heads[KINDS.index(kind), layer - 1, head - 1] = 0
+        switches = np.array([name not in off for name in SWITCHES], np.float32)
+        return {"source": np.array([ids]), "switches": switches, "heads": heads}
+
+    def decode(self, ids: list[int], off: Sequence = ()):
         "A function from beginnings, all of one length, to the logits of what follows (K, V) and the weights."
-        given = {"source": np.array([ids]), "switches": np.array([name not in off for name in SWITCHES], np.float32)}
+        given = self.given(ids, off)
         memory, _ = self.encoder.run(None, given)
 
         def decode(beginnings: list[list[int]]) -> list[np.ndarray]:
@@ -62,7 +72,7 @@ class PageGraphs:
 
         return decode
 
-    def translate(self, sentence: str, beams: int = 4, off: Sequence[str] = (), forced: Sequence[int] = ()) -> list[int]:
+    def translate(self, sentence: str, beams: int = 4, off: Sequence = (), forced: Sequence[int] = ()) -> list[int]:
         "Tokens of the translation without EOS, which begins with those that are `forced`."
         ids, search = self.tokenizer.encode(sentence), self.settings["search"]
         decode, alpha = self.decode(ids, off), search["alpha"]

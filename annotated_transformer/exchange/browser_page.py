@@ -24,6 +24,7 @@ from ..data.downloads import cache_directory, fetch
 from ..data.sentences import PATTERNS
 from .onnx import require_portable, write_graph
 from ..figures.explorer import LONGEST_TYPED
+from ..figures.head_changes import KINDS, attention_of
 from ..files import write_directory
 from ..model.attention import Attend, MultiHeadAttention, causal_mask, exchanged
 from ..model.transformer import Transformer
@@ -38,10 +39,15 @@ SWITCHES = ("scaling", "positions", "causal")  # each 1 or 0; the page's words f
 def switched(
     model: Transformer,
     switches: Tensor,           # (3,) floats, in the order of SWITCHES
+    heads: Tensor | None = None,  # (3, L, h) floats, in the order of KINDS: what each head gives is multiplied by its own
 ) -> Iterator[list[Tensor]]:    # receives the weights of each attention as it is computed
     "The model with parts that can be switched off, attention by equation (1)."
     scaling, positions, causal_mask_on = switches.unbind()
     found: list[Tensor] = []
+    factors = {} if heads is None else {
+        attention_of(model, kind, layer): of_layer[:, None, None]  # (h, 1, 1)
+        for kind, of_kind in zip(KINDS, heads.unbind()) for layer, of_layer in enumerate(of_kind.unbind(), 1)
+    }
 
     def attend_for(attention: MultiHeadAttention) -> Attend:
         def attend(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
@@ -50,7 +56,7 @@ def switched(
                 allowed = causal_mask(query.size(-2)) | (causal_mask_on == 0)
             output, weights = attention.attend_with_weights(query, key, value, allowed)
             found.append(weights)
-            return output
+            return output * factors.get(attention, 1)
         return attend
 
     def embed(ids: Tensor) -> Tensor:
@@ -80,8 +86,9 @@ class PageEncoder(PageGraph):
         self,
         source: Tensor,              # (1, S) ids
         switches: Tensor,            # (3,), as for `switched`
+        heads: Tensor,               # (3, L, h)
     ) -> tuple[Tensor, Tensor]:      # memory (1, S, d_model), weights (L, 1, h, S, S)
-        with switched(self.model, switches) as weights:
+        with switched(self.model, switches, heads) as weights:
             memory = self.model.encode(source)
         return memory, torch.stack(weights)
 
@@ -95,8 +102,9 @@ class PageDecoder(PageGraph):
         memory: Tensor,              # (1, S, d_model)
         source: Tensor,              # (1, S) ids
         switches: Tensor,
+        heads: Tensor,
     ) -> tuple[Tensor, ...]:         # logits (K, V), weights (L, K, h, T, T) and (L, K, h, T, S)
-        with switched(self.model, switches) as weights:
+        with switched(self.model, switches, heads) as weights:
             hidden = self.model.decode(target, memory, source)
         never = torch.zeros(self.model.config.vocab_size).index_fill(0, torch.tensor(PAD), float("-inf"))  # PAD is no word
         logits = F.linear(hidden[:, -1], self.model.embedding.weight, never)
@@ -115,11 +123,12 @@ def write_page_graphs(model: Transformer, directory: Path, eight_bits: bool = Tr
     model = copy.deepcopy(model).cpu().float().eval()
     source, target = torch.tensor([[UNK, UNK, UNK, UNK, EOS]]), torch.tensor([[PAD, UNK, EOS]] * 2)
     switches, encoder, decoder = torch.ones(len(SWITCHES)), PageEncoder(model), PageDecoder(model)
+    heads = torch.ones(len(KINDS), model.config.n_layers, model.config.n_heads)
     with torch.no_grad():
-        memory, _ = encoder(source, switches)
+        memory, _ = encoder(source, switches, heads)
     names = ["memory", "encoder_attention"]
-    write_graph(encoder, (source, switches), ["source", "switches"], names, directory / "encoder.onnx", AXES)
-    given, inputs = (target, memory, source, switches), ["target", "memory", "source", "switches"]
+    write_graph(encoder, (source, switches, heads), ["source", "switches", "heads"], names, directory / "encoder.onnx", AXES)
+    given, inputs = (target, memory, source, switches, heads), ["target", "memory", "source", "switches", "heads"]
     names = ["logits", "decoder_attention", "encoder_decoder_attention"]
     write_graph(decoder, given, inputs, names, directory / "decoder.onnx", AXES)
     for path in directory.glob("*.onnx") if eight_bits else ():
@@ -197,7 +206,7 @@ def page_settings(translator) -> dict:
     search, config = translator.search, translator.model.config
     return {
         "model": Path(translator.name or "the model").name, "config": asdict(config), "search": asdict(search),
-        "ids": {"pad": PAD, "eos": EOS, "unk": UNK}, "switches": SWITCHES,
+        "ids": {"pad": PAD, "eos": EOS, "unk": UNK}, "switches": SWITCHES, "kinds": KINDS,
         "longest": min(LONGEST_TYPED, config.max_length), "sentences": {"whole": WHOLE, **PATTERNS},
         "doubtful_below": translator.record.doubtful_below, "unsure": UNSURE,
     }

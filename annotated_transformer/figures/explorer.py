@@ -18,11 +18,12 @@ import torch
 
 from .. import InputError, extra
 from .explorer_chart import VEGA_LITE, both_texts, specification
+from .head_changes import without_heads
 from .token_labels import shown
 from ..files import write_file
 
 # %% auto #0
-__all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'live']
+__all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'read_without', 'said_of', 'live']
 
 # %% ../../nbs/figures/explorer.ipynb #e70a0013
 def in_thousandths(
@@ -180,38 +181,63 @@ def explore(
 LONGEST_TYPED = 60  # tokens
 
 
+def read_without(
+    translator,
+    typed: str,
+    off: frozenset,  # of (kind, layer, head)
+) -> tuple:          # AttentionMaps of the first sentence, translation of all and its warning
+    "Read a text with some heads off."
+    first = translator.sentences(typed)[0]
+    if (n := len(translator.tokenizer.encode(first))) > LONGEST_TYPED:
+        raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
+    heads = {kind: [(layer, head) for of, layer, head in off if of == kind] for kind, *_ in off}
+    with contextlib.ExitStack() as within:
+        for model in {translator.model, translator.searched} if off else ():  # in 8 or 16 bits the search has its own
+            within.enter_context(without_heads(model, heads))
+        maps, found = translator.attention(first), translator.translations([typed])[0]
+    return maps, "\n".join(filter(None, (found.text, found.warning)))
+
+
+def said_of(
+    off: frozenset,           # of (kind, layer, head)
+    titles: dict[str, str],   # of the kinds
+    drawn: tuple,             # kind, layer and head
+) -> str:
+    "Which heads are off; nothing if none is."
+    order = sorted(off, key=lambda one: ([*titles].index(one[0]), *one[1:]))
+    names = "; ".join(f"{titles[kind]}, layer {layer}, head {head}" for kind, layer, head in order)
+    return f"Off: {names}." * bool(off) + " The picture shows the weights that this head would have." * (drawn in off)
+
+
 def live(
     translator,                # a Translator
     text: str = "A dog runs with a ball in its mouth.",
     layer: int | None = None,  # where it starts, as for `explore`
     head: int | None = None,
 ):                             # ipywidgets.VBox
-    """A text field and two menus in JupyterLab: type a sentence, choose a head; translation and picture follow.
+    """A text field, two menus and a box in JupyterLab: type a sentence, choose a head, or switch it off; all else follows.
 
     Of several sentences the first is drawn. A translation of which the model is unsure is followed by its warning.
     """
-    widgets, config = extra("ipywidgets"), translator.model.config
-
-    @functools.lru_cache(maxsize=1)  # a choice of head does not translate again
-    def read(typed):
-        first = translator.sentences(typed)[0]
-        if (n := len(translator.tokenizer.encode(first))) > LONGEST_TYPED:
-            raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
-        maps, found = translator.attention(first), translator.translations([typed])[0]
-        return maps, "\n".join(filter(None, (found.text, found.warning)))
-
-    kind, first = "encoder_decoder", first_head(read(text)[0], "encoder_decoder", layer, head)
+    widgets, config, off = extra("ipywidgets"), translator.model.config, frozenset()
+    read = functools.lru_cache(maxsize=1)(functools.partial(read_without, translator))  # a choice of head translates nothing
+    maps, _ = read(text, off)
+    kind, first = "encoder_decoder", first_head(maps, "encoder_decoder", layer, head)
+    titles = {name: of.title for name, of in maps.kinds.items()}
     wide, numbers = {"width": "min(720px, 98%)"}, itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
-    kinds = widgets.Dropdown(options=[(of.title, name) for name, of in read(text)[0].kinds.items()], value=kind)
+    kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind)
     heads = widgets.Dropdown(options=[(f"layer {one[0]}, head {one[1]}", one) for one in numbers], value=first)
+    box = widgets.Checkbox(description="switch this head off", indent=False)
     answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
-    picture = widgets.Output()
+    said, all_on, picture = widgets.HTML(), widgets.Button(description="all on"), widgets.Output()
 
     def follow(change=None):
+        shown = (kinds.value, *heads.value)
+        said.value, box.value, all_on.disabled = said_of(off, titles, shown), shown in off, not off
         try:
-            maps, answered = read(field.value)
-            drawn = Explorer(maps, kinds.value, *heads.value)
+            maps, answered = read(field.value, off)
+            drawn = Explorer(maps, *shown)
         except InputError as error:
             answer.value, picture.outputs = str(error), ()
             return
@@ -220,7 +246,19 @@ def live(
         data = {"application/vnd.vegalite.v5+json": drawn.specification, "text/plain": drawn.source}
         picture.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
 
+    def switch(wanted):
+        nonlocal off
+        if wanted != off:  # the box also changes when another head is chosen
+            off = wanted
+            follow()
+
+    def tick(change):
+        one = frozenset([(kinds.value, *heads.value)])
+        switch(off | one if change.new else off - one)
+
     for widget in (field, kinds, heads):
         widget.observe(follow, "value")
+    box.observe(tick, "value")
+    all_on.on_click(lambda _: switch(frozenset()))
     follow()
-    return widgets.VBox([field, widgets.HBox([kinds, heads]), answer, picture])
+    return widgets.VBox([field, widgets.HBox([kinds, heads, box]), widgets.HBox([said, all_on]), answer, picture])

@@ -78,7 +78,7 @@ class Translator:
             precision = "float16" if fits_sixteen_bits(model) else "float32"
         self.model, self.tokenizer, self.search, self.precision = model.eval(), tokenizer, search, precision
         packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
-        self._searched = packed(model) if packed else model
+        self.searched = packed(model) if packed else model  # a copy, where the products are packed
         self.name: str | None = None  # what it was loaded from
         self.record = ModelRecord()   # and what is known of that
 
@@ -173,7 +173,7 @@ class Translator:
 
         def best(source: Tensor, part: list[int]) -> list[Hypothesis]:
             source = source.to(self.model.embedding.weight.device)
-            found = beam_search(self._searched, source, how, allowed and allowed(part))
+            found = beam_search(self.searched, source, how, allowed and allowed(part))
             if not all(found):
                 number = part[found.index([])] + 1
                 raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from annotated_transformer import InputError, Translator
-from annotated_transformer.exchange.browser_page import SWITCHES, write_page
+from annotated_transformer.exchange.browser_page import write_page
 from annotated_transformer.translation.lines import UNSURE
 from benchmarks.explorer import NEXT_FRAME
 from benchmarks.page import PageGraphs, served
@@ -92,9 +92,9 @@ def drawn(page, name: str, shape: tuple[int, int]) -> np.ndarray:
 def expected(graphs, sentence: str, off=()) -> dict[str, np.ndarray]:
     "By kind, the weights of all heads while the best translation is written: (L, h, queries, keys)."
     ids, tokens = graphs.tokenizer.encode(sentence), graphs.translate(sentence, off=off)
-    given = {"source": np.array([ids]), "switches": np.array([name not in off for name in SWITCHES], np.float32)}
     _, own, cross = graphs.decode(ids, off)([tokens])
-    return {"encoder": graphs.encoder.run(None, given)[1][:, 0], "decoder": own[:, 0], "encoder_decoder": cross[:, 0]}
+    _, of_encoder = graphs.encoder.run(None, graphs.given(ids, off))
+    return {"encoder": of_encoder[:, 0], "decoder": own[:, 0], "encoder_decoder": cross[:, 0]}
 
 
 def near(drawn: np.ndarray, weights: np.ndarray) -> bool:
@@ -235,6 +235,29 @@ def test_hard_input_gets_a_sentence_and_runs_nothing(translator, text, sentence)
     assert translator.evaluate("window.hacked") is None and translator.locator("main img, main script").count() == 0
     type_in(translator, EXAMPLE)
     assert translation(translator) == "Ein Hund rennt mit einem Ball im Maul.", "the page goes on"
+
+
+def test_one_click_switches_a_head_off_and_one_turns_all_on(translator, graphs):
+    box, line = translator.get_by_label("switch this head off"), translator.locator("#off")
+    before, off = translation(translator), []
+    assert line.is_hidden() and not box.is_checked()
+    for kind, layer, head in (("encoder_decoder", 2, 7), ("encoder", 3, 6)):
+        translator.locator("select[name=kind]").select_option(kind)
+        translator.locator("select[name=layer]").select_option(label=str(layer))
+        translator.locator("select[name=number]").select_option(label=str(head))
+        assert not box.is_checked()
+        off.append((kind, layer, head))
+        box.check()
+        assert translation(translator) == graphs.tokenizer.decode(graphs.translate(EXAMPLE, off=off)) != before
+        weights = expected(graphs, EXAMPLE, off)[kind][layer - 1, head - 1]
+        assert box.is_checked() and near(drawn(translator, "cell", weights.shape), weights)
+        assert translator.locator("#heads .off").count() == 1
+    said_off = "Off: encoder, layer 3, head 6; encoder-decoder, layer 2, head 7."
+    assert line.locator("span").text_content() == f"{said_off} The picture shows the weights that this head would have."
+    translator.locator("#heads button").first.click()
+    assert line.locator("span").text_content() == said_off and not box.is_checked()
+    line.get_by_role("button", name="All on").click()
+    assert translation(translator) == before and line.is_hidden() and translator.locator("#heads .off").count() == 0
 
 
 PARAGRAPH = ["We arrived late last night.", "The hotel was closed.", "Nobody answered the phone.", "So we slept in the car."]

@@ -9,6 +9,7 @@ import torch
 from annotated_transformer import EOS, PAD
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.exchange.browser_page import SWITCHES, switched, write_page_graphs
+from annotated_transformer.figures.head_changes import KINDS, without_heads
 from annotated_transformer.model.transformer import Transformer
 
 
@@ -36,7 +37,8 @@ def test_the_graphs_give_what_the_model_gives_with_each_switch_on_and_off(pages_
             switches = torch.tensor([float(place != off) for place in range(len(SWITCHES))])
             with torch.no_grad(), switched(model, switches) as weights:
                 logits = model(source, target[:1])[0, -1].numpy()
-            n, given = len(weights) // 3, {"source": source.numpy(), "switches": switches.numpy()}
+            n, ones = len(weights) // 3, np.ones((3, 2, 3), np.float32)
+            given = {"source": source.numpy(), "switches": switches.numpy(), "heads": ones}
             memory, encoder_weights = encoder.run(None, given)
             found, own, cross = decoder.run(None, given | {"memory": memory, "target": target.numpy()})
             assert found.shape == (3, 11) and own.shape == (2, 3, 3, 4, 4) and cross.shape == (2, 3, 3, 4, 7)
@@ -50,3 +52,26 @@ def test_the_graphs_give_what_the_model_gives_with_each_switch_on_and_off(pages_
         assert all(np.abs(one[:, 1:] - seen[0][0][:, 1:]).max() > 1e-3 for one, _ in seen[1:]), "each switch changes something"
         future = np.triu(np.ones((4, 4)), 1) > 0
         assert (seen[0][1][..., future] == 0).all() and (seen[3][1][..., future] > 0).all()
+
+
+def test_the_graphs_give_what_the_model_gives_without_some_of_its_heads(pages_graphs):
+    torch.manual_seed(2)
+    sizes = {"n_layers": 2, "d_model": 8, "d_ff": 14, "n_heads": 3, "d_k": 4, "d_v": 5, "max_length": 13}
+    model = Transformer(TransformerConfig(11, **sizes)).eval()
+    encoder, decoder = pages_graphs(model, eight_bits=False)
+    source, target = torch.tensor([[3, 4, 5, 6, 7, 8, EOS]]), torch.tensor([[PAD, 9, 8, 3]])
+    heads = [(kind, layer, head) for kind in KINDS for layer in (1, 2) for head in (1, 2, 3)]
+    seen = []
+    for off in ([], *([one] for one in heads), [heads[2], heads[3], heads[10], heads[15]], heads):
+        by_kind = {kind: [(layer, head) for of, layer, head in off if of == kind] for kind in KINDS}
+        with torch.no_grad(), without_heads(model, by_kind):
+            logits, maps = model(source, target)[0, -1].numpy(), model.attention_maps(source, target)
+        on = np.array([one not in off for one in heads], np.float32).reshape(3, 2, 3)
+        given = {"source": source.numpy(), "switches": np.ones(3, np.float32), "heads": on}
+        memory, encoder_weights = encoder.run(None, given)
+        found, own, cross = decoder.run(None, given | {"memory": memory, "target": target.numpy()})
+        assert np.abs(found[0, 1:] - logits[1:]).max() < 1e-4, off
+        for weights, theirs in zip((maps.encoder, maps.decoder, maps.encoder_decoder), (encoder_weights, own, cross)):
+            assert np.abs(weights.numpy() - theirs).max() < 1e-5, off
+        assert all(np.abs(found[0, 1:] - other).max() > 1e-4 for other in seen), "each head changes something"
+        seen.append(found[0, 1:])

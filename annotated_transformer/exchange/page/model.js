@@ -41,17 +41,26 @@ export class Model {
     return new ort.Tensor("int64", BigInt64Array.from(rows.flat(), BigInt), [rows.length, rows[0].length]);
   }
 
-  // `switches` in the order of settings.json: 1 is on, 0 is off.
-  async encode(ids, switches) {
+  // The number of a head in the input `heads` of the graphs; layer and head from 0.
+  headNumber(kind, layer, head) {
+    const {kinds, config: {n_layers: layers, n_heads: heads}} = this.settings;
+    return (kinds.indexOf(kind) * layers + layer) * heads + head;
+  }
+
+  // `switches` in the order of settings.json: 1 is on, 0 is off. `off` has the numbers of the heads that are off.
+  async encode(ids, switches, off) {
+    const {kinds, config: {n_layers, n_heads}} = this.settings, sizes = [kinds.length, n_layers, n_heads];
+    const ones = Float32Array.from({length: kinds.length * n_layers * n_heads}, (_, number) => off.has(number) ? 0 : 1);
     const source = this.ids([ids]), on = new ort.Tensor("float32", Float32Array.from(switches), [switches.length]);
-    const {memory, encoder_attention: weights} = await this.encoder.run({source, switches: on});
-    return {source, switches: on, memory, weights: new Weights(weights.data, weights.dims)};
+    const heads = new ort.Tensor("float32", ones, sizes);
+    const {memory, encoder_attention: weights} = await this.encoder.run({source, switches: on, heads});
+    return {source, switches: on, heads, memory, weights: new Weights(weights.data, weights.dims)};
   }
 
   // What follows each beginning (all of one length): its logits, and the weights of all positions so far.
-  async decode({source, switches, memory}, beginnings) {
+  async decode({source, switches, heads, memory}, beginnings) {
     const {pad} = this.settings.ids, target = this.ids(beginnings.map(tokens => [pad, ...tokens]));
-    const found = await this.decoder.run({target, memory, source, switches});
+    const found = await this.decoder.run({target, memory, source, switches, heads});
     const [own, cross, V] = [found.decoder_attention, found.encoder_decoder_attention, found.logits.dims[1]];
     return beginnings.map((_, beam) => ({
       logits: found.logits.data.subarray(beam * V, (beam + 1) * V),

@@ -21,6 +21,7 @@ let part = null;                                    // ids, labels, what the enc
 let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
 let drawnAt = 0;                                    // when the head was, in milliseconds
 let chosen = null;                                  // {layer, head}; null: the page chooses
+let off = new Set();                                // numbers of the heads that are off
 
 const say = text => { place("status").textContent = text; };
 
@@ -108,7 +109,7 @@ async function follow(number) {
 // Whether the search for a sentence, which is shown meanwhile, came to its end: a newer one stops it.
 async function searched(one, number, switches) {
   const {settings} = model, {alpha, extra_length: extra} = settings.search, {eos} = settings.ids;
-  Object.assign(one, await model.encode(one.ids, switches));
+  Object.assign(one, await model.encode(one.ids, switches, off));
   if (number !== run) return false;
   const longest = Math.min(one.ids.length + extra, settings.config.max_length), beams = Number(form.elements.beams.value);
   const decode = beginnings => model.decode(one, beginnings);
@@ -232,7 +233,22 @@ function drawHead() {
   drawCells(place("cells"), drawn, place("cells").parentElement.clientWidth);
   if (part.result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
   [headForm.elements.layer.value, headForm.elements.number.value] = [drawn.layer, drawn.head];
+  drawOff(drawn);
   drawFocus();
+}
+
+// Which heads are off: a head that is off gives zeros, and its map shows the weights that it would have.
+function drawOff({layer, head}) {
+  const {kinds, config: {n_layers: layers, n_heads: heads}} = model.settings, kind = headForm.elements.kind;
+  const shown = off.has(model.headNumber(kind.value, layer, head)), names = [...off].sort((a, b) => a - b).map(number => {
+    const title = [...kind.options].find(one => one.value === kinds[Math.floor(number / (layers * heads))]).text;
+    return `${title}, layer ${Math.floor(number / heads) % layers + 1}, head ${number % heads + 1}`;
+  });
+  headForm.elements.off.checked = shown;
+  place("off").hidden = !off.size;
+  place("off").firstChild.textContent = `Off: ${names.join("; ")}.${shown ? " The picture shows the weights that this head would have." : ""}`;
+  const first = model.headNumber(kind.value, 0, 0);
+  [...place("heads").children].forEach((button, number) => button.classList.toggle("off", off.has(first + number)));
 }
 
 function drawFocus() {
@@ -306,9 +322,15 @@ function listen() {
   partForm.addEventListener("submit", event => event.preventDefault());
   partForm.addEventListener("change", () => look(Number(partForm.elements.which.value)));
   headForm.addEventListener("submit", event => event.preventDefault());
-  headForm.addEventListener("change", () => {
+  place("all").addEventListener("click", () => { off = new Set(); form.requestSubmit(); });
+  headForm.addEventListener("change", event => {
     chosen = {layer: Number(headForm.elements.layer.value), head: Number(headForm.elements.number.value)};
-    if (part?.result) drawHead();
+    if (event.target.name === "off") {
+      const number = model.headNumber(headForm.elements.kind.value, chosen.layer, chosen.head);
+      off = new Set(off);
+      if (event.target.checked) off.add(number); else off.delete(number);
+      form.requestSubmit();
+    } else if (part?.result) drawHead();
   });
   addEventListener("resize", () => { if (part?.result) drawHead(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { if (part?.result) drawHead(); });
