@@ -241,7 +241,7 @@ def test_one_click_switches_a_head_off_and_one_turns_all_on(translator, graphs):
     box, line = translator.get_by_label("switch this head off"), translator.locator("#off")
     before, off = translation(translator), []
     assert line.is_hidden() and not box.is_checked()
-    for kind, layer, head in (("encoder_decoder", 2, 7), ("encoder", 3, 6)):
+    for kind, layer, head in (("encoder_decoder", 4, 4), ("encoder", 3, 6)):
         translator.locator("select[name=kind]").select_option(kind)
         translator.locator("select[name=layer]").select_option(label=str(layer))
         translator.locator("select[name=number]").select_option(label=str(head))
@@ -252,7 +252,7 @@ def test_one_click_switches_a_head_off_and_one_turns_all_on(translator, graphs):
         weights = expected(graphs, EXAMPLE, off)[kind][layer - 1, head - 1]
         assert box.is_checked() and near(drawn(translator, "cell", weights.shape), weights)
         assert translator.locator("#heads .off").count() == 1
-    said_off = "Off: encoder, layer 3, head 6; encoder-decoder, layer 2, head 7."
+    said_off = "Off: encoder, layer 3, head 6; encoder-decoder, layer 4, head 4."
     assert line.locator("span").text_content() == f"{said_off} The picture shows the weights that this head would have."
     translator.locator("#heads button").first.click()
     assert line.locator("span").text_content() == said_off and not box.is_checked()
