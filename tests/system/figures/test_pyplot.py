@@ -15,7 +15,7 @@ from annotated_transformer import Transformer, TransformerConfig
 from annotated_transformer.figures.architecture import draw_attention, draw_transformer
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps
-from annotated_transformer.figures.head_scores import plot_scores
+from annotated_transformer.figures.head_scores import Named, plot_catalogue
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 
 SOURCE, TARGET = ["Dogs", "bite", "her", "cat", "<eos>"], ["Hunde", "bellen", "<eos>"]
@@ -36,8 +36,8 @@ def maps() -> AttentionMaps:
     return AttentionMaps.from_tensors(SOURCE, TARGET, *((3 * torch.randn(L, h, *size)).softmax(-1) for size in sizes))
 
 
-FOUND = {"best": {"layer": 2, "head": 1, "score": 0.9}, "held_out": 0.85, "position": {"score": 0.4}, "chance": 0.1,
-         "scores": [[0.0, 0.25, 0.1], [0.9, 0.3, 0.2]]}
+NAMED = {"encoder": [[("next token", "next token", 0.7, 0.2), ("rests", None, None, 0.6)]],
+         "decoder": [[("none of these", None, None, 0.1), ("itself", "same token", 0.9, 0.3)]]}
 DRAWN = {  # every function that draws by matplotlib; those of attention also into axes
     "heads": lambda **where: plot_heads(maps(), **where),
     "heads at a word": lambda **where: plot_heads(maps(), "encoder_decoder", words="Hunde", in_full=[1], hide_end=True, **where),
@@ -45,11 +45,12 @@ DRAWN = {  # every function that draws by matplotlib; those of attention also in
     "Figure 3": lambda **where: plot_figure(maps(), 3, **where),
     "Figure 4": lambda **where: plot_figure(maps(), 4, hide_end=True, **where),
     "Figure 5": lambda **where: plot_figure(maps(), 5, "decoder", **where),
-    "scores": lambda: plot_scores({"encoder": {"previous token": FOUND}}, 1),
+    "catalogue": lambda: plot_catalogue(
+        {kind: [[Named(*one) for one in row] for row in rows] for kind, rows in NAMED.items()}),
     "Figure 1": lambda: draw_transformer(Transformer(TransformerConfig(11, n_layers=1, d_model=12, d_ff=10, n_heads=2))),
     "Figure 2": lambda: draw_attention(scaled_dot_product_attention, MultiHeadAttention(24, n_heads=2, d_k=4, d_v=6)),
 }
-INTO_AXES = [name for name in DRAWN if name not in ("scores", "Figure 1", "Figure 2")]
+INTO_AXES = [name for name in DRAWN if name not in ("catalogue", "Figure 1", "Figure 2")]
 
 
 def pixels(file) -> np.ndarray:
@@ -100,7 +101,7 @@ CELLS = {  # of a notebook: the pictures that each shows
     "import matplotlib.pyplot as plt\nplot_heads(maps)\nplt.savefig('current.png')": 1,
     "for number in (3, 4, 5):\n    display(plot_figure(maps, number))": 3,
     "figure, (left, right) = plt.subplots(1, 2)\nplot_heads(maps, ax=left)\nplot_heat_maps(maps, ax=right)": 1,
-    "plot_scores({'encoder': {'previous token': found}}, 1)": 1,
+    "plot_catalogue({kind: [[Named(*one) for one in row] for row in rows] for kind, rows in named.items()})": 1,
     "plt.get_fignums()": 0,
 }
 
@@ -108,7 +109,7 @@ CELLS = {  # of a notebook: the pictures that each shows
 def test_a_notebook_shows_each_figure_once(tmp_path):
     nbformat, client = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     first = ("import torch\nfrom annotated_transformer.figures.attention_maps import *\n"
-             f"from annotated_transformer.figures.head_scores import plot_scores\nfound = {FOUND}\n"
+             f"from annotated_transformer.figures.head_scores import Named, plot_catalogue\nnamed = {NAMED}\n"
              "maps = AttentionMaps.from_tensors(list('abc'), encoder=torch.eye(3).expand(2, 2, 3, 3))")
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in (first, *CELLS)])
     client.NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
