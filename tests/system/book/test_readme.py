@@ -239,6 +239,7 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys, tmp_path, monk
     save_small_bert(name)
     known = {}
     capsys.readouterr()
+    plt.close("all")  # what other tests have left open
     exec(lines, known)
     assert known["maps"].words().source[:3] == ["The", "dog", "slept"] and plt.gcf().axes[0].texts
     texts = {text.get_text() for text in plt.gcf().axes[0].texts}
