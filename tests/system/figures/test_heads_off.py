@@ -65,10 +65,10 @@ def test_the_harm_of_a_head_is_what_the_loss_rises_without_its_part_of_the_outpu
 
 def test_harm_and_its_error_by_hand(losses):
     half = copy.copy(losses)
-    half.tokens, half.all_on = torch.tensor([2.0, 2.0]), torch.tensor([1.0, 1.0])
+    half.tokens, half.all_on = torch.tensor([1.0, 3.0]), torch.tensor([1.0, 1.0])
     found = heads_off.harm([half, half], [torch.tensor([3.0, 1.0]), torch.tensor([3.0, 1.0])])
-    # 4 nats more on 8 tokens; the pairs' own harm of 1, 0, 1, 0 a token strays by 0.5, and 4 pairs were seen: 0.577 / 2
-    assert found == pytest.approx((0.5, (4 / 3) ** 0.5 * 4**0.5 / 8))
+    # 4 nats more on 8 tokens, 0.5 each; the four pairs lie 2 - 0.5 above that, 0 - 1.5 below, and so again
+    assert found == pytest.approx((0.5, (4 * 1.5**2 / 3) ** 0.5 * 4**0.5 / 8))
 
 
 def test_every_head_is_switched_off_and_the_order_is_that_of_the_other_half(translator):
