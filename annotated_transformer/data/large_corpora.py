@@ -22,7 +22,7 @@ import numpy as np
 from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
-from ..files import write_file
+from ..files import leftovers, write_file
 from ..progress_bar import progress_bar
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
@@ -148,7 +148,8 @@ class TokenizedPairs:
             raise InputError(f"{progress}: these are not the pairs that were begun with; delete this file to begin again")
         facts = {fact: state[fact] for fact in ("rows", "left_out", "dtype")}
         write_file(description, lambda path: path.write_text(json.dumps(facts)))
-        progress.unlink(missing_ok=True)
+        for path in (progress, *leftovers(directory, progress.name)):  # a kill may have left a part of one
+            path.unlink(missing_ok=True)
         return cls.open(directory, name)
 
     @classmethod
