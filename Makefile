@@ -60,7 +60,7 @@ site: $(INSTALLED)-site  ## build the site of all notebooks and the reference, i
 # after 15 minutes says in which line it waits.
 test-browser: $(INSTALLED)-browser $(if $(NB),,site)  ## run the notebooks in JupyterLab by Chromium, look at the site (NB=... for these notebooks alone)
 	@which chromium chromium-browser google-chrome | grep -q . || { echo 'Chromium is missing: apt-get install chromium'; exit 2; }
-	NB="$(NB)" $(BIN)/pytest -v -o faulthandler_timeout=900 $(if $(NB),tests/browser/test_notebooks.py,tests/browser)
+	NB="$(NB)" $(BIN)/pytest -vv -o faulthandler_timeout=900 $(if $(NB),tests/browser/test_notebooks.py,tests/browser)
 
 # Installed anew only when what is to be installed has changed.
 $(INSTALLED): settings.ini setup.py constraints.txt

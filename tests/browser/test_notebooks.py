@@ -94,9 +94,15 @@ def run_all(page, lab, path: Path) -> dict:
     return json.loads((lab.directory / place_of(path)).read_text(encoding="utf-8"))
 
 
+def kept(directory: Path) -> set[str]:
+    "All that stands in the copy, but for what Jupyter and Python keep there for themselves."
+    found = (path.relative_to(directory) for path in directory.rglob("*"))
+    return {str(path) for path in found if not any(part.startswith((".", "__")) for part in path.parts)}
+
+
 def complaints(page, lab, path: Path) -> Iterator[str]:
     "Run the copy of a notebook, and say what a reader should not see."
-    asked_before = len(lab.asked())
+    asked_before, kept_before = len(lab.asked()), kept(lab.directory)
     committed = figures(json.loads((lab.directory / place_of(path)).read_text(encoding="utf-8")))
     saved = run_all(page, lab, path)
     for cell in saved["cells"]:
@@ -121,6 +127,7 @@ def complaints(page, lab, path: Path) -> Iterator[str]:
     own = (lab.address, lab.address.replace("http", "ws"), "data:", "blob:")
     yield from (f"the page asked for {address}" for address in page.asked if not address.startswith(own))
     yield from (f"the server or the kernel asked {host}" for host in lab.asked()[asked_before:])
+    yield from (f"it left {name} in the clone" for name in sorted(kept(lab.directory) - kept_before))
     page.evaluate(SHUT_DOWN)  # its kernel, or all of them would stay in memory to the end
 
 
@@ -133,6 +140,7 @@ def test_a_notebook_runs_in_jupyterlab_shows_its_figures_and_asks_no_other_host(
     ("1 / 0", "cell 0 ends in ZeroDivisionError: division by zero"),
     ("import matplotlib.pyplot as plt\n_ = plt.subplots()[1].axis('off')", "figure 1 is blank"),
     ("import socket\ntry:\n    socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError:\n    pass", "asked 192.0.2.1"),
+    ("import os\nos.makedirs('figures/drawn')", "it left nbs/figures/drawn in the clone"),
     ("from IPython.display import HTML\nHTML('<img src=http://elsewhere.invalid/a.png>')", "the page asked for http://elsewhere.invalid/a.png"),
 ])
 def test_what_a_reader_should_not_see_is_noticed(page, lab, source, complaint):
