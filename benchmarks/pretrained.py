@@ -13,6 +13,9 @@ when it goes on.
 `--as-it-stands` takes the runs with the updates that they have come to, for when the time is up before the recipe's last one;
 `--as-it-stands 1` takes the first part so and trains the others. No update depends on how many are planned: the command that is
 recorded names these numbers as `--steps`, and comes to the same weights without any stop.
+
+`--start DIRECTORY ...` trains the last part alone, of each seed from these weights: for a recipe whose first parts are done, and
+whose runs are no longer there. What such weights have had is read from earlier.json beside them (`benchmarks.shared.earlier`).
 """
 import argparse
 import dataclasses
@@ -33,12 +36,12 @@ from annotated_transformer.files import sha256, write_file
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
-from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from annotated_transformer.training.stopping import STOPPED, Stopped
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.scores import score_split
+from benchmarks.shared.earlier import COSTS, earlier, part
 from benchmarks.shared.shipping import put_into
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 
@@ -51,6 +54,7 @@ FINISH = dataclasses.replace(  # then with two draws of little dropout that must
     MULTI30K, model=dataclasses.replace(MULTI30K.model, dropout=0.1), consistency=5.0, steps=2_500, warmup_steps=200,
     rate_factor=0.2, validate_every=250, checkpoint_every=100,
 )
+PLAIN_FINISH = dataclasses.replace(FINISH, consistency=0.0)  # the control: all that FINISH changes but the two draws
 WIDE = dataclasses.replace(  # an attempt at more, which does not ship: half as wide again, two draws that agree from the start
     MULTI30K, model=dataclasses.replace(MULTI30K.model, d_model=192, d_ff=384, n_heads=6, dropout=0.2), consistency=5.0,
     batch_tokens=1_024, rate_factor=1.3, warmup_steps=1_500, steps=16_000,
@@ -69,6 +73,7 @@ EVERYDAY_FINISH = dataclasses.replace(  # plain, at a tenth of the rate: two dra
 )
 RECIPES = {
     "multi30k-en-de": (MULTI30K, FINISH),
+    "multi30k-en-de-plain-finish": (MULTI30K, PLAIN_FINISH),
     "multi30k-en-de-wide": (WIDE, WIDE_FINISH),
     "numbers-en-de": (dataclasses.replace(PRESETS["demo"], steps=2_600),),
     "everyday-en-de": (EVERYDAY, EVERYDAY_FINISH),
@@ -142,7 +147,7 @@ ABOUT = {
                 "and education that is not commercial: take the weights for that, and name Tatoeba.",
     },
 }
-EXAMPLES["multi30k-en-de-wide"] = EXAMPLES["multi30k-en-de"]
+EXAMPLES["multi30k-en-de-wide"] = EXAMPLES["multi30k-en-de-plain-finish"] = EXAMPLES["multi30k-en-de"]
 
 PART = (
     "{0.steps:,} updates of {0.batch_tokens:,} positions a side, dropout {0.model.dropout}, label smoothing {0.smoothing}"
@@ -151,13 +156,21 @@ PART = (
 )
 
 
-def parts(name: str, seed: int, runs: Path, number: int | None = None, steps: Sequence[int] = ()) -> dict[Path, TrainingConfig]:
-    "The runs of a recipe, or of its first `number` parts, the last of them with so many updates: where each stands, what it is."
+def parts(
+    name: str, seed: int, runs: Path, number: int | None = None, steps: Sequence[int] = (), start: str | None = None,
+) -> dict[Path, TrainingConfig]:
+    """The runs of a recipe, or of its first `number` parts, the last of them with so many updates: where each stands, what it is.
+
+    From the weights in `start`, the last part alone.
+    """
+    if start is not None:
+        config = dataclasses.replace(RECIPES[name][-1], seed=seed, start_from=start)
+        return {runs / f"{name}-seed{seed}-last": dataclasses.replace(config, steps=(*steps, config.steps)[0])}
     found: dict[Path, TrainingConfig] = {}
     for config in RECIPES[name][:number]:
-        start = str(list(found)[-1]) if found else None
+        before = str(list(found)[-1]) if found else None
         run = runs / f"{name}-seed{seed}{f'-part{len(found) + 1}' * bool(found)}"
-        found[run] = dataclasses.replace(config, seed=seed, start_from=start)
+        found[run] = dataclasses.replace(config, seed=seed, start_from=before)
     if len(steps) > len(found):
         raise InputError(f"--steps names {len(steps)} parts, and there are {len(found)}")
     last = list(found)[len(found) - len(steps) :]
@@ -200,9 +213,10 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
 
 @dataclass(frozen=True)
 class Trained:
-    "One seed: its runs, what the last of them has reached, and its translations of the test sets."
+    "One seed: its runs, all that its weights have had, what the last run has reached, and its translations of the test sets."
 
     runs: dict[Path, TrainingConfig]
+    parts: list[dict]  # with what came before the runs: `benchmarks.shared.earlier`
     found: dict
     translations: dict[str, list[str]]
 
@@ -217,7 +231,8 @@ class Trained:
 
 def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus) -> Trained:
     "What one seed has reached at the end of its last run, and what all of its runs have cost."
-    (*_, (run, config)), costs = runs.items(), [run_cost(part) for part in runs]
+    (first, *_), (*_, (run, config)) = runs.values(), runs.items()
+    had = [*earlier(first.start_from), *(part(run, config) for run, config in runs.items())]
     chosen = choose_on_validation(name, run, config.keep, list(corpus.validation))
     translator, search = open_translator(name, run, chosen["average"]), Search(alpha=chosen["alpha"])
     tests, translations = {}, {}
@@ -225,14 +240,13 @@ def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus)
         translations[test], scores = score_split(translator, corpus, test, search)
         tests[test] = {"sentences": len(translations[test]), **scores.to_dict()}
     about = {
-        "seed": config.seed, "updates": [cost.updates for cost in costs],
-        "minutes_of_updates": round(sum(cost.seconds for cost in costs) / 60, 1),
+        "seed": config.seed, "updates": [one["cost"]["updates"] for one in had],
+        "minutes_of_updates": round(sum(one["cost"]["seconds"] for one in had) / 60, 1),
         "validation_perplexity": Run(run).reached()["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
     examples = list(zip(EXAMPLES[name], translator.translate(EXAMPLES[name], search)))
-    counts = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
-    cost = {count: sum(getattr(part, count) for part in costs) for count in counts}
-    return Trained(runs, {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}, translations)
+    cost = {count: sum(one["cost"][count] for one in had) for count in COSTS}
+    return Trained(runs, had, {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}, translations)
 
 
 def spread(seeds: Sequence[dict]) -> dict:
@@ -251,7 +265,7 @@ def spread(seeds: Sequence[dict]) -> dict:
 
 def card(name: str, trained: Trained, tokenizer_size: int, hardware: dict, command: str) -> str:
     "What README.md of the model says."
-    found, configs = trained.found, list(trained.runs.values())
+    found, configs = trained.found, [TrainingConfig.from_dict(one["config"]) for one in trained.parts]
     recipe = [
         PART.format(
             config, precision=config.execution.precision or "float32",
@@ -316,12 +330,15 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, nargs="+", default=[], help="updates of the last part or parts; else the recipe's")
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=99, default=0, metavar="N",
                         help="of the first N parts, or of all, take what there is and train no further; for one seed")
+    parser.add_argument("--start", nargs="+", metavar="DIRECTORY", help="the last part alone, of each seed from these weights")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
     arguments = parser.parse_args(options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")
+    if arguments.start and len(arguments.start) != len(arguments.seeds):
+        parser.error(f"--start names {len(arguments.start)} weights, and there are {len(arguments.seeds)} seeds")
     if arguments.ship and arguments.name not in ABOUT:
         parser.error(f"{arguments.name} is a trial, and does not ship")
     arguments.out = arguments.out or usual_file(arguments.name)
@@ -330,7 +347,8 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
 
 def train_and_measure(arguments: argparse.Namespace, seed: int, corpus: corpora.Corpus) -> Trained:
     "All parts of one seed."
-    runs = parts(arguments.name, seed, arguments.runs, arguments.parts, arguments.steps)
+    start = arguments.start and arguments.start[arguments.seeds.index(seed)]
+    runs = parts(arguments.name, seed, arguments.runs, arguments.parts, arguments.steps, start)
     for number, (run, config) in enumerate(runs.items()):
         if number < arguments.as_it_stands:
             runs[run] = as_it_stands(run, config)
@@ -344,7 +362,8 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     if not arguments.as_it_stands:
         return command_of("benchmarks.pretrained", options)
     steps = [str(config.steps) for config in trained.runs.values()]
-    given = ["--seeds", str(trained.found["seed"]), "--parts", str(len(steps)), "--steps", *steps, *["--ship"] * arguments.ship]
+    which = ["--start", *arguments.start] if arguments.start else ["--parts", str(len(steps))]
+    given = ["--seeds", str(trained.found["seed"]), *which, "--steps", *steps, *["--ship"] * arguments.ship]
     if arguments.out != usual_file(arguments.name):
         given += ["--out", str(arguments.out)]
     return command_of("benchmarks.pretrained", [arguments.name, *given])
@@ -373,7 +392,7 @@ def main(options: Sequence[str] | None = None) -> None:
     best = max(seeds, key=lambda seed: seeds[seed].found["validation_bleu"])
     by_seed = [trained.found for trained in seeds.values()]
     figures = {"best_seed": best, "summary": spread(by_seed), "by_seed": by_seed}
-    config = {"recipe": [part.to_dict() for part in seeds[best].runs.values()], "beam_size": Search.beam_size}
+    config = {"recipe": [one["config"] for one in seeds[best].parts], "beam_size": Search.beam_size}
     about = {"command": command_again(arguments, options, seeds[best]), "config": config, "seed": best}
     record = results.write(out, figures, **about)
     if arguments.ship:

@@ -22,9 +22,11 @@ from annotated_transformer.data.trees import print_tree
 from annotated_transformer.files import damage, read_sums, sha256
 from annotated_transformer.model_record import PRETRAINED, shipped_models
 from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
 from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
+from benchmarks.shared.earlier import earlier, write_start
 
 ROOT = Path(__file__).parents[3]
 NAMES, PARSER, PRONOUNS = ["everyday-en-de", "multi30k-en-de", "numbers-en-de"], "parser-en", "pronouns-en-de"
@@ -263,6 +265,26 @@ def test_the_parts_after_one_that_is_taken_as_it_stands_are_trained(small_recipe
     given = f"everyday-en-de --seeds 1 --parts 2 --steps 10 6 --out {small_recipe[-1]}"
     assert record["command"] == f"python -m benchmarks.pretrained {given}"
     assert not (tmp_path / "shipped").exists()
+
+
+def test_the_last_part_goes_on_from_kept_weights_and_records_what_they_have_had(small_recipe, tmp_path, capsys):
+    pretrained.main([*small_recipe, "--parts", "1", "--steps", "10"])
+    kept, out = tmp_path / "kept", Path(small_recipe[-1])
+    first = tmp_path / "runs/everyday-en-de-seed1"
+    write_start([first], 2, kept)
+    assert [one["cost"]["updates"] for one in earlier(kept)] == [10]
+    pretrained.main([*small_recipe, "--start", str(kept), "--steps", "6", "--ship"])
+    record = json.loads(out.read_text())
+    one = record["figures"]["by_seed"][0]
+    assert one["updates"] == [10, 6] and [part["steps"] for part in record["config"]["recipe"]] == [10, 6]
+    assert one["cost"]["target_tokens"] > run_cost(first).target_tokens == earlier(kept)[0]["cost"]["target_tokens"]
+    card = (tmp_path / "shipped/everyday-en-de/README.md").read_text(encoding="utf-8")
+    assert "10 updates" in card and "then 6 updates" in card
+    write_start([tmp_path / "runs/everyday-en-de-seed1-last"], 2, tmp_path / "again")
+    assert [one["cost"]["updates"] for one in earlier(tmp_path / "again")] == [10, 6]
+    with pytest.raises(SystemExit) as end:
+        pretrained.main([*small_recipe, "--start", str(kept), "--seeds", "1", "2"])
+    assert end.value.code == 2 and "--start names 1 weights, and there are 2 seeds" in capsys.readouterr().err
 
 
 def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe, tmp_path, monkeypatch, capsys):

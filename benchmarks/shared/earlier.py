@@ -1,0 +1,65 @@
+"""Weights for a later training to start from, with what they have had: a training that goes on from session to session.
+
+    python -m benchmarks.shared.earlier RUN [RUN ...] --average N --out DIRECTORY
+
+Writes the mean of the last N checkpoints of the last run in half precision, and earlier.json: the settings and the cost of each
+run, after those of the weights that the first one started from, where they are known. `benchmarks.pretrained --start DIRECTORY`
+goes on from there, and records all of it.
+"""
+import argparse
+import dataclasses
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotated_transformer import Translator
+from annotated_transformer.config import TrainingConfig
+from annotated_transformer.files import write_file
+from annotated_transformer.tables.training_cost import run_cost
+from annotated_transformer.training.runs import Run
+
+FILE = "earlier.json"
+COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
+
+
+def part(
+    run: Path,
+    config: TrainingConfig | None = None,  # in place of the run's own settings, which may name a directory for a corpus
+) -> dict:
+    "What one run was asked to do, with the updates that it came to, what that cost, and what did it."
+    cost, config = run_cost(run), config or Run(run).config
+    start = json.loads((run / "config.json").read_text(encoding="utf-8"))["starts"][-1]
+    execution = dataclasses.replace(config.execution, precision=start["precision"])  # where "auto" was asked for, what it took
+    config = dataclasses.replace(config, steps=cost.updates, execution=execution)
+    costs = {name: getattr(cost, name) for name in COSTS}
+    return {"config": config.to_dict(), "cost": costs, "hardware": start["hardware"]}
+
+
+def earlier(directory: str | Path | None) -> list[dict]:
+    "The parts that weights have had, first to last; none where it is not known."
+    file = Path(directory or "", FILE)
+    return json.loads(file.read_text(encoding="utf-8")) if directory and file.exists() else []
+
+
+def write_start(runs: Sequence[Path], average: int, out: Path) -> None:
+    "The weights at the end of these runs, each of which started from the one before, and what they have had."
+    known = earlier(Run(runs[0]).config.start_from)
+    translator = Translator.from_pretrained(runs[-1], average, device="cpu")
+    translator.model.half()
+    translator.save_pretrained(out)
+    text = json.dumps([*known, *map(part, runs)], indent=1) + "\n"
+    write_file(out / FILE, lambda path: path.write_text(text, encoding="utf-8"))
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.shared.earlier", description=__doc__.split("\n")[0])
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
+    parser.add_argument("--average", type=int, required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args(options)
+    write_start(arguments.runs, arguments.average, arguments.out)
+    print(f"{sum(one['cost']['updates'] for one in earlier(arguments.out)):,} updates so far; {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
