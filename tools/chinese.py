@@ -1,0 +1,337 @@
+"""The Chinese edition: index, the paper's part and README.md, each in one text file beside the English, and never behind it.
+
+python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing, or is of other English: page, cell, both texts
+python tools/chinese.py check              what is stale or unlike its English, one line each; exit status 1 if there is any
+python tools/chinese.py make               the Chinese notebooks, in zh/: the English ones with the Chinese in place of the prose
+python tools/chinese.py note NAME ...      note the hashes of the English as it stands: after the Chinese was brought up to date
+python tools/chinese.py begin NAME         a file with the English text of every cell, to be translated in place
+
+nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb. Each cell begins with a line
+
+    <!-- 0ab27f61 5c1d9e02 -->
+
+the cell's id, and the first digits of the hash of the English that it translates. Code, outputs, equations and links stand in
+the English alone or are compared with it: a number, an equation, a code span or a link that the English has and the Chinese has
+not is a complaint, and so is a term that nbs/zh/glossary.yml translates in another way.
+"""
+import json
+import os
+import posixpath
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import yaml
+from colab import CELL as COLAB
+from colab import LINK as OPEN_IN_COLAB
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, Page, chapters, read_contents, refuse
+
+ROOT = Path(__file__).resolve().parents[1]
+CHINESE, MADE = NOTEBOOKS / "zh", Path("zh")
+GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
+README, README_ZH = "README", Path("README.zh.md")
+MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
+HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
+TARGET = re.compile(r"\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$]+\$", re.DOTALL)
+SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
+WIDE = {",": "\uff0c", ";": "\uff1b", ":": "\uff1a", "?": "\uff1f", "!": "\uff01"}
+NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
+WRITTEN_HERE = {COLAB, NEIGHBOURS, TABLE}  # cells that the build writes
+
+
+def digits(text: str) -> str:
+    "The first digits of the hash of a text."
+    return sha256(text.encode()).hexdigest()[:8]
+
+
+def wanted() -> list[str]:
+    "The pages that the edition is meant to have, in reading order, and README.md."
+    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), README]
+
+
+def names() -> list[str]:
+    "Those of them that are notebooks and that somebody has translated."
+    return [name for name in wanted() if name != README and place(name).exists()]
+
+
+def place(name: str) -> Path:
+    "Where the Chinese of a page stands."
+    return README_ZH if name == README else CHINESE / f"{name}.md"
+
+
+def english(name: str) -> dict[str, str]:
+    "The text of each prose cell by its id; of README.md, of each section by its number and heading."
+    if name == README:
+        parts = re.split(r"^(?=## )", Path("README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        return {f"section-{number}": part.strip("\n") for number, part in enumerate(parts)}
+    notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] not in WRITTEN_HERE]
+    return {cell["id"]: OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
+
+
+def chinese(name: str) -> dict[str, tuple[str, str]]:
+    "Of each cell the noted digits and the Chinese; nothing where there is no file yet."
+    if not place(name).exists():
+        return {}
+    before, *rest = MARK.split(place(name).read_text(encoding="utf-8"))
+    if before.strip():
+        refuse(f"{place(name)} must begin with the mark of a cell, as in <!-- 0ab27f61 5c1d9e02 -->.")
+    cells = [(rest[at], rest[at + 1], rest[at + 2].strip("\n")) for at in range(0, len(rest), 3)]
+    if twice := [cell for cell, n in Counter(cell for cell, *_ in cells).items() if n > 1]:
+        refuse(f"{place(name)} has the cell {twice[0]} more than once.")
+    return {cell: (noted, text) for cell, noted, text in cells}
+
+
+def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
+    text = "\n".join(f"<!-- {cell} {noted} -->\n{text}\n" for cell, (noted, text) in cells.items())
+    place(name).parent.mkdir(parents=True, exist_ok=True)
+    place(name).write_text(text, encoding="utf-8")
+
+
+def punctuated(text: str) -> str:
+    "Signs after a Chinese character, outside of code and equations, as Chinese has them."
+    kept = []
+
+    def away(match: re.Match) -> str:
+        kept.append(match[0])
+        return f"\0{len(kept) - 1}\0"
+
+    bare = NO_PROSE.sub(away, text)
+    bare = re.sub(rf"\(([^()\n]*{HAN}[^()\n]*)\)|(?<={HAN})\(([^()\n]*)\)", lambda one: f"\uff08{one[1] or one[2]}\uff09", bare)
+    bare = re.sub(rf"(?<={HAN})([,;:?!]) ?|(?<=\S)([,;:?!]) ?(?=[\u3400-\u9fff])", lambda sign: WIDE[sign[1] or sign[2]], bare)
+    return re.sub("\0(\\d+)\0", lambda place: kept[int(place[1])], bare)
+
+
+def note(name: str) -> None:
+    "Bring the noted digits, the order of the cells and the signs up to date; cells that the English no longer has go."
+    there, here = english(name), chinese(name)
+    write_chinese(name, {cell: (digits(there[cell]), punctuated(here[cell][1])) for cell in there if cell in here})
+
+
+def behind(name: str) -> Iterator[tuple[str, str]]:
+    "The cells that are not translated, or not as they are now, and why."
+    there, here = english(name), chinese(name)
+    for cell, text in there.items():
+        if cell not in here:
+            yield cell, "has no Chinese yet"
+        elif here[cell][0] != digits(text):
+            yield cell, "has changed since it was translated"
+    for cell in here.keys() - there.keys():
+        yield cell, "is gone"
+
+
+def glossary() -> dict[str, list[str]]:
+    "Of each term, in small letters, the ways of writing it in Chinese: the first is the book's."
+    found = yaml.safe_load(GLOSSARY.read_text(encoding="utf-8"))
+    return {term.lower(): ways if isinstance(ways, list) else [ways] for term, ways in found.items()}
+
+
+def facts(text: str) -> dict[str, Counter]:
+    "What both languages must have alike."
+    bare = FENCED.sub("", text)
+    spans = MATHS.sub("", bare)
+    words = re.sub(r"\]\([^)]*\)|<[^>]+>", " ", SPAN.sub("", spans))
+    return {
+        "heading": Counter(len(marks) for marks, _ in HEADING.findall(bare)),
+        "equation": Counter(re.sub(r"\s+", "", re.sub(r"\\text(?:rm)?\{[^}]*\}", "", maths)) for maths in MATHS.findall(bare)),
+        "code span": Counter(SPAN.findall(spans)),
+        "block of code": Counter(FENCED.findall(text)),
+        "link": Counter(TARGET.findall(bare)),
+        "HTML tag": Counter(re.findall(r"</?\w+", bare)),
+        "row of a table": Counter(line.count("|") for line in bare.split("\n") if line.startswith("|")),
+        "quotation": Counter(len(re.findall(r"^ *>", bare, re.MULTILINE)) * ["> §"]) if "> §" in bare else Counter(),
+        "number": Counter(found.strip(",.") for found in NUMBER.findall(words) if len(found.strip(",.")) > 1),
+    }
+
+
+def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
+    "Where the Chinese of a page does not have what its English has."
+    here = chinese(name)
+    for cell, text in english(name).items():
+        if cell not in here or here[cell][0] != digits(text):
+            continue
+        ours, theirs = facts(text), facts(here[cell][1])
+        for kind in ours:
+            if kind == "quotation":
+                if bool(ours[kind]) != bool(theirs[kind]):
+                    yield f"{place(name)}, cell {cell}: what the paper says must stand in a quotation, as in the English"
+                continue
+            for one in (ours[kind] - theirs[kind]):
+                yield f"{place(name)}, cell {cell} lacks the {kind} {one!r} of the English"
+            for one in (theirs[kind] - ours[kind]):
+                yield f"{place(name)}, cell {cell} has a {kind} {one!r} that the English has not"
+        words = re.sub(r"\]\([^)]*\)", "]", SPAN.sub("", FENCED.sub("", MATHS.sub("", text)))).lower()
+        for term, ways in terms.items():
+            if re.search(rf"\b{re.escape(term)}s?\b", words) and not any(way in here[cell][1] for way in ways):
+                yield f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
+
+
+def titles() -> dict[str, dict[str, str]]:
+    "Of each page and each heading of the contents what it is called in Chinese, and the English that this translates."
+    return yaml.safe_load(TITLES.read_text(encoding="utf-8"))
+
+
+def title_complaints() -> Iterator[str]:
+    found = titles()
+    for page in read_contents():
+        if page.part == "paper":
+            row = found["pages"].get(page.notebook, {})
+            if row.get("of") != digits(f"{page.title}\n{page.shows}"):
+                yield (f"{TITLES}: {page.notebook} is missing or behind; its English has the digits "
+                       f"{digits(f'{page.title}{chr(10)}{page.shows}')}")
+            if page.chapter not in found["chapters"]:
+                yield f"{TITLES}: the chapter {page.chapter} has no Chinese"
+
+
+def complaints() -> Iterator[str]:
+    "What is behind, and what is unlike."
+    terms = glossary()
+    for name in filter(lambda name: place(name).exists(), wanted()):
+        yield from (f"{place(name)}, cell {cell} {why}: python tools/chinese.py stale {name}" for cell, why in behind(name))
+        yield from unlike(name, terms)
+    for path in CHINESE.rglob("*.md"):
+        if str(path.relative_to(CHINESE).with_suffix("")) not in wanted():
+            yield f"{path} is of no page of the edition"
+    yield from title_complaints()
+
+
+def in_one_line(text: str) -> str:
+    "A paragraph's lines joined where both sides are Chinese: a browser would show the break as a space."
+    return re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+
+
+def anchors(text: str) -> list[str]:
+    "How Jupyter names the headings of a text."
+    return [heading.strip().replace(" ", "-") for _, heading in HEADING.findall(FENCED.sub("", text))]
+
+
+def anchors_in_chinese(name: str) -> dict[str, str]:
+    "Of each English anchor of a page the Chinese one."
+    there, here = english(name), chinese(name)
+    pairs = [pair for cell, text in there.items() if cell in here for pair in zip(anchors(text), anchors(here[cell][1]))]
+    return dict(pairs)
+
+
+def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> str:
+    "Links to pages of the edition lead to their Chinese; to others, into nbs/."
+    folder = posixpath.dirname(name)
+
+    def led(match: re.Match) -> str:
+        target, _, anchor = match[1].partition("#")
+        if "://" in target or not target and not anchor:
+            return match[0]
+        there = posixpath.normpath(posixpath.join(folder, target)) if target else f"{name}.ipynb"
+        page = there.removesuffix(".ipynb")
+        if page in translated:
+            anchor = translated[page].get(anchor, anchor)
+        elif not there.startswith("../"):  # a page of the workshop, or a picture
+            target = posixpath.relpath(f"../nbs/{there}", folder or ".")
+        return f"]({target}{f'#{anchor}' * bool(anchor)})"
+
+    return TARGET.sub(led, text)
+
+
+def label(page: Page, found: dict) -> str:
+    number = page.name.partition("_")[0]
+    title = found["pages"].get(page.notebook, {}).get("title", page.title)
+    return f"§{number} {title}" if number[0].isdigit() else title
+
+
+def address(page: Page, here: str) -> str:
+    "How a link on the Chinese page `here` names a page: its Chinese, or the English where there is none yet."
+    there = page.notebook if place(page.notebook).exists() else f"../nbs/{page.notebook}"
+    return posixpath.relpath(f"{there}.ipynb", posixpath.dirname(here) or ".")
+
+
+def table(pages: list[Page], found: dict) -> str:
+    "For the index."
+    lines = ["### 论文", "", "| | 页面 | 内容 |", "|---|---|---|"]
+    for (part, chapter), members in chapters(pages).items():
+        if part == "paper":
+            name = found["chapters"].get(chapter, chapter)
+            lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
+                      f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
+    lines += ["", "### 工作间（英文）", "", "| | |", "|---|---|"]
+    for (part, chapter), members in chapters(pages).items():
+        if part == "workshop":
+            links = " · ".join(f"[{page.label}]({address(page, INDEX)})" for page in members)
+            lines.append(f"| {found['chapters'].get(chapter, chapter)} | {links} |")
+    return "\n".join(lines)
+
+
+def neighbours(name: str, pages: list[Page], found: dict) -> str:
+    "The line that ends a page."
+    own = [page for page in pages if page.part == "paper"]
+    at = next((number for number, page in enumerate(own) if page.notebook == name), -1)
+    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if at > 0 else []
+    ways += [f"下一页：[{label(own[at + 1], found)}]({address(own[at + 1], name)})"] if at + 1 < len(own) else []
+    contents = posixpath.relpath(f"{INDEX}.ipynb", posixpath.dirname(name) or ".")
+    return " · ".join([*ways, f"[目录]({contents})"] if at >= 0 else ways)
+
+
+def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:
+    "The Chinese notebook of a page: code and outputs are the English one's; a cell without Chinese stays English."
+    notebook, here = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")), chinese(name)
+    for cell in notebook["cells"]:
+        if cell["id"] == TABLE:
+            text = table(pages, found)
+        elif cell["id"] == NEIGHBOURS:
+            text = neighbours(name, pages, found)
+        elif cell["cell_type"] == "markdown":
+            source = "".join(cell["source"])
+            text = with_links(in_one_line(here.get(cell["id"], ("", OPEN_IN_COLAB.sub("", source)))[1]), name, translated)
+        else:
+            continue
+        cell["source"] = text.splitlines(keepends=True)
+    return notebook
+
+
+def make() -> None:
+    "Write zh/."
+    pages, found = read_contents(), titles()
+    translated = {name: anchors_in_chinese(name) for name in names()}
+    for name in names():
+        path = MADE / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(made(name, pages, found, translated), sort_keys=True, indent=1, ensure_ascii=False)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    print(f"{len(translated)} of {len(wanted()) - 1} pages are in {MADE}/.")
+
+
+def show_stale(chosen: list[str]) -> None:
+    for name in chosen or wanted():
+        there, here = english(name), chinese(name)
+        for cell, why in behind(name):
+            print(f"\n=== {name}, cell {cell} {why}\n{there.get(cell, '')}\n--- {place(name)}\n{here.get(cell, ('', ''))[1]}")
+
+
+def main(options: list[str]) -> int:
+    os.chdir(ROOT)
+    match options:
+        case ["stale", *chosen]:
+            show_stale(chosen)
+        case ["note", *chosen] if chosen:
+            for name in chosen:
+                note(name)
+        case ["begin", name]:
+            write_chinese(name, {cell: chinese(name).get(cell, ("-", text)) for cell, text in english(name).items()})
+        case ["make"]:
+            make()
+        case ["check"]:
+            found = list(complaints())
+            print("\n".join(found) or "The Chinese edition is in step.")
+            return 1 if found else 0
+        case _:
+            refuse(__doc__)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
