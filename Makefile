@@ -11,9 +11,9 @@ INSTALLED := .venv/installed
 RUN := runs/demo
 NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_checkpoints/*'))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
-QUICK := command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
+QUICK := chinese command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
-.PHONY: help demo test test-quick workbook-test lab build run site test-browser
+.PHONY: help demo test test-quick workbook-test lab build run zh site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +52,9 @@ run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
 	$(BIN)/python tools/build.py
+
+zh: $(INSTALLED)  ## 中文版: the Chinese notebooks, in zh/ (what is not translated yet stays English)
+	$(BIN)/python tools/chinese.py make
 
 site: $(INSTALLED)-site  ## build the site of all notebooks and the reference, in _site/
 	$(BIN)/python tools/build_site.py

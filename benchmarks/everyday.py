@@ -1,6 +1,10 @@
-"""Sixty everyday sentences, written before any translation of them was seen: what the shipped model writes, judged by hand.
+"""Sentences written before any translation of them was seen: what the shipped model writes, judged by hand.
 
-    python -m benchmarks.everyday [--model everyday-en-de] [--out results/translation/everyday-sentences.json]
+    python -m benchmarks.everyday [LIST] [--model everyday-en-de] [--out results/translation/LIST-sentences.json]
+
+The lists stand in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written a day before the
+weights that ship were chosen; and `phrasebook`, forty of times, dates, names, prices and greetings, with German that is accepted
+without a judge.
 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
 hand, and kept by the next run as long as the translation stays the same; a new translation is `open` until somebody judges it.
@@ -16,8 +20,16 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
 from benchmarks.shared.side_by_side import save
 
-SENTENCES = Path(__file__).with_name("sentences") / "everyday.txt"
+LISTS = Path(__file__).with_name("sentences")
 VERDICTS = ("right", "nearly", "wrong", "open")
+
+
+def sentences(name: str) -> tuple[list[str], dict[tuple[str, str], str]]:
+    "The sentences of a list, and the translations of them that are right without a judge."
+    if (LISTS / f"{name}.txt").exists():
+        return (LISTS / f"{name}.txt").read_text(encoding="utf-8").splitlines(), {}
+    rows = json.loads((LISTS / f"{name}.json").read_text(encoding="utf-8"))
+    return [row["source"] for row in rows], {(row["source"], german): "right" for row in rows for german in row["accepted"]}
 
 
 def known_verdicts(out: Path) -> dict[tuple[str, str], str]:
@@ -39,11 +51,13 @@ def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
+    parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook"))
     parser.add_argument("--model", default="everyday-en-de")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/everyday-sentences.json"))
+    parser.add_argument("--out", type=Path, help="results/translation/LIST-sentences.json if not given")
     arguments = parser.parse_args(options)
-    sources = SENTENCES.read_text(encoding="utf-8").splitlines()
-    known, seen = known_verdicts(arguments.out), seen_in_training(sources)
+    arguments.out = arguments.out or Path(f"results/translation/{arguments.list}-sentences.json")
+    sources, accepted = sentences(arguments.list)
+    known, seen = known_verdicts(arguments.out) | accepted, seen_in_training(sources)
     translations = Translator.from_pretrained(arguments.model).translate(sources)
     rows = [
         {"source": source, "translation": found, "verdict": known.get((source, found), "open"),

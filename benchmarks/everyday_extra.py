@@ -2,18 +2,17 @@
 
 18,000 sentences with it as er, sie or es and 12,000 of the phrasebook, mixed, as train.en and train.de. None of them is a
 sentence that a translator is measured on: the validation and test sets of Tatoeba and Multi30k, the lists of
-benchmarks/sentences and results/translation/everyday-sentences.json, and the two sentences of the dog and the street.
+`benchmarks.everyday`, and the two sentences of the dog and the street.
 """
 import argparse
-import json
 import random
 from pathlib import Path
 
 from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.pronouns import plain_words
+from benchmarks import everyday
 
-ROOT = Path(__file__).parent.parent
 FAMOUS = [f"The dog didn't cross the street because it was too {word}." for word in ("tired", "wide")]
 
 
@@ -23,9 +22,8 @@ def measured_on() -> set[str]:
     for name in ("tatoeba-en-de", "everyday-en-de"):
         corpus = corpora.load(name)
         sentences += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
-    sentences += [one["source"] for one in json.loads((ROOT / "benchmarks/sentences/phrasebook.json").read_text("utf-8"))]
-    judged = json.loads((ROOT / "results/translation/everyday-sentences.json").read_text("utf-8"))["figures"]["sentences"]
-    return {key(sentence) for sentence in [*sentences, *[one["source"] for one in judged]]}
+    sentences += [source for name in ("everyday", "everyday-2", "phrasebook") for source in everyday.sentences(name)[0]]
+    return {key(sentence) for sentence in sentences}
 
 
 def key(sentence: str) -> str:

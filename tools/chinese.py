@@ -35,7 +35,7 @@ GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
 README, README_ZH = "README", Path("README.zh.md")
 MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
-TARGET = re.compile(r"\]\(([^)\s]+)\)")
+TARGET = re.compile(r"\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$]+\$", re.DOTALL)
 SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
@@ -57,8 +57,8 @@ def wanted() -> list[str]:
 
 
 def names() -> list[str]:
-    "Those of them that are notebooks and that somebody has translated."
-    return [name for name in wanted() if name != README and place(name).exists()]
+    "Those of them that are notebooks and that somebody has translated, and the index, which leads to them in any case."
+    return [name for name in wanted() if name == INDEX or name != README and place(name).exists()]
 
 
 def place(name: str) -> Path:
@@ -246,7 +246,7 @@ def label(page: Page, found: dict) -> str:
 
 def address(page: Page, here: str) -> str:
     "How a link on the Chinese page `here` names a page: its Chinese, or the English where there is none yet."
-    there = page.notebook if place(page.notebook).exists() else f"../nbs/{page.notebook}"
+    there = page.notebook if page.notebook in names() else f"../nbs/{page.notebook}"
     return posixpath.relpath(f"{there}.ipynb", posixpath.dirname(here) or ".")
 
 

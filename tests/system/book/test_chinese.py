@@ -1,0 +1,120 @@
+"The Chinese edition: in step with its English, the same code, and every kind of difference noticed."
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import chinese  # noqa: E402
+
+PAGE = "paper/3.3_feed_forward"
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def changed(monkeypatch, cell: str, english: tuple[str, str] = ("", ""), ours: tuple[str, str] = ("", "")) -> list[str]:
+    "The complaints about the page when a text of one cell was another; both must have had what is replaced."
+    there, here = chinese.english(PAGE), chinese.chinese(PAGE)
+    assert english[0] in there[cell] and ours[0] in here[cell][1]
+    if ours[0]:
+        here[cell] = (here[cell][0], here[cell][1].replace(*ours))
+    if english[0]:
+        there[cell] = there[cell].replace(*english)
+    monkeypatch.setattr(chinese, "english", lambda name: there)
+    monkeypatch.setattr(chinese, "chinese", lambda name: here)
+    return [*chinese.behind(PAGE), *chinese.unlike(PAGE, chinese.glossary())]
+
+
+def test_the_edition_is_in_step():
+    assert list(chinese.complaints()) == []
+
+
+def test_a_cell_whose_english_has_changed_is_behind(monkeypatch):
+    assert changed(monkeypatch, "8f3b20d6", english=("handful", "few")) == [("8f3b20d6", "has changed since it was translated")]
+
+
+def test_a_cell_without_chinese_is_behind(monkeypatch):
+    here = chinese.chinese(PAGE)
+    del here["8f3b20d6"]
+    monkeypatch.setattr(chinese, "chinese", lambda name: here)
+    assert list(chinese.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
+
+
+@pytest.mark.parametrize("cell, ours, kind", [
+    ("62feb586", ("512 个数", "521 个数"), "number '512'"),
+    ("62feb586", ("$d_{ff} = 2048$", "$d_{ff} = 2084$"), "equation"),
+    ("6d2a91be", ("`nn.Linear`", "nn.Linear"), "code span '`nn.Linear`'"),
+    ("5e0b7c92", ("../../benchmarks/README.md", "../../README.md"), "link '../../benchmarks/README.md'"),
+    ("2f31d008", ("## ", "### "), "heading"),
+    ("d4dcde3a", ("<summary>答案</summary>", "答案"), "HTML tag"),
+    ("13740823", ("> §3.3", "§3.3"), "what the paper says must stand in a quotation"),
+    ("29171abb", ("位置", "地方"), ""),
+])
+def test_what_the_chinese_lost_is_named(monkeypatch, cell, ours, kind):
+    found = changed(monkeypatch, cell, ours=ours)
+    assert (kind == "" and not found) or any(kind in line and cell in line for line in found), found
+
+
+def test_a_term_in_other_words_is_named(monkeypatch):
+    found = changed(monkeypatch, "62feb586", ours=("编码器", "编码机"))
+    assert any("encoder is 编码器" in line for line in found)
+
+
+def test_code_and_outputs_are_the_english_ones(tmp_path):
+    pages, found = chinese.read_contents(), chinese.titles()
+    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
+    for name in chinese.names():
+        there = json.loads((ROOT / "nbs" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+        here = chinese.made(name, pages, found, translated)["cells"]
+        assert [cell["id"] for cell in here] == [cell["id"] for cell in there]
+        for ours, theirs in zip(here, there):
+            assert ours["cell_type"] == theirs["cell_type"]
+            if ours["cell_type"] == "code":
+                assert ours == theirs
+            else:
+                said = re.sub(r"\W", "", "".join(ours["source"]))
+                assert not chinese.place(name).exists() or re.search("[\u4e00-\u9fff]", said), (name, ours["id"])
+
+
+def test_every_link_of_a_chinese_page_leads_to_a_file():
+    pages, found = chinese.read_contents(), chinese.titles()
+    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
+    there = {f"zh/{name}.ipynb" for name in chinese.names()}
+    for name in chinese.names():
+        for cell in chinese.made(name, pages, found, translated)["cells"]:
+            targets = chinese.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
+            for target in targets:
+                file = target.partition("#")[0]
+                if file and "://" not in file:
+                    path = (ROOT / "zh" / name).parent.joinpath(file).resolve().relative_to(ROOT)
+                    assert str(path) in there or (ROOT / path).exists(), (name, target)
+
+
+def test_links_lead_to_the_chinese_where_there_is_one():
+    translated = {"paper/3.2_attention": {"Equation-(1)": "公式-(1)"}}
+    text = "[a](3.2_attention.ipynb#Equation-(1)) [b](../model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
+    assert chinese.with_links(text, PAGE, translated) == (
+        "[a](3.2_attention.ipynb#Equation-(1)) [b](../../nbs/model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
+    ).replace("Equation-(1)", "公式-(1)")
+
+
+@pytest.mark.parametrize("text, wanted", [
+    ("注意力,它很好.", "注意力，它很好."),
+    ("单元(unit):在", "单元（unit）：在"),
+    ("是 0,然后", "是 0，然后"),
+    ("`f(a, b)` 与 $g(x, y)$ 和 [图](a(b).md)", "`f(a, b)` 与 $g(x, y)$ 和 [图](a(b).md)"),
+    ("1,024 个 (2) 号", "1,024 个 (2) 号"),
+])
+def test_signs_are_chinese_outside_of_code(text, wanted):
+    assert chinese.punctuated(text) == wanted == chinese.punctuated(wanted)
+
+
+def test_lines_of_a_paragraph_join_where_both_sides_are_chinese():
+    assert chinese.in_one_line("一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行") == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
