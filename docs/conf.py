@@ -11,6 +11,8 @@ from sphinx.util.inspect import stringify_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
+from chinese_site import switch  # noqa: E402
+
 settings = ConfigParser(delimiters=["="], interpolation=None)
 settings.read(ROOT / "settings.ini", encoding="utf-8")
 about = settings["DEFAULT"]
@@ -40,6 +42,7 @@ html_theme = "furo"
 html_favicon = "icon.svg"
 html_static_path = [str(ROOT / "build/site/static")]
 html_css_files = ["style.css"]
+html_js_files = ["language.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
@@ -164,9 +167,16 @@ def with_charts(app, page, template, context, doctree):
         app.add_js_file("search.js", priority=901)
 
 
+def with_other_language(app, page, template, context, doctree):
+    "The way to the same page in the other language, where it has one."
+    if found := switch(page, app.config.language):
+        context["body"] = found + context["body"]
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", with_shapes)
     app.connect("autodoc-process-signature", own_signature)
     app.connect("autodoc-skip-member", not_for_the_reference)
     app.connect("doctree-read", as_written)
     app.connect("html-page-context", with_charts)
+    app.connect("html-page-context", with_other_language)

@@ -20,6 +20,7 @@ import tarfile
 from configparser import ConfigParser
 from pathlib import Path
 
+import chinese_site
 import vl_convert
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
@@ -223,7 +224,7 @@ def prepare() -> None:
     fetch_mathjax(static)
     scripts = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
-    for name in ("style.css", "charts.js", "search.js"):
+    for name in ("style.css", "charts.js", "search.js", "language.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
     notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
                  for path in notebook_files()}
@@ -243,12 +244,23 @@ def prepare() -> None:
         shutil.copy(picture, source / picture.relative_to(NOTEBOOKS))
 
 
+def published() -> dict[str, str]:
+    "Of files of the repository the page of the site that shows them; of '' where the others are shown."
+    modules = [path.relative_to(PACKAGE).with_suffix("") for path in Path(PACKAGE).rglob("[a-z]*.py")]
+    return {
+        "": repository(),
+        **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
+        **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},
+        f"{PACKAGE}/exchange/page/{PAGE}": PAGE,
+    }
+
+
 def main() -> int:
     os.chdir(ROOT)
     prepare()
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going",
                "-c", "docs", "-d", str(PREPARED / "doctrees"), str(PREPARED / "source"), str(SITE)]
-    status = subprocess.run(command).returncode
+    status = subprocess.run(command).returncode or chinese_site.build(PREPARED, SITE, prepare_notebook, published())
     shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
     if status == 0:
         write_translating_page()

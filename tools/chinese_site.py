@@ -1,0 +1,119 @@
+"""The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
+
+Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the reference, the guides) is linked to
+in English. Each page leads to the same place in the other language: docs/language.js.
+"""
+import json
+import posixpath
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import chinese
+from contents import INDEX, Page, chapters, read_contents
+from docutils.nodes import make_id
+
+LANGUAGE, FOLDER = "zh_CN", "zh"
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
+
+
+def other_page(page: str, language: str) -> str | None:
+    "The address of a page of the site in the other language, from that page; None where it has none."
+    here = posixpath.dirname(page)
+    if page not in chinese.names():
+        return None
+    there = f"../{page}.html" if language == LANGUAGE else f"{FOLDER}/{page}.html"
+    return posixpath.relpath(there, here or ".")
+
+
+def switch(page: str, language: str) -> str:
+    "What stands at the head of a page: the way to the other language."
+    there = other_page(page, language)
+    name, code = ("English", "en") if language == LANGUAGE else ("中文", "zh")
+    return f'<p class="language"><a href="{there}" hreflang="{code}" lang="{code}">{name}</a></p>\n' if there else ""
+
+
+def address(target: str, name: str, published: dict[str, str]) -> str | None:
+    """Where a link of a Chinese notebook leads on the site; None where Sphinx can follow it, or where it is no path.
+
+    `published`: of files of the repository, the page of the English site.
+    """
+    path, _, place = target.partition("#")
+    if "://" in path or not path:
+        return None
+    here = posixpath.join(FOLDER, posixpath.dirname(name))
+    there = posixpath.normpath(posixpath.join(here, path))
+    if there.startswith(f"{FOLDER}/"):
+        return None
+    if there not in published:
+        return f"{published['']}/{there}"
+    way = posixpath.relpath(published[there], here)
+    return f"{way}#{make_id(place.replace('-', ' '))}" if place else way
+
+
+def with_english_pages(markdown: str, name: str, published: dict[str, str]) -> str:
+    "Links to what stands in English alone, and pictures, as HTML: for Sphinx they are outside of these pages."
+    def moved(match: re.Match) -> str:
+        picture, text, target = match.groups()
+        if picture:
+            folder = posixpath.relpath(".", posixpath.join(FOLDER, posixpath.dirname(name)))
+            return match[0] if "://" in target else f'<img src="{folder}/_images/{posixpath.basename(target)}" alt="{text}">'
+        there = address(target, name, published)
+        return match[0] if there is None else f'<a href="{there}">{html(text)}</a>'
+
+    return LINK.sub(moved, markdown)
+
+
+def html(text: str) -> str:
+    "The text of a link, in which only code and emphasis are marked."
+    text = re.sub(r"`([^`]+)`", r'<code class="docutils literal notranslate">\1</code>', text)
+    return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
+
+
+def navigation(pages: list[Page], found: dict) -> dict:
+    "The hidden tables of contents at the end of the index."
+    trees = []
+    for (part, chapter), members in chapters(pages).items():
+        names = [page.notebook for page in members if page.notebook in chinese.names()]
+        if part == "paper" and names:
+            heading = found["chapters"].get(chapter, chapter)
+            trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"]))
+    return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
+
+
+def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
+    "Write what Sphinx reads. `prepare_notebook` is what the English pages go through, too."
+    pages, found = read_contents(), chinese.titles()
+    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
+    written = set()
+    for name in chinese.names():
+        notebook = chinese.made(name, pages, found, translated)
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = with_english_pages("".join(cell["source"]), name, published)
+            for output in cell.get("outputs", []):
+                if "text/markdown" in output.get("data", {}):
+                    text = "".join(output["data"]["text/markdown"])
+                    output["data"]["text/markdown"] = with_english_pages(text, name, published)
+        notebook = prepare_notebook(notebook, name)
+        if name == INDEX:
+            notebook["cells"].append(navigation(pages, found))
+        path = source / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(notebook, ensure_ascii=False, indent=1)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+        written.add(path)
+    for path in source.rglob("*.ipynb"):
+        if path not in written:
+            path.unlink()
+
+
+def build(prepared_in: Path, site: Path, prepare_notebook, published: dict[str, str]) -> int:
+    "The status of Sphinx."
+    source = prepared_in / "source-zh"
+    prepare(source, prepare_notebook, published)
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs",
+               "-D", f"language={LANGUAGE}", "-d", str(prepared_in / "doctrees-zh"), str(source), str(site / FOLDER)]
+    return subprocess.run(command).returncode
