@@ -1,5 +1,6 @@
 "Sphinx's settings for `make site`; tools/build_site.py prepares what it reads."
 import inspect
+import logging
 import re
 import sys
 from configparser import ConfigParser
@@ -12,6 +13,8 @@ from sphinx.util.inspect import stringify_signature
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
 from chinese_site import switch  # noqa: E402
+
+logging.getLogger("jieba").setLevel(logging.WARNING)  # cuts Chinese into words for the search, and tells of it
 
 settings = ConfigParser(delimiters=["="], interpolation=None)
 settings.read(ROOT / "settings.ini", encoding="utf-8")
