@@ -199,7 +199,9 @@ def open_translator(name: str, run: Path, average: int) -> Translator:
     return translator
 
 
-def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]]) -> dict:
+def choose_on_validation(
+    name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]], alphas: Sequence[float] = (),
+) -> dict:
     "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; for these, what other alphas bring."
     sources, references = zip(*pairs)
 
@@ -208,7 +210,7 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
         found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha), split=False)
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
-    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
+    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": alphas or ALPHAS}
     chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
     tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
     return {**chosen, "alpha": Search.alpha, "validation_bleu": scores["alpha"][Search.alpha], **tables}
@@ -232,11 +234,11 @@ class Trained:
         return Search(alpha=self.found["alpha"])
 
 
-def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus) -> Trained:
+def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus, alphas: Sequence[float] = ()) -> Trained:
     "What one seed has reached at the end of its last run, and what all of its runs have cost."
     (first, *_), (*_, (run, config)) = runs.values(), runs.items()
     had = [*earlier(first.start_from), *(part(run, config) for run, config in runs.items())]
-    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation))
+    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation), alphas)
     translator, search = open_translator(name, run, chosen["average"]), Search(alpha=chosen["alpha"])
     tests, translations = {}, {}
     for test in corpus.tests:
@@ -334,6 +336,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=99, default=0, metavar="N",
                         help="of the first N parts, or of all, take what there is and train no further; for one seed")
     parser.add_argument("--start", nargs="+", metavar="DIRECTORY", help="the last part alone, of each seed from these weights")
+    parser.add_argument("--alphas", type=float, nargs="+", default=[], help="length penalties to record, the first the paper's")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
@@ -357,7 +360,7 @@ def train_and_measure(arguments: argparse.Namespace, seed: int, corpus: corpora.
             runs[run] = as_it_stands(run, config)
         else:
             train(config, run)
-    return measure(arguments.name, runs, corpus)
+    return measure(arguments.name, runs, corpus, arguments.alphas)
 
 
 def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, trained: Trained) -> list[str]:
