@@ -12,15 +12,19 @@ nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb
 
 the cell's id, and the first digits of the hash of the English that it translates. Code, outputs, equations and links stand in
 the English alone or are compared with it: a number, an equation, a code span or a link that the English has and the Chinese has
-not is a complaint, and so is a term that nbs/zh/glossary.yml translates in another way.
+not is a complaint. So are a term that nbs/zh/glossary.yml translates in another way, a page that nbs/zh/contents.yml calls by
+another name, and stars that a reader would see.
 """
 import json
 import os
 import posixpath
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -40,6 +44,9 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$]+\$", re.DOTALL)
 SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+UNITS = {"million": 10**6, "billion": 10**9, "\u4e07": 10**4, "\u4ebf": 10**8}
+IN_UNITS = re.compile(rf"({NUMBER.pattern}(?:(?:, (?:and )?| and | or | to ){NUMBER.pattern})*) ?({'|'.join(UNITS)})")
+LINK = re.compile(rf"\[([^\[\]]+){TARGET.pattern}")
 HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
 WIDE = {",": "\uff0c", ";": "\uff1b", ":": "\uff1a", "?": "\uff1f", "!": "\uff01"}
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
@@ -133,11 +140,15 @@ def glossary() -> dict[str, list[str]]:
     return {term.lower(): ways if isinstance(ways, list) else [ways] for term, ways in found.items()}
 
 
+def prose(text: str) -> str:
+    "Without code, equations, links' targets and HTML tags."
+    return re.sub(r"\]\([^)]*\)|<[^>]+>", " ", SPAN.sub("", MATHS.sub("", FENCED.sub("", text))))
+
+
 def facts(text: str) -> dict[str, Counter]:
     "What both languages must have alike."
     bare = FENCED.sub("", text)
     spans = MATHS.sub("", bare)
-    words = re.sub(r"\]\([^)]*\)|<[^>]+>", " ", SPAN.sub("", spans))
     return {
         "heading": Counter(len(marks) for marks, _ in HEADING.findall(bare)),
         "equation": Counter(re.sub(r"\s+", "", re.sub(r"\\text(?:rm)?\{[^}]*\}", "", maths)) for maths in MATHS.findall(bare)),
@@ -147,17 +158,73 @@ def facts(text: str) -> dict[str, Counter]:
         "HTML tag": Counter(re.findall(r"</?\w+", bare)),
         "row of a table": Counter(line.count("|") for line in bare.split("\n") if line.startswith("|")),
         "quotation": Counter(len(re.findall(r"^ *>", bare, re.MULTILINE)) * ["> §"]) if "> §" in bare else Counter(),
-        "number": Counter(found.strip(",.") for found in NUMBER.findall(words) if len(found.strip(",.")) > 1),
+        "number": Counter(found.strip(",.") for found in NUMBER.findall(prose(text)) if len(found.strip(",.")) > 1),
     }
+
+
+def amounts(text: str) -> list[tuple[str, Decimal]]:
+    "Each number that a unit follows, and how much it is: 4.5 of 4.5 million and 450 of 450 \u4e07 are alike."
+    return [(number, Decimal(number.replace(",", "")) * UNITS[unit])
+            for numbers, unit in IN_UNITS.findall(prose(text)) for number in NUMBER.findall(numbers)]
+
+
+def without_equal_amounts(text: str, ours: Counter, chinese: str, theirs: Counter) -> tuple[Counter, Counter]:
+    "The numbers of both languages less those that name one amount in two units."
+    there = amounts(chinese)
+    for number, amount in amounts(text):
+        for other in [other for other in there if other[1] == amount and other[0] != number][:1]:
+            there.remove(other)
+            ours, theirs = ours - Counter([number]), theirs - Counter([other[0]])
+    return ours, theirs
+
+
+def is_sign(one: str) -> bool:
+    return unicodedata.category(one)[0] in "PS"
+
+
+def stars_that_show(text: str) -> Iterator[str]:
+    """Of each paragraph the first place where CommonMark shows a star.
+
+    A star opens after a Chinese character only if no sign follows it, and closes before one only if no sign precedes it.
+    """
+    one_line = in_one_line(text)
+    bare = re.sub(r"\\.", "``", NO_PROSE.sub(lambda match: "`" * len(match[0]), one_line))
+    for block in re.finditer(r"(?:[^\n]|\n(?!\n))+", bare):
+        opened, shown = [], []
+        for run in re.finditer(r"\*+", block[0]):
+            before, after = (block[0][:run.start()] or " ")[-1], (block[0][run.end():] or " ")[0]
+            outside = before.isspace() or is_sign(before), after.isspace() or is_sign(after)
+            opens = not after.isspace() and (not is_sign(after) or outside[0])
+            closes = not before.isspace() and (not is_sign(before) or outside[1])
+            if closes and opened and opened[-1][0] == run[0]:
+                opened.pop()
+            elif opens:
+                opened.append(run)
+            elif closes:
+                shown.append(run)
+        for run in sorted([*opened, *shown], key=lambda run: run.start())[:1]:
+            at = block.start() + run.start()
+            yield one_line[max(block.start(), at - 8):min(block.end(), at + 24)].replace("\n", " ")
+
+
+def misnamed(text: str, chinese: str, called: dict[tuple[str, str], str]) -> Iterator[str]:
+    "Links whose English is the title of the page that they lead to, and whose Chinese is not what that page is called."
+    there = LINK.findall(chinese)
+    for words, target in LINK.findall(text):
+        page = posixpath.basename(target.partition("#")[0]).removesuffix(".ipynb")
+        wanted = called.get((words, page))
+        if wanted and (wanted, target) not in there:
+            yield f"{target} is called {wanted}, as in {TITLES}"
 
 
 def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
     "Where the Chinese of a page does not have what its English has."
-    here = chinese(name)
+    here, called = chinese(name), page_names()
     for cell, text in english(name).items():
         if cell not in here or here[cell][0] != digits(text):
             continue
         ours, theirs = facts(text), facts(here[cell][1])
+        ours["number"], theirs["number"] = without_equal_amounts(text, ours["number"], here[cell][1], theirs["number"])
         for kind in ours:
             if kind == "quotation":
                 if bool(ours[kind]) != bool(theirs[kind]):
@@ -171,6 +238,9 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
         for term, ways in terms.items():
             if re.search(rf"\b{re.escape(term)}s?\b", words) and not any(way in here[cell][1] for way in ways):
                 yield f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
+        yield from (f"{place(name)}, cell {cell}: {what}" for what in misnamed(text, here[cell][1], called))
+        yield from (f"{place(name)}, cell {cell} shows its stars; a sign must stand outside of them: {shown!r}"
+                    for shown in stars_that_show(here[cell][1]))
 
 
 def titles() -> dict[str, dict[str, str]]:
@@ -178,8 +248,20 @@ def titles() -> dict[str, dict[str, str]]:
     return yaml.safe_load(TITLES.read_text(encoding="utf-8"))
 
 
+@cache
+def page_names() -> dict[tuple[str, str], str]:
+    "Of each page, by its title and the name of its file, what it is called in Chinese."
+    found = titles()
+    names_of = {page: found["pages"].get(page.notebook, {}).get("title") or found["workshop"].get(page.title)
+                for page in read_contents()}
+    return {(page.title, page.name): called for page, called in names_of.items() if called}
+
+
 def title_complaints() -> Iterator[str]:
     found = titles()
+    in_workshop = {page.title for page in read_contents() if page.part == "workshop"}
+    for title in sorted(in_workshop ^ found["workshop"].keys()):
+        yield f"{TITLES}: {title} {'has no Chinese' if title in in_workshop else 'is no page of the workshop'}"
     for page in read_contents():
         if page.part == "paper":
             row = found["pages"].get(page.notebook, {})
@@ -261,7 +343,7 @@ def table(pages: list[Page], found: dict) -> str:
     lines += ["", "### 工作间（英文）", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
-            links = " · ".join(f"[{page.label}]({address(page, INDEX)})" for page in members)
+            links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)
             lines.append(f"| {found['chapters'].get(chapter, chapter)} | {links} |")
     return "\n".join(lines)
 

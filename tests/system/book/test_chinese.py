@@ -67,6 +67,67 @@ def test_a_term_in_other_words_is_named(monkeypatch):
     assert any("encoder is 编码器" in line for line in found)
 
 
+def unlike(monkeypatch, english: str, ours: str) -> list[str]:
+    "The complaints about a page of one cell."
+    monkeypatch.setattr(chinese, "english", lambda name: {"a1": english})
+    monkeypatch.setattr(chinese, "chinese", lambda name: {"a1": (chinese.digits(english), ours)})
+    return list(chinese.unlike(PAGE, chinese.glossary()))
+
+
+@pytest.mark.parametrize("english, ours", [
+    ("It read 4.5 million pairs.", "读过 450 万个句对。"),
+    ("It read 4.5 million pairs.", "读过 4.5 百万个句对。"),
+    ("It read 3 million pairs.", "读过 300 万个句对。"),
+    ("It has 65 and 213 million.", "有 6,500 万和 2.13 亿个。"),
+    ("It has 1.2 billion.", "有 12 亿个。"),
+])
+def test_an_amount_may_stand_in_chinese_units(monkeypatch, english, ours):
+    assert unlike(monkeypatch, english, ours) == []
+
+
+@pytest.mark.parametrize("english, ours, number", [
+    ("It read 4.5 million pairs.", "读过 45 万个句对。", "4.5"),
+    ("It read 4.5 million pairs.", "读过 450 个句对。", "4.5"),
+    ("It has 1.2 billion.", "有 12 万个。", "1.2"),
+    ("It has 36 million and 36 heads.", "有 3600 万个。", "36"),
+])
+def test_another_amount_is_named(monkeypatch, english, ours, number):
+    assert any(f"lacks the number '{number}'" in line for line in unlike(monkeypatch, english, ours))
+
+
+@pytest.mark.parametrize("ours", [
+    "**偏离论文。**论文没有说。", "它是**“词”**的意思。", "**`f`**是函数", "一颗*星", "- 第一（*first*）\n- **第二：**然后",
+])
+def test_stars_that_a_reader_would_see_are_named(monkeypatch, ours):
+    found = [line for line in unlike(monkeypatch, "Text", ours) if PAGE in line and "cell a1 shows its stars" in line]
+    assert len(found) == 1 and re.search(r"\*\*?[^*\s]+", ours.split("\n- ")[-1])[0] in found[0], found
+
+
+@pytest.mark.parametrize("ours", [
+    "**偏离论文**。论文没有说。", "（*这是编的。*）每个", "它是“**词**”的意思。", "太*宽*（wide）：", "**手算。**\n然后",
+    "**偏离论文。** 论文", "$a * b$ 与 `**x**词` 和 2 * 3", "* 一\n* 二",
+])
+def test_stars_that_set_words_apart_are_not(monkeypatch, ours):
+    assert not [line for line in unlike(monkeypatch, "Text", ours) if "stars" in line]
+
+
+def test_a_page_under_another_name_is_named(monkeypatch):
+    text = "[Heads](../figures/head_scores.ipynb) [Layers](3.1_layers.ipynb#a) [decoding](../translation/kv_cache.ipynb)"
+    right = "[头的分工](../figures/head_scores.ipynb) [层](3.1_layers.ipynb#a) [解码](../translation/kv_cache.ipynb)"
+    assert unlike(monkeypatch, text, right) == []
+    found = unlike(monkeypatch, text, right.replace("[头的分工]", "[头]").replace("[层]", "[各层]"))
+    assert [line.partition(": ")[2].partition(",")[0] for line in found] == [
+        "../figures/head_scores.ipynb is called 头的分工", "3.1_layers.ipynb#a is called 层"]
+
+
+def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
+    found = chinese.titles()
+    found["workshop"]["Nothing"] = found["workshop"].pop("Heads")
+    monkeypatch.setattr(chinese, "titles", lambda: found)
+    assert [line.partition(": ")[2] for line in chinese.title_complaints()] == [
+        "Heads has no Chinese", "Nothing is no page of the workshop"]
+
+
 def test_code_and_outputs_are_the_english_ones(tmp_path):
     pages, found = chinese.read_contents(), chinese.titles()
     translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
