@@ -42,13 +42,15 @@ def table(size: dict) -> dict:
     d, found = size["table_width"], {}
     grid = [(n, width) for n in size["fitted_lengths"] for width in size["fitted_widths"]]
     for name, layer in layers(size, d).items():
-        counts = {}
+        counts, whole = {}, {}
         for n, width in grid:
             count = multiplications(layers(size, width)[name], n, width)
-            counts[n, width] = count.between_positions or count.by_weights
+            counts[n, width] = count.between_positions or count.by_weights  # what Table 1 counts
+            whole[n, width] = sum(count)                                    # an attention's projections too
         run = layer.readable if name == "recurrent" else layer  # PyTorch's LSTM is one call and hides its loop
         found[name] = {
             "exponents": [round(exponent, 4) for exponent in fitted_exponents(counts)],  # of n and of d
+            "exponents_of_all": [round(exponent, 4) for exponent in fitted_exponents(whole)],
             "multiplications": multiplications(layer, d, d),
             "longest_chain": [longest_chain(run(torch.randn(1, n, d))) for n in size["chain_lengths"]],
             "path_length": [path_length(name, n, 2, size["kernel"], size["neighbourhood"]) for n in size["path_lengths"]],

@@ -33,6 +33,7 @@ class Page:
     chapter: str
     module: str | None  # what the notebook exports: model.attention
     tag: str | None = None  # of its own equations: the first is (tag.1)
+    about: str = ""         # what one goes to its chapter for
 
     @property
     def name(self) -> str:
@@ -72,7 +73,7 @@ def module_of(notebook: dict) -> str | None:
     return next((found[1] for found in map(re.compile(r"^#\| *default_exp ([\w.]+)", re.MULTILINE).search, cells) if found), None)
 
 
-def checked(row: dict, part: str, chapter: str, notebooks: Path) -> Page:
+def checked(row: dict, group: dict, notebooks: Path) -> Page:
     "A row, when it has what it must have and its notebook is there."
     contents = notebooks / "contents.yml"
     if not isinstance(row, dict) or any(not isinstance(row.get(key), str) for key in ROW) or row.keys() - {*ROW, "tag"}:
@@ -83,7 +84,8 @@ def checked(row: dict, part: str, chapter: str, notebooks: Path) -> Page:
     if not path.exists():
         refuse(f"{contents} has a row for {path}, which does not exist: write the notebook or take the row out.")
     module = module_of(json.loads(path.read_text(encoding="utf-8")))
-    return Page(**{key: row[key] for key in ROW}, part=part, chapter=chapter, module=module, tag=row.get("tag"))
+    told = {key: group.get(key, "") for key in ("part", "chapter", "about")}
+    return Page(**{key: row[key] for key in ROW}, **told, module=module, tag=row.get("tag"))
 
 
 def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
@@ -96,7 +98,7 @@ def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
     for chapter in groups:
         if chapter.get("part") not in PARTS or not isinstance(chapter.get("chapter"), str):
             refuse(f"{contents}: each group of notebooks has a `part` ({' or '.join(PARTS)}) and a `chapter`, its heading.")
-        pages += [checked(row, chapter["part"], chapter["chapter"], notebooks) for row in chapter.get("notebooks") or []]
+        pages += [checked(row, chapter, notebooks) for row in chapter.get("notebooks") or []]
     names = [page.notebook for page in pages]
     for twice in sorted({name for name in names if names.count(name) > 1}):
         refuse(f"{contents} has more than one row for {twice}.")
@@ -118,15 +120,15 @@ def chapters(pages: list[Page]) -> dict[tuple[str, str], list[Page]]:
 
 
 def table(pages: list[Page]) -> str:
-    "For the index: the paper's pages with what they are about, and the names of the workshop's."
+    "For the index: the paper's pages with what they are about, and the names of the workshop's with what one goes there for."
     lines = [f"### {PARTS['paper']}", "", "| | notebook | what it is about |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "paper":
             lines += [f"| {chapter if page is members[0] else ''} | {page.link()} | {page.shows} |" for page in members]
-    lines += ["", f"### {PARTS['workshop']}", "", "| | |", "|---|---|"]
+    lines += ["", f"### {PARTS['workshop']}", "", "| | what for | notebooks |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
-            lines.append(f"| {chapter} | {' · '.join(page.link() for page in members)} |")
+            lines.append(f"| {chapter} | {members[0].about} | {' · '.join(page.link() for page in members)} |")
     return "\n".join(lines)
 
 

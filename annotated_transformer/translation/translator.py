@@ -46,7 +46,7 @@ def in_batches(
 ) -> list[Output | None]:        # outputs in the order of the sentences; of a blank one, None
     "Search batch by batch."
     out: list[Output | None] = [None for _ in ids]
-    # Longest first: sentences of like length share a batch, and the bar's estimate errs on the safe side.
+    # Longest first: sentences of similar length share a batch, and the bar's estimate errs on the safe side.
     order = sorted((i for i, row in enumerate(ids) if len(row) > 1), key=lambda i: -len(ids[i]))
     with progress_bar(total=len(order), unit="sentence", leave=False, delay=1) as bar:
         while order:

@@ -34,11 +34,13 @@ def test_one_matrix_moves_every_position_by_k(shift):
         torch.testing.assert_close(table[:-k], table[k:] @ shift(k, 12))  # back by k: a rotation's inverse is its transpose
 
 
-def test_a_head_with_m_k_looks_k_back(shift):
-    table = sinusoids(20, 512)
-    for k in (1, 3, -2):
-        scores = 4 * table @ (table @ shift(k, 512).T).T / 512**0.5  # each key's position turned on by k
-        assert torch.equal(scores.argmax(-1), (torch.arange(20) - k).clamp(0, 19))
+def test_a_head_of_width_64_looks_k_back(shift):
+    table = sinusoids(40, 512)
+    pick = 4 * torch.eye(512)[:, :64]  # W^Q: 512 × 64
+    for k in (-8, -2, 1, 3, 8):
+        weights = (table @ pick @ (table @ shift(k, 512).T[:, :64]).T / 64**0.5).softmax(-1)  # W^K: M_k, cut to 64 columns
+        there = [pos for pos in range(40) if 0 <= pos - k < 40]
+        assert min(weights[pos, pos - k] for pos in there) > 0.9
 
 
 def test_each_number_is_35_1():

@@ -4,10 +4,13 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
 from annotated_transformer.tables.variations import (
     PRINTED,
+    STUDENT_T,
     change,
     difference,
     longest,
@@ -50,12 +53,26 @@ def test_differences_by_hand():
     }
     assert abs(difference(table, "A1").perplexity - 20) < 1e-9 and difference(table, "A1").bleu == -0.5
     assert difference(table, "A2") is None and difference(table, "base") == (0, 0)
-    assert abs(noise(table).bleu - 2 * (4 / 3) ** 0.5) < 1e-9          # s = 1
-    assert abs(noise(table, seeds=3).perplexity - 20 * (2 / 3) ** 0.5) < 1e-9  # 10% of the base's mean
+    assert abs(noise(table).bleu - 4.303 * (4 / 3) ** 0.5) < 1e-9               # s = 1, two degrees of freedom
+    assert abs(noise(table, seeds=3).perplexity - 43.03 * (2 / 3) ** 0.5) < 1e-9  # 10% of the base's mean
+    assert abs(noise(table, 2, 5).bleu - 4.303 * 0.7**0.5) < 1e-9                # 1/2 + 1/5
     assert noise({"base": {"seeds": table["base"]["seeds"][:1]}}) is None
     found = printed_difference("A1")
     assert abs(found.perplexity - 7.52) < 0.01 and abs(found.bleu + 0.9) < 1e-9
     assert printed_difference("additive") is None
+
+
+def test_one_difference_of_equals_in_twenty_passes_for_more_than_noise():
+    torch.manual_seed(0)
+    for base in (2, 3, 5, 10):
+        rows, seeds = torch.randn(2, 40_000, dtype=torch.float64), torch.randn(40_000, base, dtype=torch.float64)
+        scatter = seeds.std(1)
+        apart = (rows[0] - seeds.mean(1)).abs() / (scatter * (1 + 1 / base) ** 0.5)
+        assert 0.046 < (apart > STUDENT_T[base - 1]).double().mean() < 0.054
+        between = (rows[0] - rows[1]).abs() / (scatter * 2**0.5)
+        assert 0.046 < (between > STUDENT_T[base - 1]).double().mean() < 0.054
+        if base == 3:  # what twice the scatter would let pass: not one in twenty
+            assert 0.17 < (apart > 2).double().mean() < 0.20
 
 
 def test_parameter_counts_are_exact():

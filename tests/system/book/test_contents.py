@@ -23,7 +23,7 @@ def row(name: str, **others) -> dict:
 
 def write_list(directory: Path, paper: list[dict], workshop: list[dict] = ()) -> None:
     groups = [dict(part="paper", chapter="§1 Halves", notebooks=paper),
-              dict(part="workshop", chapter="In use", notebooks=list(workshop))]
+              dict(part="workshop", chapter="In use", about="To buy.", notebooks=list(workshop))]
     (directory / "contents.yml").write_text(yaml.safe_dump(groups), encoding="utf-8")
 
 
@@ -56,7 +56,7 @@ def test_the_tables_have_each_page(book):
     assert rows == ["| §1 Halves | [§1 More](paper/1_more.ipynb) | halves |",
                     "|  | [§1.2 Toy](paper/1.2_toy.ipynb) | halves |",
                     "|  | [End](paper/end.ipynb) | halves |",
-                    "| In use | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
+                    "| In use | To buy. | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
     rows = list_of_pages(read_contents(book)).split("\n")[2:]
     assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` |  |",
                     "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |",

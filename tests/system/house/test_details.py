@@ -642,8 +642,9 @@ def test_variations_stand_in_a_table_with_both_differences():
 def test_variations_have_the_noise_of_two_single_runs():
     seeds = [{"perplexity": 10.0, "bleu": 20.0}, {"perplexity": 12.0, "bleu": 23.0}]
     found = noise({"base": {"seeds": seeds}}, seeds=2)
-    assert math.isclose(found.bleu, 2 * statistics.stdev([20, 23]))  # 2 s √(1/2 + 1/2)
-    assert math.isclose(found[0], 100 * 2 * statistics.stdev([10, 12]) / 11)
+    assert math.isclose(found.bleu, 12.706 * statistics.stdev([20, 23]))  # t s √(1/2 + 1/2), one degree of freedom
+    assert math.isclose(found[0], 100 * 12.706 * statistics.stdev([10, 12]) / 11)
+    assert noise({"base": {"seeds": seeds * 10}}).bleu > 0  # more seeds than the table of t has
 
 
 def measured_row(perplexity, bleu):

@@ -1,0 +1,149 @@
+"Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+from contents import read_contents  # noqa: E402
+
+TRAININGS = ["-first", "-first-seed2", "-first-seed3", "-longer", "", "-seed2", "-seed3", "-wide"]  # all there are on Multi30k
+
+
+def result(path: str) -> dict:
+    return json.loads((ROOT / "results" / f"{path}.json").read_text(encoding="utf-8"))
+
+
+def prose(page: str) -> str:
+    "A page's Markdown on one line, so that a sentence is found wherever it is broken."
+    cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return re.sub(r"\s+", " ", " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"))
+
+
+def printed(page: str) -> str:
+    cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    return "\n".join("".join(output.get("text", output.get("data", {}).get("text/markdown", ""))) for output in outputs)
+
+
+@pytest.fixture
+def trainings() -> dict[str, dict]:
+    "Each training on Multi30k by the end of its file's name."
+    found = {path.stem.removeprefix("multi30k-en-de") for path in (ROOT / "results/translation").glob("multi30k-en-de*.json")}
+    averaged = [name for name in found if "by_seed" in result(f"translation/multi30k-en-de{name}")["figures"]]
+    assert set(TRAININGS) <= set(averaged)
+    return {name: result(f"translation/multi30k-en-de{name}") for name in TRAININGS}
+
+
+def test_averaging_shows_every_record_and_says_usually(trainings):
+    page, shown = prose("paper/6.1_averaging"), printed("paper/6.1_averaging")
+    gains = {}
+    for name, record in trainings.items():
+        [seed] = record["figures"]["by_seed"]
+        one, *means = seed["bleu_by_average"].values()
+        gains[name] = [value - one for value in means]
+        assert seed["average"] == int(max(seed["bleu_by_average"], key=seed["bleu_by_average"].get))  # chosen on this split
+        said = [f"{one:.2f};", *(f"mean of {n} {gain:+.2f}" for n, gain in zip((5, 10, 20), gains[name]))]
+        assert " ".join(said) in shown, name
+    assert [name for name, gain in gains.items() if min(gain) <= 0] == ["-seed2"] and max(gains["-seed2"]) < 0
+    assert "In seven of the eight every mean gains, up to a point of" in page and "(finish, seed 2) every mean loses" in page
+    assert 1 <= max(map(max, gains.values())) < 1.1
+    plain, finished = ([gain for name in TRAININGS if (name in ("", "-seed2", "-seed3", "-wide")) is late for gain in gains[name]]
+                       for late in (False, True))
+    assert sum(finished) / 12 < sum(plain) / 12 / 2 and "there the mean adds less" in page
+    for name in TRAININGS[:4]:  # the blue ones
+        assert gains[name][1] > gains[name][2] and trainings[name]["config"]["recipe"][-1]["checkpoint_every"] == 250
+    titles = {row.notebook: row.shows for row in read_contents()}
+    assert "usually" in titles["paper/6.1_averaging"] and "usually translates better" in prose("training/loading")
+
+
+def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
+    page, shown, table = prose("paper/4_why_self_attention"), printed("paper/4_why_self_attention"), result("speed/layer-types")
+    row = table["figures"]["table"]["self-attention"]
+    a, b = row["exponents_of_all"]
+    assert f"*n*^{a:.2f} · *d*^{b:.2f}" in page and "does not compare like with like" in page
+    assert f"| *n^{a:.2f} · d^{b:.2f}* |" in shown and "| all multiplications |" in shown
+    assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
+    between, by_weights = row["multiplications"]
+    assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
+
+
+def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
+    record, page, shown = result("translation/variations"), prose("paper/6.2_variations"), printed("paper/6.2_variations")
+    table, config = record["figures"], record["config"]
+
+    def figures(row):
+        return [[seed[what] for seed in table[row]["seeds"]] for what in ("perplexity", "bleu")]
+
+    base = figures("base")
+    assert list(map(len, base)) == [3, 3] and all(len(figures(row)[0]) == 1 for row in table if row != "base")
+    means = [sum(values) / 3 for values in base]
+    deviations = [(sum((value - mean) ** 2 for value in values) / 2) ** 0.5 for values, mean in zip(base, means)]
+    t = 4.3027  # two degrees of freedom: the quantile p solves t = (2p - 1) √(2 / (4p(1 - p))), at p = 0.975
+    assert abs(t - 0.95 * (2 / (4 * 0.975 * 0.025)) ** 0.5) < 1e-4
+    band = [100 * t * deviations[0] * (4 / 3) ** 0.5 / means[0], t * deviations[1] * (4 / 3) ** 0.5]
+    assert f"noise: {band[0]:.1f}% for one seed" in shown and f"noise: {band[1]:.1f} points of BLEU for one seed" in shown
+
+    away = {row: (100 * (figures(row)[0][0] / means[0] - 1), figures(row)[1][0] - means[1]) for row in table if row != "base"}
+    outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
+    assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
+    assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"}
+    yes = re.findall(r"\| (.*?) \| .* \| yes \|", shown)
+    assert yes == ["(C) a third of the layers is worse", "(C) half of the width is worse", "(C) twice the width is better"]
+    assert "(E) learned positions are nearly as good | both | -6.3%, -1.7 points | within noise" in shown
+    assert "one head (A1), whose perplexity is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
+    assert all(away[row][0] > 0 for row in ("A1", "A2", "A3", "A4", "B1", "B2")) and "All six rows of (A) and (B)" in page
+    assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6" in page
+    assert abs(away["D1"][0] + 13) < 0.5 and "Here it falls by 13%" in page and abs(away["D2"][0] - 100) < 2
+
+
+def test_pages_name_all_that_the_finish_changed(trainings):
+    for page in ("paper/6.1_translation", "training/r_drop"):
+        said = prose(page)
+        for seed in ("", "-seed2", "-seed3"):
+            before, after = trainings[seed]["config"]["recipe"]
+            assert (before["model"]["dropout"], after["model"]["dropout"]) == (0.3, 0.1) and "dropout falls from 0.3 to 0.1" in said
+            assert (before["rate_factor"], after["rate_factor"]) == (1.4, 0.2) and "rate from 1.4 to 0.2 times" in said
+            assert after["start_from"] and after["consistency"] == 5 and "Adam begins anew" in said
+        assert "Which of the changes helps is not separated yet" in said, page
+
+
+def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
+    page = prose("paper/6.1_translation")
+    [plain, finished] = [[trainings[name]["figures"]["by_seed"][0] for name in group] for group in (TRAININGS[:3], TRAININGS[4:7])]
+
+    def bleu(found):
+        return [found["bleu_by_alpha"]["0.6"], *(one["multi30k_bleu"]["score"] for one in found["tests"].values())]
+
+    for before, after in zip(plain, finished):
+        assert all(late > early for early, late in zip(bleu(before), bleu(after)))
+    assert all(found["tests"]["test2016"]["multi30k_bleu"]["score"] > 41.02 for found in finished)
+    chosen = [[str(found["average"]) for found in group] for group in (plain, finished)]
+    assert f"{', '.join(chosen[0][:2])} and {chosen[0][2]} for the plain" in page
+    assert f"{', '.join(chosen[1][:2])} and {chosen[1][2]} after the finish" in page
+
+
+LABEL = re.compile(r"\*(?:A )?[Dd]epartures?\b|# §5\.4 A departure:")  # *Departure:*, **Departure.**, *Departure, on by default:*
+
+
+def test_every_departure_is_labelled_where_it_stands_and_listed_in_the_reference():
+    reference = (ROOT / "nbs/reference.ipynb").read_text(encoding="utf-8")
+    [cell] = [cell for cell in json.loads(reference)["cells"] if "".join(cell["source"]).startswith("## Departures")]
+    rows = [line for line in "".join(cell["source"]).splitlines() if line.startswith("| [")]
+    where = {page for row in rows for page in re.findall(r"\(([\w./]+)\.ipynb", row.split("|")[1])}
+    named = {page for row in rows for page in re.findall(r"\(([\w./]+)\.ipynb", row)}
+    labelled = {row.notebook for row in read_contents() if LABEL.search(prose(row.notebook))} - {"reference"}
+    assert where - labelled == set(), "listed, but not labelled on the page"
+    assert labelled - named == set(), "labelled on the page, but not listed"
+    for page, words in (("paper/5.4_regularization", ("65,536", "§6.3 also names attention")), ("paper/5.1_corpora", ("35.5 million",))):
+        labels = [part for part in re.split(r"(?=\*Departure:\*)", prose(page)) if part.startswith("*Departure:*")]
+        for word in words:
+            assert any(word in part[:400] for part in labels), (page, word)
+
+
+def test_a_word_that_exists_is_not_called_invented():
+    page = prose("paper/5.1_tokenizer")
+    assert "*Quietscheentchen*, a rubber duck, is a word" in page and "all but the first are invented" not in page
