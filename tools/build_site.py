@@ -91,7 +91,8 @@ def only_imports(source: str) -> bool:
 def folded_or_plain(cell: dict, source: str) -> dict:
     """A code cell without directives, whose first line says what it tests, if it tests something.
 
-    Folded is what JupyterLab folds (`jupyter.source_hidden`), and cells that only import.
+    Folded is what JupyterLab folds (`jupyter.source_hidden`), and cells that only import. An answer's output is folded with it
+    (`jupyter.outputs_hidden`).
     """
     test = re.search(r"^#\| *test (\w+)", source, re.MULTILINE)
     said = f"Test: {test[1].replace('_', ' ')}" if test else ""
@@ -99,8 +100,10 @@ def folded_or_plain(cell: dict, source: str) -> dict:
     folded = cell["metadata"].get("jupyter", {}).get("source_hidden") or only_imports(plain)
     if not folded:
         return cell | {"source": f"# {said}\n{plain}" if said else plain}
-    prompt = dict.fromkeys(("code_prompt_show", "code_prompt_hide"), said or "Code")
-    return cell | {"metadata": cell["metadata"] | {"tags": ["hide-input"], "mystnb": prompt}, "source": plain}
+    answer = cell["metadata"].get("jupyter", {}).get("outputs_hidden")
+    prompt = dict.fromkeys(("code_prompt_show", "code_prompt_hide"), said or ("Answer" if answer else "Code"))
+    tag = "hide-cell" if answer else "hide-input"
+    return cell | {"metadata": cell["metadata"] | {"tags": [tag], "mystnb": prompt}, "source": plain}
 
 
 def shown_width(output: dict) -> int:

@@ -54,7 +54,7 @@ def batches(
     seed: int = 0,
     epoch: int | None = 0,     # the shuffle is a function of (seed, epoch); None: no shuffle
 ) -> list[np.ndarray]:         # row numbers of each batch
-    "Pairs of like lengths together, as many as fit: each pair once per epoch."
+    "Pairs of similar lengths together, as many as fit: each pair once per epoch."
     return cut_sorted(lengths, max_tokens, None if epoch is None else np.random.default_rng((seed, epoch)))
 
 # %% ../../nbs/paper/5.1_batching.ipynb #4fda1610

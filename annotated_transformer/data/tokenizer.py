@@ -82,16 +82,44 @@ def sentencepiece_model(
     vocab_size: int,           # pieces, the special tokens included
     whole_words: Sequence[str] = (),
 ) -> bytes:                    # the `.model` file
-    "Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens."
+    """Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens.
+
+    InputError when the text is too small, or has too many characters, for `vocab_size`.
+    """
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
-    SentencePieceTrainer.train(
-        sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
-        character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
-        user_defined_symbols=[f"▁{word}" for word in whole_words],
-    )
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
+            character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
+            user_defined_symbols=[f"▁{word}" for word in whole_words],
+        )
+    except RuntimeError as error:
+        advice = advice_on(str(error))
+        raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
     return model.getvalue()
+
+# %% ../../nbs/paper/5.1_tokenizer.ipynb #bbf1eee0
+def checked_model(path: str | Path) -> bytes:
+    "A `.model` file; InputError when it is missing, damaged, or has other special tokens."
+    from sentencepiece import SentencePieceProcessor
+
+    damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
+    try:
+        model = regular(Path(path)).read_bytes()
+        sp = SentencePieceProcessor(model_proto=model)
+    except FileNotFoundError:
+        raise InputError(f"{path}: there is no such tokenizer file") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): check what it is and who may read it") from None
+    except RuntimeError:
+        raise damaged from None
+    if not model:  # SentencePiece takes an empty file for no file at all
+        raise damaged
+    if (sp.pad_id(), sp.eos_id(), sp.unk_id()) != (PAD, EOS, UNK):
+        raise InputError(f"{path}: padding, end and unknown must be {PAD}, {EOS} and {UNK}; train it with this package")
+    return model
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #d4ea9f57
 class Tokenizer:
@@ -111,31 +139,12 @@ class Tokenizer:
         whole_words: Sequence[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
     ) -> "Tokenizer":
         "Learn the vocabulary. InputError when the text is too small, or has too many characters, for `vocab_size`."
-        try:
-            return cls(sentencepiece_model(sentences, vocab_size, whole_words))
-        except RuntimeError as error:
-            advice = advice_on(str(error))
-            raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
+        return cls(sentencepiece_model(sentences, vocab_size, whole_words))
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":
         "Read a `.model` file of SentencePiece. InputError when it is missing, damaged, or has other special tokens."
-        damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
-        try:
-            model = regular(Path(path)).read_bytes()
-            tokenizer = cls(model)
-        except FileNotFoundError:
-            raise InputError(f"{path}: there is no such tokenizer file") from None
-        except OSError as error:
-            raise InputError(f"{path} cannot be read ({error.strerror}): check what it is and who may read it") from None
-        except RuntimeError:
-            raise damaged from None
-        if not model:  # SentencePiece takes an empty file for no file at all
-            raise damaged
-        sp = tokenizer._processor
-        if (sp.pad_id(), sp.eos_id(), sp.unk_id()) != (PAD, EOS, UNK):
-            raise InputError(f"{path}: padding, end and unknown must be {PAD}, {EOS} and {UNK}; train it with this package")
-        return tokenizer
+        return cls(checked_model(path))
 
     def save(self, path: str | Path) -> None:
         "Write the `.model` file, which any SentencePiece reads."
@@ -156,7 +165,7 @@ class Tokenizer:
         return self._processor.encode(text, add_eos=True)
 
     def encode_target(self, text: str) -> list[int]:
-        "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two (80)."
+        "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two."
         return self.encode(text)
 
     def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:

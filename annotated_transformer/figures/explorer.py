@@ -75,7 +75,7 @@ def write_page(
 
 # %% ../../nbs/figures/explorer.ipynb #f4fdd23e
 class Explorer:
-    "All heads in one picture that answers to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
+    "All heads in one picture that responds to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
 
     def __init__(self, maps, kind: str, layer: int, head: int):
         self.maps, self.first = maps, (kind, layer, head)

@@ -41,6 +41,7 @@ NOT_RUN = """() => {
     const ran = one => one.executionCount && one.executionState != "running" || !one.sharedModel.getSource().trim();
     return cells.some(failed) ? undefined : cells.find(one => !ran(one))?.id;
 }"""
+CLOSED = "() => jupyterapp.shell.currentWidget.content.widgets.filter(cell => cell.outputHidden).length"  # outputs that are folded
 QUESTION = ".jp-Dialog-content"  # JupyterLab asks or says something in front of everything else, and waits for a click
 FINISHED = f"() => document.querySelector('{QUESTION}') || ({NOT_RUN})() === undefined"
 
@@ -112,6 +113,10 @@ def complaints(page, lab, path: Path) -> Iterator[str]:
     if figures(saved) != committed:
         yield f"figures now come from the cells {figures(saved)}; committed are those of {committed}"
 
+    folded = sum(bool(cell["metadata"].get("jupyter", {}).get("outputs_hidden")) for cell in saved["cells"])
+    if (closed := page.evaluate(CLOSED)) != folded:
+        yield f"{closed} answers are closed before the reader opens them, and {folded} should be"
+    page.evaluate("() => jupyterapp.commands.execute('notebook:show-all-cell-outputs')")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     drawn = page.locator(".jp-OutputArea-output img, .jp-OutputArea-output canvas")
     if figures(saved):

@@ -72,6 +72,13 @@ def test_directives_go_and_what_jupyterlab_folds_is_folded(source, hidden, shown
     assert cell["metadata"].get("mystnb", {}).get("code_prompt_show") == prompt
 
 
+def test_an_answer_is_folded_with_what_it_prints():
+    answer = code_cell("print(6 * 7)", hidden=True)
+    answer["metadata"]["jupyter"]["outputs_hidden"] = True
+    [cell] = build_site.prepare_notebook({"cells": [answer]}, "00_toy")["cells"]
+    assert cell["metadata"]["tags"] == ["hide-cell"] and cell["metadata"]["mystnb"]["code_prompt_show"] == "Answer"
+
+
 def test_beside_the_link_to_colab_stands_one_to_github(monkeypatch):
     monkeypatch.chdir(ROOT)
     title = {"cell_type": "markdown", "id": "title", "source": "# A toy\n\n[Open in Colab](https://c.org/x)\n\nIt halves."}

@@ -105,7 +105,8 @@ def test_pages_name_all_that_the_finish_changed(trainings):
         said = prose(page)
         for seed in ("", "-seed2", "-seed3"):
             before, after = trainings[seed]["config"]["recipe"]
-            assert (before["model"]["dropout"], after["model"]["dropout"]) == (0.3, 0.1) and "dropout falls from 0.3 to 0.1" in said
+            assert (before["model"]["dropout"], after["model"]["dropout"]) == (0.3, 0.1)
+            assert "dropout falls from 0.3 to 0.1" in said
             assert (before["rate_factor"], after["rate_factor"]) == (1.4, 0.2) and "rate from 1.4 to 0.2 times" in said
             assert after["start_from"] and after["consistency"] == 5 and "Adam begins anew" in said
         assert "Which of the changes helps is not separated yet" in said, page
@@ -113,7 +114,8 @@ def test_pages_name_all_that_the_finish_changed(trainings):
 
 def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     page = prose("paper/6.1_translation")
-    [plain, finished] = [[trainings[name]["figures"]["by_seed"][0] for name in group] for group in (TRAININGS[:3], TRAININGS[4:7])]
+    groups = TRAININGS[:3], TRAININGS[4:7]
+    [plain, finished] = [[trainings[name]["figures"]["by_seed"][0] for name in group] for group in groups]
 
     def bleu(found):
         return [found["bleu_by_alpha"]["0.6"], *(one["multi30k_bleu"]["score"] for one in found["tests"].values())]
@@ -138,7 +140,9 @@ def test_every_departure_is_labelled_where_it_stands_and_listed_in_the_reference
     labelled = {row.notebook for row in read_contents() if LABEL.search(prose(row.notebook))} - {"reference"}
     assert where - labelled == set(), "listed, but not labelled on the page"
     assert labelled - named == set(), "labelled on the page, but not listed"
-    for page, words in (("paper/5.4_regularization", ("65,536", "§6.3 also names attention")), ("paper/5.1_corpora", ("35.5 million",))):
+    for page, words in (
+        ("paper/5.4_regularization", ("65,536", "§6.3 also names attention")), ("paper/5.1_corpora", ("35.5 million",)),
+    ):
         labels = [part for part in re.split(r"(?=\*Departure:\*)", prose(page)) if part.startswith("*Departure:*")]
         for word in words:
             assert any(word in part[:400] for part in labels), (page, word)
@@ -147,3 +151,34 @@ def test_every_departure_is_labelled_where_it_stands_and_listed_in_the_reference
 def test_a_word_that_exists_is_not_called_invented():
     page = prose("paper/5.1_tokenizer")
     assert "*Quietscheentchen*, a rubber duck, is a word" in page and "all but the first are invented" not in page
+
+
+def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
+    page, shown = prose("paper/6.3_parsing"), printed("paper/6.3_parsing")
+    [alone, mixed] = [[result(f"parsing/{name}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
+                      for name in ("parser", "parser.semi")]
+    grammar, berkeley = (result(f"parsing/{name}")["figures"]["test"]["f1"] for name in ("pcfg", "berkeley"))
+    free = sorted(run["scores"]["test"]["f1"] for run in alone)
+    assert sum(free) / 3 > grammar and free[0] < grammar < free[1] and "but its worst seed is not" in page
+    assert ", ".join(f"{f1:.2f}" for f1 in free) in shown.replace("\n", " ") and f"{grammar:.2f}" in shown
+    bound = [run["bound"]["test"]["f1"] for run in alone]
+    spread = (sum((f1 - sum(free) / 3) ** 2 for f1 in free) / 2) ** 0.5
+    assert 0 < (sum(bound) - sum(free)) / 3 < spread and "by less than the seeds differ" in page
+    repaired = [run["scores"]["test"]["malformed"] / run["scores"]["test"]["sentences"] for run in alone]
+    assert 0.5 < sum(repaired) / 3 < 0.6 and "more than half of its outputs need repair" in page
+    ours = [run["scores"]["test"]["constrained"]["f1"] for run in mixed]
+    together = result("parsing/parser.votes")["figures"]["test"]["together"]["f1"]
+    assert sum(ours) / 3 < together < berkeley and "still below it, and closer when three seeds" in page
+
+
+def test_the_index_says_what_is_true_of_the_order_and_begins_with_the_map():
+    page = prose("index")
+    assert "uses only what earlier pages have explained" not in page
+    boxes = page.partition("## The map")[2].partition("## How to read")[0]
+    linked = set(re.findall(r"\((paper/3[\w.]*)\.ipynb\)", boxes))
+    assert linked == {row.notebook for row in read_contents() if row.notebook.startswith("paper/3")}
+    for path in ("index", "paper/3.2_attention"):  # and again at the head of §3
+        assert "figures/architecture.png)" in prose(path)
+    assert all(row.about.endswith(".") for row in read_contents() if row.part == "workshop")
+    workbook = [path.stem for path in (ROOT / "annotated_transformer/workbook").glob("*.ipynb") if path.stem != "all_together"]
+    assert len(workbook) == 14 and "it writes fourteen of these pages" in page
