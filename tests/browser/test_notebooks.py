@@ -41,7 +41,8 @@ NOT_RUN = """() => {
     const ran = one => one.executionCount && one.executionState != "running" || !one.sharedModel.getSource().trim();
     return cells.some(failed) ? undefined : cells.find(one => !ran(one))?.id;
 }"""
-CLOSED = "() => jupyterapp.shell.currentWidget.content.widgets.filter(cell => cell.outputHidden).length"  # outputs that are folded
+# How many cells have their outputs folded.
+CLOSED = "() => jupyterapp.shell.currentWidget.content.widgets.filter(cell => cell.outputHidden).length"
 QUESTION = ".jp-Dialog-content"  # JupyterLab asks or says something in front of everything else, and waits for a click
 FINISHED = f"() => document.querySelector('{QUESTION}') || ({NOT_RUN})() === undefined"
 
