@@ -404,8 +404,8 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     ("--precision int4", "--precision"),
     ("--alpha 1e308", "--alpha must be at most 100"),
     ("--alpha inf", "--alpha must be at most 100, not inf"),
-    ("--beam-size 1000000", "--beam-size must be at most 48, the tokens of the model"),
-    ("--beam-size 99999999999999999999", "--beam-size must be at most 48"),
+    ("--beam-size 1000000", "beam size must be at most 48, the tokens of the model"),
+    ("--beam-size 99999999999999999999", "--beam-size must be at most"),
     ("--extra-length 99999999999999999999", "--extra-length must be at most 1000000"),
     ("--out figures.txt", "figures.txt: give the name of a file that ends in .json"),
 ])
@@ -879,7 +879,7 @@ def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
 
 @pytest.mark.parametrize("words, expected", [
     (["translate", "a\n/b"], r"a\n/b: there is no such directory"),
-    (["translate", "numbers-en-de", "--average", "3"], "--average: numbers-en-de is no run"),
+    (["translate", "numbers-en-de", "--average", "3"], "is no run, so it has no checkpoints to average"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
 ])
