@@ -4,6 +4,7 @@ A type is int, float, bool, str, list, dict or Any; `X | None`, list[X], tuple[X
 `Annotated[int, 0, 9]`, a number between the two; a dataclass, which has no other fields than its own and whose __post_init__
 may refuse values; or a TypedDict, whose fields must be there, while others may be.
 """
+import contextlib
 import dataclasses
 import json
 import math
@@ -34,7 +35,13 @@ def checked(
     "InputError names the first value that is of another type, out of its range, missing, or one too many."
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
-        return None if value is None and NoneType in parts else checked(value, parts[0], name)
+        if value is None and NoneType in parts:
+            return None
+        first, *others = (part for part in parts if part is not NoneType)
+        for part in others:
+            with contextlib.suppress(InputError):
+                return checked(value, part, name)
+        return checked(value, first, name)
     if origin is NotRequired:
         return checked(value, parts[0], name)
     if origin is Annotated:
@@ -84,7 +91,8 @@ def checked_object(value: Any, kind: Any, name: str) -> Any:
                   if field.default is field.default_factory is dataclasses.MISSING}
         known = value.keys()
     for unknown in known - types.keys():
-        raise FromAnotherVersion(f"this version of the package knows no field {reprlib.repr(unknown)}; use the version that wrote it")
+        what = f"this version of the package knows no field {reprlib.repr(unknown)}"
+        raise FromAnotherVersion(f"{what}; use the version that wrote it")
     for missing in sorted(wanted - value.keys()):
         raise InputError(f"{missing} is missing")
     found = {one: checked(value[one], types[one], one) for one in value if one in known}

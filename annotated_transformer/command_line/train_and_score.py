@@ -247,6 +247,5 @@ def cost(
         print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
         return
     found = run_cost(run, None if rate is None else rate * 1e12)
-    print(found)
-    if scored is not None:
-        print(f"\n{table_row(Path(run).resolve().name, scored, found)}")
+    row = "" if scored is None else f"\n\n{table_row(Path(run).resolve().name, scored, found)}"
+    print(f"{found}{row}")

@@ -180,7 +180,7 @@ class TokenizedPairs:
     def open(cls, directory: str | Path, name: str) -> "TokenizedPairs":
         "Open what `write` left. InputError when it is not there or not whole."
         description = Path(directory, f"{name}.json")
-        facts = read_json(description, Facts, f"delete {directory} and prepare again")
+        facts = read_json(description, Facts, f"delete {directory}, if it is there, and prepare again")
         rows, left_out = facts["rows"], facts["left_out"]
         if facts["dtype"] not in ("uint16", "int32"):
             raise InputError(f"{description}: dtype must be uint16 or int32; delete {directory} and prepare again")

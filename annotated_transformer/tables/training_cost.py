@@ -149,7 +149,7 @@ def require_positive(**values: float) -> None:
     "InputError for the first value that is not a number above zero, or one that no machine will see."
     for name, value in values.items():
         if not isinstance(value, (int, float)) or not 1e-30 < value < 1e30:
-            odd = "" if isinstance(value, (int, float)) and not 0 < value < math.inf else " and no farther from 1 than 10^30"
+            odd = " and no farther from 1 than 10^30" * (isinstance(value, (int, float)) and 0 < value < math.inf)
             raise InputError(f"{name.replace('_', ' ')} must be a number above 0{odd}, not {reprlib.repr(value)}")
 
 # %% ../../nbs/tables/training_cost.ipynb #523e02ae
