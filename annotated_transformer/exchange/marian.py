@@ -173,6 +173,8 @@ def from_marian(
     if tokenizer is not None and len(tokenizer.get_vocab()) != c.vocab_size:
         sizes = f"the model has {c.vocab_size} tokens and the tokenizer {len(tokenizer.get_vocab())}"
         raise InputError(f"{sizes}: they do not belong together; take those of one directory")
+    if tokenizer is not None and not all(type(i) is int and 0 <= i < c.vocab_size for i in tokenizer.get_vocab().values()):
+        raise InputError(f"the tokenizer has ids that are none of the model's {c.vocab_size}: they do not belong together")
     theirs = {name: weight.detach().float().cpu() for name, weight in marian.state_dict().items()}
     weights = {"embedding.weight": ordered(theirs["model.shared.weight"][order], back, 1)}
     biases = {"embedding.bias": theirs["final_logits_bias"][0, order]}

@@ -14,6 +14,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -261,15 +262,12 @@ def test_no_piece_of_the_vocabulary_holds_a_line_end(tmp_path, run):
 def test_at_a_terminal_each_line_is_answered_at_once(run, command, monkeypatch):
     asked = []
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
+    class Typed(io.BytesIO):
         def __next__(self):
             asked.append(sys.stdout.getvalue().count("\n"))
             return super().__next__()
 
-    monkeypatch.setattr(sys, "stdin", Terminal("one two\n\nthree\n"))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Typed(b"one two\n\nthree\n"), isatty=lambda: True))
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     cli.main(["translate", str(run), "--extra-length", "8"])
     assert asked == [0, 1, 2, 3]

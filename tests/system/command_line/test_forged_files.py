@@ -119,7 +119,7 @@ def test_a_size_of_the_wrong_type_is_no_size(model, run, changes):
     training = json.loads((run / "config.json").read_text())["training"]
     forge(run / "config.json", training=training | {"model": training["model"] | changes})
     with pytest.raises(InputError, match=f"config.json: {name} must be"):
-        Run(run).config
+        assert Run(run).config
 
 
 def test_a_number_of_layers_and_one_of_widths_have_bounds_of_their_own(model):
@@ -142,8 +142,9 @@ def test_a_configuration_too_deep_to_be_read(run, complaint):
     assert "config.json" in complaint("train", "--run", run)
 
 
-@pytest.mark.parametrize("changes", [{"rows": "x"}, {"rows": 1.5}, {"rows": None}, {"rows": -1}, {"dtype": "float64"}, {"dtype": 3}, DEEP],
-                         ids=lambda value: str(value)[:20])
+@pytest.mark.parametrize("changes", [
+    {"rows": "x"}, {"rows": 1.5}, {"rows": None}, {"rows": -1}, {"dtype": "float64"}, {"dtype": 3}, DEEP,
+], ids=lambda value: str(value)[:20])
 def test_a_description_of_pairs_that_cannot_be(trained, run, changes, complaint):
     path = run / "data" / "train.json"
     path.write_text(changes) if isinstance(changes, str) else forge(path, **changes)
@@ -153,8 +154,9 @@ def test_a_description_of_pairs_that_cannot_be(trained, run, changes, complaint)
     assert "train.json" in complaint("cost", run)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", "0", DEEP, '{"seed": 1, "steps": 20, "perplexity": "x", "bleu": 1, "minutes": 1}'],
-                         ids=lambda text: text[:20])
+@pytest.mark.parametrize("text", [
+    "{", "[]", "{}", "0", DEEP, '{"seed": 1, "steps": 20, "perplexity": "x", "bleu": 1, "minutes": 1}',
+], ids=lambda text: text[:20])
 def test_a_measure_that_is_damaged_is_made_again(trained, run, text):
     (run / "measured.json").write_text(text)
     assert measured(run, trained[0]) is None
@@ -170,11 +172,27 @@ def test_what_a_kill_left_beside_the_runs_of_a_table_is_passed_over(trained, run
     assert [len(table[name]["seeds"]) for name in ("base", "A1")] == [1, 0]
 
 
-@pytest.mark.parametrize("text", [DEEP, '{"figures": {"paper_bleu": {"score": ' + "9" * 400 + '}, "sacre_bleu": {"score": 1}}}', "[]"],
-                         ids=lambda text: text[:20])
+@pytest.mark.parametrize("text", [
+    DEEP, '{"figures": {"paper_bleu": {"score": ' + "9" * 400 + '}, "sacre_bleu": {"score": 1}}}', "[]",
+], ids=lambda text: text[:20])
 def test_scores_that_cannot_be(run, text, tmp_path, complaint):
     (tmp_path / "s.json").write_text(text)
     assert "s.json: " in complaint("cost", run, "--scored", tmp_path / "s.json")
+
+
+def test_options_that_the_cost_of_a_run_does_not_have_are_not_passed_over(run, complaint):
+    for words in (["--devices", "3"], ["--watts", "100"], ["--size", "big"], ["--efficiency", "0.5"]):
+        assert f"{words[0]} goes without a run" in complaint("cost", run, *words)
+    for words in (["--rate", "9"], ["--scored", "s.json"]):
+        assert f"{words[0]} goes with a run" in complaint("cost", "--tokens-per-second", "9", *words)
+    for words in (["1e-300"], ["1e308"], ["9", "--watts", "1e308"], ["9", "--devices", 10**400], ["9", "--efficiency", "1e-320"]):
+        assert "must be a number above 0" in complaint("cost", "--tokens-per-second", *words)
+
+
+def test_a_batch_has_a_size_that_fits_into_64_bits(corpus, tmp_path, complaint):
+    words = ["train", "--corpus", corpus, "--run", tmp_path / "r", "--batch-tokens", 2**63]
+    assert "batch_tokens must be at least 1 and can be at most" in complaint(*words)
+    assert not (tmp_path / "r").exists()
 
 
 # Weights and tokens

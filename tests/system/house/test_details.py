@@ -699,3 +699,27 @@ def test_variations_say_how_long_a_run_took(monkeypatch):
         return SimpleNamespace(translate=lambda sources, split: ["w x y z"] * len(sources))
     monkeypatch.setattr(variations.Translator, "from_pretrained", loaded)
     assert variations.measure("run") == {"seed": 3, "steps": 6, "perplexity": 5.0, "bleu": pytest.approx(100), "minutes": 1.7}
+
+
+def test_fast_search_greedy_goes_to_the_very_limit():
+    torch.manual_seed(0)
+    model = Transformer(SMALL)
+    with torch.no_grad():
+        model.embedding.weight[EOS] = 0  # its logit is 0, and another one always larger
+    source = torch.tensor([[3, 4, 5, EOS], [6, EOS, PAD, PAD]])
+    found = greedy_search(model, source, Search(extra_length=3))
+    assert [len(tokens) for tokens in found] == [7, 5]
+
+
+def test_bleu_has_no_reward_for_length_and_takes_pairs_alone():
+    assert ngram_bleu(["a b c d e"], ["a b c d"]) == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    with pytest.raises(ValueError):
+        ngram_bleu(["a b c d"], ["a b c d", "e f g h"])
+
+
+def test_batching_shuffles_by_seed_0_unless_told_and_refuses_nothing_to_read():
+    lengths = np.random.default_rng(3).integers(1, 9, (60, 2))
+    usual, zero, one = (batches(lengths, 20, **given) for given in ({}, {"seed": 0}, {"seed": 1}))
+    assert all(map(np.array_equal, usual, zero)) and not all(map(np.array_equal, usual, one))
+    with pytest.raises(InputError, match="without a token"):
+        batches(np.array([[3, 2], [0, 4]]), 20)
