@@ -60,7 +60,7 @@ def test_where_downloads_go(monkeypatch):
 @pytest.mark.parametrize("variable, words, said", [
     ("PYTHONOPTIMIZE=2", ["--help"], "PYTHONOPTIMIZE=2"),
     ("TQDM_MININTERVAL=abc", ["corpora", "numbers-en-de"], "tqdm cannot be loaded with TQDM_MININTERVAL=abc"),
-    ("TORCH_LOGS=+junk", ["translate"], "torch cannot be loaded with TORCH_LOGS=+junk"),
+    ("TORCH_LOGS=+junk", ["translate"], "TORCH_LOGS=+junk (Invalid log settings"),
     ("MPLBACKEND=junk", ["attend", "one", "--out", "x.svg"], "matplotlib cannot be loaded with MPLBACKEND=junk"),
 ])
 def test_a_variable_that_a_package_cannot_take_is_named(variable, words, said, tmp_path):
