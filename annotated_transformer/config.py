@@ -41,7 +41,8 @@ def require_between(settings: object, name: str, least: float, most: float) -> N
     if value is not None and not least <= value <= most:
         power = math.log2(most)
         highest = f"2^{power:.0f}" if power > 15 and power.is_integer() else f"{most:,}"
-        raise InputError(f"{name} must be at least {least} and can be at most {highest}, not {value}")
+        bounds = f"at least {least}" + f" and can be at most {highest}" * (most != MOST or value > most)
+        raise InputError(f"{name} must be {bounds}, not {value}")
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ class Translator:
         if average is None and (read := reader_of_others(directory)):
             found = read(directory, str(chosen), precision)
         else:
-            loaded = loading.load(directory, average)
+            loaded = loading.load(path_or_name, average)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)

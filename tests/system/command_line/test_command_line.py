@@ -312,12 +312,12 @@ def no_checkpoint(run):
 
 def no_configuration(run):
     (run / "config.json").unlink()
-    return f"{run / 'config.json'}: there is no such file"
+    return f"{run} holds SHA256SUMS, checkpoints, data, lock, metrics.jsonl, "
 
 
 def damaged_configuration(run):
     (run / "config.json").write_bytes(b'{"training": {"model"\xff')
-    return f"{run / 'config.json'}: this is not the configuration"
+    return f"{run / 'config.json'}: the file is damaged"
 
 
 def damaged_vocabulary(run):
@@ -532,7 +532,8 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
 
 
 @pytest.mark.parametrize("options, expected", [
-    (["", "--out", "new/heads.svg"], "the source holds no words"),
+    (["", "--out", "new/heads.svg"], "the value is empty"),
+    ([" ", "--out", "new/heads.svg"], "the source holds no words"),
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: split it, or shorten it"),
     (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
@@ -871,13 +872,13 @@ main()
 def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     child = process("attend", "one", "--model", run, "--out", tmp_path / "heads.svg", MPLBACKEND="nosuch")
     out, err = child.communicate()
-    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: MPLBACKEND=nosuch: ")
+    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: matplotlib cannot be loaded with MPLBACKEND=nosuch ")
     assert err.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("words, expected", [
     (["translate", "a\n/b"], r"a\n/b: there is no such directory"),
-    (["translate", "numbers-en-de", "--average", "3"], "is no run, so it has no checkpoints to average"),
+    (["translate", "numbers-en-de", "--average", "3"], "average: numbers-en-de is no run, so it has no checkpoints to average"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
 ])
