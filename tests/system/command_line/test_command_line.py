@@ -872,7 +872,8 @@ main()
 def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     child = process("attend", "one", "--model", run, "--out", tmp_path / "heads.svg", MPLBACKEND="nosuch")
     out, err = child.communicate()
-    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: matplotlib cannot be loaded with MPLBACKEND=nosuch ")
+    assert (child.returncode, out) == (2, b"")
+    assert err.startswith(b"annotated-transformer: matplotlib cannot be loaded with MPLBACKEND=nosuch ")
     assert err.count(b"\n") == 1
 
 
