@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from . import InputError
+from .json_files import checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
@@ -30,6 +31,18 @@ PARTS = MappingProxyType({  # of which a model is made, and where the class of e
         "pre": "annotated_transformer.model.variants:PreNormResidual",
     },
 })
+
+MOST = 10**12  # of anything that is counted: sums of such numbers still fit into 64 bits
+
+
+def require_between(settings: object, name: str, least: float, most: float) -> None:
+    "InputError where a setting is given and is too small, too large, or no number."
+    value = getattr(settings, name)
+    if value is not None and not least <= value <= most:
+        power = math.log2(most)
+        highest = f"2^{power:.0f}" if power > 15 and power.is_integer() else f"{most:,}"
+        bounds = f"at least {least}" + f" and can be at most {highest}" * (most != MOST or value > most)
+        raise InputError(f"{name} must be {bounds}, not {value}")
 
 
 @dataclass(frozen=True)
@@ -71,9 +84,8 @@ class TransformerConfig:
                 if self.d_model % self.n_heads:
                     raise InputError(f"d_model={self.d_model} does not divide by n_heads={self.n_heads}: give d_k and d_v")
                 object.__setattr__(self, name, self.d_model // self.n_heads)  # frozen from here on
-            elif size < 1 or size > (1_000 if name == "n_layers" else 2**24):
-                most = "1,000" if name == "n_layers" else "2^24"
-                raise InputError(f"{name} must be at least 1 and can be at most {most}, not {size}")
+            else:
+                require_between(self, name, 1, {"n_layers": 1_000, "max_length": 2**18}.get(name, 2**24))
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
         for name, parts in PARTS.items():
@@ -113,8 +125,7 @@ class Execution:
     compile: bool | None = None
 
     def __post_init__(self):
-        if self.device_tokens is not None and self.device_tokens < 1:
-            raise InputError(f"device_tokens must be at least 1, not {self.device_tokens}")
+        require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
             raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
         if self.precision not in (None, "auto", "bfloat16", "float32"):
@@ -140,9 +151,15 @@ class Search:
     extra_length: int = 50
 
     def __post_init__(self):
-        for name, least in (("beam_size", 1), ("alpha", 0), ("extra_length", 0)):
-            if not getattr(self, name) >= least:  # so written, it refuses what is no number too
-                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        require_between(self, "beam_size", 1, 2**24)
+        require_between(self, "alpha", 0, 100)
+        require_between(self, "extra_length", 0, 1_000_000)
+
+    def within(self, vocabulary: int) -> "Search":
+        "The same, for a model of so many tokens: a wider beam would only take memory, with more beams than there are words."
+        if self.beam_size > vocabulary:
+            raise InputError(f"the beam size must be at most {vocabulary}, the tokens of the model, not {self.beam_size}")
+        return self
 
 
 TRANSLATION = Search()  # §6.1
@@ -194,9 +211,7 @@ class TrainingConfig:
 
     def __post_init__(self):
         for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1, not {value}")
+            require_between(self, name, 1, MOST)
         for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
@@ -215,24 +230,14 @@ class TrainingConfig:
     @classmethod
     def from_dict(cls, values: dict) -> "TrainingConfig":
         "From what `to_dict` gave, also in an earlier version; InputError names a setting that this version does not have."
-        parts = {"model": TransformerConfig, "execution": Execution}
-        made = {name: known_settings(kind, values.get(name, {})) for name, kind in parts.items()}
-        return known_settings(cls, {**values, **made})
+        values = {name: value for name, value in values.items() if name not in FORMER}
+        for part in values.keys() & {"model", "execution"}:
+            if isinstance(values[part], dict):
+                values[part] = {name: value for name, value in values[part].items() if name not in FORMER}
+        return checked(values, cls)
 
 
 FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: they are passed over
-
-
-def known_settings(kind: type, values: dict):
-    "A configuration of a kind with these settings; InputError for one that its class does not have."
-    values = {name: value for name, value in values.items() if name not in FORMER}
-    types = {setting.name: setting.type for setting in dataclasses.fields(kind)}
-    for name, value in values.items():
-        if name not in types:
-            raise InputError(f"this version of the package knows no setting {name!r}; use the version that wrote it")
-        if not isinstance(float(value) if type(value) is int and isinstance(0.0, types[name]) else value, types[name]):
-            raise InputError(f"{name} cannot be {value!r}")
-    return kind(**values)
 
 
 MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}

@@ -12,13 +12,17 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from safetensors import SafetensorError
 
-__all__ = ["SUMS", "damage", "leftovers", "move_directory", "read_sums", "regular", "remove_directory", "sha256", "sync",
-           "write_directory", "write_file", "write_sums"]
+from . import InputError
+
+__all__ = ["SUMS", "damage", "leftovers", "move_directory", "named", "opened", "read_sums", "regular", "remove_directory",
+           "require_place", "sha256", "sync", "write_directory", "write_file", "write_into", "write_sums"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
+AGAIN = ": copy it again with its directory, or remove it to do without checksums"
 
 
 def regular(path: Path) -> Path:
@@ -26,6 +30,18 @@ def regular(path: Path) -> Path:
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
     return path
+
+
+def opened(path: Path) -> BinaryIO:
+    "A file to be read, all files of users and of others: OSError for a pipe or a device."
+    return open(regular(path), "rb")
+
+
+def named(path: str | Path) -> Path:
+    "A path that says something: the empty one would be the working directory."
+    if not str(path) or isinstance(path, str) and not path.strip():
+        raise InputError("the name of the directory is empty: give one; . is the working directory")
+    return Path(path)
 
 
 def sync(path: Path) -> None:
@@ -77,13 +93,50 @@ def write_directory(path: Path, write: Callable[[Path], object]) -> None:
     with one_name(path, beside := fresh(path)):
         beside.mkdir(parents=True)
         try:
-            write(beside)
-            for part in [*beside.rglob("*"), beside]:
-                sync(part)
+            fill(beside, write)
             beside.rename(path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         sync(path.parent)
+
+
+def fill(beside: Path, write: Callable[[Path], object]) -> None:
+    "Let `write` make the files of a new directory, and wait for the disk; their rights are those that the umask gives."
+    write(beside)
+    mode = beside.stat().st_mode & 0o666  # other software's files may be for the owner alone
+    for part in [*beside.rglob("*"), beside]:
+        if part.is_file():
+            part.chmod(mode)
+        sync(part)
+
+
+def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] = ()) -> None:
+    """The same for files of a directory that may be there and may hold others. All are written before the first takes the place
+    of an older one: a full disk leaves those. Of the `kept` names, what is there stays. SHA256SUMS comes last: what a power cut
+    leaves half renamed is called damaged.
+    """
+    if not path.is_dir():
+        return write_directory(path, write)
+    with one_name(path, beside := fresh(path / "new")):
+        beside.mkdir()
+        try:
+            fill(beside, write)
+            for part in sorted(beside.iterdir(), key=lambda part: part.name == SUMS):
+                if part.name not in kept or not (path / part.name).exists():
+                    part.replace(path / part.name)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+        sync(path)
+
+
+def require_place(path: Path) -> None:
+    "OSError where a file could not be written, to be asked before the work. Nothing is left there."
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    above = next(above for above in path.absolute().parents if above.exists())  # the others are still to be made
+    with one_name(path, beside := fresh(above / regular(path).name)):
+        beside.touch(exist_ok=False)
+        beside.unlink()
 
 
 @contextmanager
@@ -115,17 +168,24 @@ def move_directory(path: Path, to: Path) -> None:
 
 def sha256(path: Path) -> str:
     "The SHA-256 sum of a file."
-    with open(path, "rb") as file:
+    with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_sums(directory: Path) -> dict[str, str]:
-    "What the SHA256SUMS of a directory says: the sum of each file; nothing when there is none."
+    "What the SHA256SUMS of a directory says: the sum of each file; nothing when there is none. InputError when it is damaged."
+    path = directory / SUMS
     try:
-        lines = regular(directory / SUMS).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError):
+        with opened(path) as file:
+            lines = file.read().decode("utf-8").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read ({getattr(error, 'strerror', 'it is no text')}){AGAIN}") from None
+    found = [re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line) for line in lines]  # the star is from `sha256sum -b`
+    if not all(found) or not found:
+        raise InputError(f"{path} is damaged{AGAIN}")
+    sums = {line[2]: line[1] for line in found}
     return {name: digest for name, digest in sums.items() if Path(name).name == name}  # files of this directory alone
 
 
@@ -137,7 +197,10 @@ def write_sums(directory: Path, names: Iterable[str]) -> None:
 
 def damage(directory: Path, names: Iterable[str]) -> str | None:
     "Of these files of a directory, the first that is not as it was written, and why; None when all are."
-    sums = read_sums(directory)
+    try:
+        sums = read_sums(directory)
+    except InputError as error:
+        return str(error).removesuffix(AGAIN)
     for name in names:
         path = directory / name
         if not path.exists():

@@ -2,7 +2,8 @@
 
 # %% auto #0
 __all__ = ['DEFINING', 'Exercise', 'folder', 'exercises', 'replace', 'in_place', 'failure', 'failures', 'Verdict', 'lacking',
-           'judge', 'check', 'written_as', 'write', 'read_own', 'check_all', 'use_own']
+           'judge', 'check', 'written_as', 'write', 'Cell', 'Notebook', 'read_own', 'in_directory', 'verdicts_on',
+           'check_all', 'use_own']
 
 # %% ../nbs/workbook.ipynb #91000003
 import ast
@@ -24,12 +25,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 from unittest.mock import patch
 
 import annotated_transformer
 from . import InputError
 from .files import write_file
+from .json_files import read_json
 from .progress_bar import progress_bar
 
 # %% ../nbs/workbook.ipynb #91000005
@@ -192,7 +194,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
     try:
         with in_place(exercise, call.watch_all(exercise, written)), limited(SECONDS), torch.random.fork_rng(devices=[]):
             exec(compile(source, label, "exec"), {"__name__": "test"})
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         files = {function.__code__.co_filename for function in functions_of(written)}
         frames = traceback.extract_tb(error.__traceback__)
         inside = [frame for frame in frames if frame.filename in files]
@@ -287,6 +289,17 @@ def write(
     return written, kept
 
 # %% ../nbs/workbook.ipynb #91000038
+class Cell(TypedDict):
+    "What a cell of a notebook holds, among other things."
+    cell_type: str
+    source: str | list[str]
+
+
+class Notebook(TypedDict):
+    "What a notebook holds, among other things."
+    cells: list[Cell]
+
+
 DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -294,20 +307,18 @@ def read_own(
     notebook: Path,
 ) -> tuple[dict, dict[str, str]]:   # the names that it defines; and why it fails to define others, in one sentence each
     "What a reader wrote in a notebook: its definitions, imports and assignments are run, nothing else."
-    try:
-        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{notebook} is not a notebook that can be read: rename it, and write it anew") from None
+    cells = read_json(notebook, Notebook, "rename it, and write it anew")["cells"]
     namespace, broken = {"__name__": notebook.stem}, {}
-    sources = ["".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for number, source in enumerate(sources, 1):
         source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
         label = f"{notebook.name}, code cell {number}"
         linecache.cache[label] = len(source), None, source.splitlines(keepends=True), label
         try:
             statements = ast.parse(source).body
-        except SyntaxError as error:
-            sentence = f"line {error.lineno} of its cell is not Python ({error.msg}): `{(error.text or '').strip()}`"
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
+            line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
+            sentence = f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
             broken |= dict.fromkeys(re.findall(r"(?m)^(?:def|class)\s+(\w+)", source), sentence)
             continue
         for statement in statements:
@@ -317,21 +328,28 @@ def read_own(
                     with contextlib.redirect_stdout(io.StringIO()):
                         exec(compile(ast.Module([statement], []), label, "exec"), namespace)
                     broken.pop(name, None)
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     broken[name] = f"{type(error).__name__} where it is defined: {error}"
     return namespace, broken
 
 
-def check_all(
-    directory: str | Path,
-) -> dict[str, list[Verdict]]:   # by notebook
-    "Check every exercise of the workbook notebooks in a directory, with a progress bar."
-    directory = Path(directory)
+def in_directory(
+    directory: Path,
+) -> list[Exercise]:
+    "The exercises whose notebooks are there."
     there = [exercise for exercise in exercises().values() if (directory / f"{exercise.page}.ipynb").exists()]
     if not there:
         raise InputError(f"{directory} holds no notebook of the workbook: annotated-transformer workbook {directory} writes them")
-    read, verdicts = {}, {}
-    for exercise in progress_bar(iterable=there, desc="checks", leave=False):
+    return there
+
+
+def verdicts_on(
+    there: list[Exercise],
+    directory: Path,
+) -> Iterator[Verdict]:
+    "Of one exercise after the other. Readers' code is run here: the command lets another process do it, and ends that in time."
+    read = {}
+    for exercise in there:
         if exercise.page not in read:
             read[exercise.page] = read_own(directory / f"{exercise.page}.ipynb")
         namespace, broken = read[exercise.page]
@@ -344,8 +362,18 @@ def check_all(
                 verdict = Verdict(exercise.name, False, f"{exercise.page}.ipynb does not define it")
             else:
                 verdict = judge(exercise, namespace[exercise.name])
-        verdicts.setdefault(exercise.page, []).append(verdict)
-    return verdicts
+        yield verdict
+
+
+def check_all(
+    directory: str | Path,
+) -> dict[str, list[Verdict]]:   # by notebook
+    "Check every exercise of the workbook notebooks in a directory, with a progress bar."
+    there, found = in_directory(Path(directory)), {}
+    bar = progress_bar(iterable=verdicts_on(there, Path(directory)), total=len(there), desc="checks", leave=False)
+    for exercise, verdict in zip(there, bar):
+        found.setdefault(exercise.page, []).append(verdict)
+    return found
 
 # %% ../nbs/workbook.ipynb #91000018
 def use_own(

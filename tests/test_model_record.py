@@ -37,7 +37,7 @@ def test_any_alpha_that_makes_sense(tmp_path, alpha):
     *(f'{{"search": {{"alpha": {alpha}}}}}' for alpha in ("-0.1", "100.5", "NaN", "Infinity", "1e308", '"x"', "null", "true")),
     *(f'{{"doubtful_below": {below}}}' for below in ("0.5", "-1e9", "NaN", '"x"', "true", "[-1]")),
     '{"search": {"beam_size": 0}}', '{"search": {"beam_size": 2.5}}', '{"search": {"extra_length": -1}}',
-    '{"search": {"width": 4}}', '{"search": 4}', '{"alignment_head": [0, 1]}', '{"alignment_head": [1]}', '{"alignment_head": 3}',
+    '{"search": 4}', '{"alignment_head": [0, 1]}', '{"alignment_head": [1]}', '{"alignment_head": 3}',
     '{"alignment_head": ["a", "b"]}', '{"about": 4}', '{"corpus": ["a"]}', '{"languages": "en"}', '{"languages": [1]}',
     "[]", "4", "{", "", "null", 9_999 * "[",
 ])

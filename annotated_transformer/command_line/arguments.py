@@ -89,7 +89,8 @@ def reader(argument: Argument) -> Callable[[str], object]:
     def read(word: str) -> object:
         if optional and word == "None":
             return None
-        if word == "" and not argument.positional:
+        word = word.removeprefix(PLAIN)
+        if word == "":
             raise argparse.ArgumentTypeError("the value is empty: give one, or leave the option out")
         if choices and word not in choices:
             raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(choices)}{perhaps(word, choices)}")
@@ -143,6 +144,7 @@ def make_parser(prog: str, arguments: Sequence[Argument]) -> OneSentence:
 
 
 HELP = ("--help", "-h", "--help-all")
+PLAIN = "\0"  # marks a word behind --, which is no option; no word of a shell holds it
 
 
 def parse(
@@ -153,18 +155,20 @@ def parse(
     "Make values of the words; InputError names the word that is wrong."
     parser = make_parser(prog, arguments)
     known = [option for action in parser._actions for option in action.option_strings]
-    normal = []
-    for word in words:
+    normal, end = [], words.index("--") if "--" in words else len(words)
+    for word in words[:end]:
         name, equals, value = word.partition("=")
+        if re.fullmatch(r"-[^-\d. ][^ ]*", word) and word not in known:
+            raise InputError(f"there is no option {word}, and a text that begins with - stands behind --; see {prog} --help")
         if name.startswith("--") and " " not in name:
             name = name.replace("_", "-")  # --d_k is --d-k
             if name not in known:
                 raise InputError(f"there is no option {name}{perhaps(name, known)}; see {prog} --help")
             word = name + equals + value
         normal.append(word)
-    given, rest = parser.parse_known_intermixed_args(normal)
+    given, rest = parser.parse_known_intermixed_args([*normal, *(PLAIN + word for word in words[end + 1 :])])
     if rest:
-        raise InputError(f"{rest[0]!r} is one word too many; see {prog} --help")
+        raise InputError(f"{rest[0].removeprefix(PLAIN)!r} is one word too many; see {prog} --help")
     # A positional that is left out: Python 3.11.7 makes a value of the mark that says so.
     values = {name: value for name, value in vars(given).items() if str(value) != argparse.SUPPRESS}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -1,5 +1,4 @@
 "The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from ..figures.attention_maps import AttentionMaps
     from ..translation.translator import Translator
 
-__all__ = ["BY_RULE", "FORMS", "HeadOptions", "attend", "export", "page", "require_drawing"]
+__all__ = ["BY_RULE", "FORMS", "HeadOptions", "attend", "export", "page"]
 
 
 FORMS = (".svg", ".pdf", ".png", ".html")
@@ -74,8 +73,11 @@ def attend(
         annotated-transformer attend "A girl reads." --model runs/mine --hide-end --out heads.svg
     """
     require_form(out, beside, drawn)
+    from ..files import require_place
+
     translator = open_translator(model)
     require_in_model(translator, {"source": sentence, "target": target, "second sentence": beside}, out, drawn)
+    require_place(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     may_be_interrupted()
     maps, second = translator.attention(sentence, target), None if beside is None else translator.attention(beside)
@@ -102,7 +104,6 @@ def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
         raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {drawn.figure}")
     if beside is not None and not is_page(out):
         raise InputError(f"--beside shows a second sentence on a page: let --out {out} end in .html, or leave it out")
-    require_drawing()
 
 
 def require_in_model(translator: "Translator", sides: dict[str, str | None], out: Path, drawn: HeadOptions) -> None:
@@ -145,15 +146,6 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
         number, chosen = int(drawn.figure), (drawn.layer, drawn.heads, drawn.word)
         picture = plot_figure(shown, number, kind, *chosen, drawn.whole_words, drawn.hide_end)
     write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
-
-
-def require_drawing() -> None:
-    "InputError where the environment names a backend that matplotlib does not have."
-    try:
-        import matplotlib  # noqa: F401
-    except ValueError:
-        backend = os.environ.get("MPLBACKEND")
-        raise InputError(f"MPLBACKEND={backend}: matplotlib has no such backend; unset the variable") from None
 
 
 def export(

@@ -9,6 +9,7 @@ import re
 import sys
 
 from .. import InputError, __version__
+from ..environment import blamed, require_docstrings
 from .arguments import call, perhaps, wrapped
 from .draw_and_export import attend, export, page
 from .options import Train, Variations
@@ -65,6 +66,7 @@ def main(
     try:
         if sys.stdout is None:
             raise InputError("standard output is closed: give it a file, or /dev/null")
+        require_docstrings()
         with warnings_in_one_line():
             run_command(arguments)
         sys.stdout.flush()
@@ -73,6 +75,11 @@ def main(
         sys.exit(1)
     except (InputError, OSError) as error:  # OSError: no permission, a full disk; it names its file
         sentence = re.sub(r"^\[Errno \d+\] ", "", str(error))
+        print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        if (sentence := blamed(error)) is None:
+            raise
         print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

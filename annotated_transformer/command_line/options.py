@@ -182,7 +182,7 @@ class SearchOptions:
     precision: Literal["auto", "float32", "float16", "int8"] = "auto"
 
     def __post_init__(self):
-        require_between("beam_size", self.beam_size, 1)
+        require_between("beam_size", self.beam_size, 1, 2**24)
         require_between("alpha", self.alpha, 0, 100)
         require_between("extra_length", self.extra_length, 0, 1_000_000)
         require_between("average", self.average, 1)
@@ -193,10 +193,9 @@ class SearchOptions:
         vocabulary: int | None = None,   # tokens of the model
     ) -> Search:
         "The default with these values in place of its own where they are given."
-        if vocabulary is not None and self.beam_size is not None and self.beam_size > vocabulary:
-            raise InputError(f"--beam-size must be at most {vocabulary}, the tokens of the model, not {self.beam_size}")
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(default)}
-        return dataclasses.replace(default, **{name: value for name, value in given.items() if value is not None})
+        found = dataclasses.replace(default, **{name: value for name, value in given.items() if value is not None})
+        return found if vocabulary is None else found.within(vocabulary)
 
 
 AS_USUAL = SearchOptions()  # nothing given

@@ -60,12 +60,23 @@ def read_standard_input() -> list[str]:
     r"The lines of standard input, which end at \n or \r\n and nowhere else; InputError for one that is not UTF-8."
     data = sys.stdin.buffer.read()
     lines = data.removesuffix(b"\n").split(b"\n") if data else []
-    for number, line in enumerate(lines, 1):
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
-    return [line.decode().removesuffix("\r") for line in lines]
+    return [decoded(line, number) for number, line in enumerate(lines, 1)]
+
+
+def decoded(line: bytes, number: int) -> str:
+    "A line as text, without the \\r of \\r\\n."
+    try:
+        return line.decode().removesuffix("\r")
+    except UnicodeDecodeError:
+        raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
+
+
+CONTROLS = {n: f"\\x{n:02x}" for n in (*range(9), *range(10, 32), *range(127, 160))}  # all but the tab
+
+
+def print_line(line: str) -> None:
+    "One line of an answer: what a vocabulary from elsewhere may hold of line ends, or orders to a terminal, is written out."
+    print(line.translate(CONTROLS), flush=at_terminal())
 
 
 def require_standard_input() -> None:
@@ -82,10 +93,13 @@ def at_terminal() -> bool:
 def answer_lines(
     answer: Callable[[list[str]], list[str]],  # one line for each line
 ) -> None:
-    "All of standard input at once; but where a person types, each line as it comes."
-    if at_terminal():
-        for line in sys.stdin:
-            print(*answer([line.rstrip("\n")]), flush=True)
-    else:
+    "All of standard input at once; but where a person types, each line as it comes, and a mistake ends nothing."
+    if not at_terminal():
         for line in answer(read_standard_input()):
-            print(line)
+            print_line(line)
+        return
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            print_line(*answer([decoded(line.removesuffix(b"\n"), number)]))
+        except InputError as error:
+            print(one_line(str(error)), file=sys.stderr)

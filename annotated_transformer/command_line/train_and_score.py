@@ -2,7 +2,6 @@
 import contextlib
 import dataclasses
 import itertools
-import os
 import shlex
 import sys
 from collections.abc import Iterator
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from .. import InputError
 from ..config import PRESETS
+from ..environment import launched
 from ..model_record import record_of
-from .draw_and_export import require_drawing
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
 from .terminal import may_be_interrupted
 from .translate_and_parse import Model, open_translator
@@ -26,7 +25,7 @@ __all__ = ["average", "cost", "list_corpora", "score_command", "train_command", 
 
 def train_command(arguments: list[str]) -> None:
     "`train`: what torchrun starts several times speaks once."
-    leads = os.environ.get("RANK", "0") == "0"  # torchrun numbers the processes that it starts
+    leads = launched().rank == 0
     try:
         options = read_options(Train, arguments)
     except InputError:
@@ -45,14 +44,15 @@ def train_command(arguments: list[str]) -> None:
 def variations_command(arguments: list[str]) -> None:
     "`variations`: the table is written after every run."
     options = read_options(Variations, arguments)
-    require_drawing()
     from .. import results
-    from ..files import write_file
+    from ..files import require_place, write_file
     from ..tables.variations import plot_variations, run_variations, variations_table
 
     out = options.out or options.run / "table.json"
     if out.suffix != ".json" or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
+    for path in (out, out.with_suffix(".png")):
+        require_place(path)
     big = PRESETS.get(options.preset.replace("base", "big")) if options.preset.startswith("base") else None
     command = shlex.join(["annotated-transformer", "variations", *arguments])
 
@@ -103,7 +103,7 @@ def score_command(
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
     from .. import results
     from ..data import corpora
-    from ..files import write_file
+    from ..files import require_place, write_file
     from ..training.runs import Run
 
     translator = open_translator(model, search)
@@ -117,8 +117,8 @@ def score_command(
     subject, score_split = scoring(data, translator)
     settings = search.over(subject.search, translator.model.config.vocab_size)
     about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
-    if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)  # if this fails, or a file of the run is damaged, then before the work
+    for path in (out, out.with_suffix(".txt")) if out is not None else ():
+        require_place(path)  # if this fails, then before the work
     hypotheses, scores = score_split(subject, data, split, settings)
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:
@@ -128,6 +128,7 @@ def score_command(
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)
+        out.parent.mkdir(parents=True, exist_ok=True)
         write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
@@ -212,10 +213,10 @@ def cost(
     rate: float | None = None,
     scored: Path | None = None,
     tokens_per_second: float | None = None,
-    size: str = "base",
+    size: str | None = None,
     devices: int | None = None,
     watts: float | None = None,
-    efficiency: float = 1.0,
+    efficiency: float | None = None,
 ) -> None:
     """Say what a run has cost, or what the paper's runs would take.
 
@@ -224,10 +225,10 @@ def cost(
         rate: TFLOP/s that one device sustains: adds the cost by the paper's rule.
         scored: File that `score --out` wrote: adds the run as a row of Table 2.
         tokens_per_second: Without a run: target tokens that one device alone gets through in a second.
-        size: The model that this was measured with: base or big.
+        size: The model that this was measured with: base or big; base if not given.
         devices: Number of devices; 1, 8, 16 and 64 if not given.
         watts: Power that one device draws: adds the energy.
-        efficiency: Share of its speed that a device keeps beside others.
+        efficiency: Share of its speed that a device keeps beside others; all if not given.
 
     Example:
         annotated-transformer cost runs/mine
@@ -235,12 +236,16 @@ def cost(
     """
     if (run is None) == (tokens_per_second is None):
         raise InputError("name a run, or give --tokens-per-second to see what the paper's runs would take")
+    of_paper = {"devices": devices, "watts": watts, "size": size, "efficiency": efficiency}
+    for name, value in ({"rate": rate, "scored": scored} if run is None else of_paper).items():
+        if value is not None:
+            raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave it out, or the other")
+    size, efficiency = size or "base", 1.0 if efficiency is None else efficiency
     from ..tables.training_cost import predict_table, run_cost, table_row
 
     if run is None:
         print(predict_table({size: tokens_per_second}, (1, 8, 16, 64) if devices is None else (devices,), watts, efficiency))
         return
     found = run_cost(run, None if rate is None else rate * 1e12)
-    print(found)
-    if scored is not None:
-        print(f"\n{table_row(Path(run).resolve().name, scored, found)}")
+    row = "" if scored is None else f"\n\n{table_row(Path(run).resolve().name, scored, found)}"
+    print(f"{found}{row}")

@@ -1,6 +1,5 @@
 "The commands `translate` and `parse`: filters that read standard input and write as many lines as they have read."
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from .. import InputError
@@ -18,23 +17,10 @@ Model = Annotated[str, "MODEL"]
 
 
 def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator":
-    "A model of ours; or one of Marian's, where the directory holds its files."
+    "A model as the options want it."
     from ..translation.translator import Translator
 
-    require_checkpoints(model, search.average)
-    if Path(model, "source.spm").exists():
-        from ..exchange.marian import load_marian
-
-        return load_marian(model, precision=search.precision)
     return Translator.from_pretrained(model, search.average, precision=search.precision)
-
-
-def require_checkpoints(model: str, average: int | None) -> None:
-    "InputError where a mean of checkpoints is asked for and there is none to take."
-    from ..training.runs import Run
-
-    if average is not None and not Run(model).exists():
-        raise InputError(f"--average: {model} is no run, so it has no checkpoints to average; leave the option out")
 
 
 def greeting(model: str) -> str:
@@ -101,7 +87,6 @@ def parse_command(
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines
 
-    require_checkpoints(model, search.average)
     parser = Parser.from_pretrained(model, search.average, search.precision)
     settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)
     if at_terminal():

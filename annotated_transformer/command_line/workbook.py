@@ -1,10 +1,23 @@
 "The command `workbook`: write the book's notebooks with their code left out, or check what stands in them."
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 from .. import InputError
 
-__all__ = ["workbook_command"]
+if TYPE_CHECKING:
+    from ..workbook import Exercise, Verdict
+
+__all__ = ["judged_apart", "tell", "workbook_command"]
+
+SECONDS = 180  # for one exercise; the first of a notebook also waits for PyTorch, and for the notebook's own cells
+PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 
 
 def workbook_command(
@@ -23,7 +36,8 @@ def workbook_command(
     """
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory")
-    from ..workbook import check_all, exercises, write
+    from ..progress_bar import progress_bar
+    from ..workbook import exercises, in_directory, write
 
     if not check:
         written, kept = write(directory)
@@ -32,8 +46,76 @@ def workbook_command(
         print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
               f"To see how far you are: annotated-transformer workbook {directory} --check")
         return
-    found = check_all(directory)
+    there = in_directory(directory)
+    found: dict = {}
+    for exercise, verdict in progress_bar(iterable=judged_apart(there, directory), total=len(there), desc="checks", leave=False):
+        found.setdefault(exercise.page, []).append(verdict)
     for page, verdicts in found.items():
         print(page, *verdicts, sep="\n  ")
     everything = [verdict for verdicts in found.values() for verdict in verdicts]
     print(f"{sum(verdict.green is True for verdict in everything)} of {len(everything)} exercises are green")
+
+
+def judged_apart(
+    there: list["Exercise"],
+    directory: Path,
+    seconds: float = SECONDS,
+) -> Iterator[tuple["Exercise", "Verdict"]]:
+    "What a process of its own says of each: code that never ends, or that ends Python, is red, and the others are judged."
+    from ..workbook import Verdict
+
+    left = list(there)
+    while left:
+        last = None
+        for said in answers(left, directory, seconds):
+            if isinstance(said, str):
+                page = left[0].page
+                reading = last is None or last.page != page  # then the notebook's own cells are to blame
+                for exercise in [one for one in left if one.page == page][: None if reading else 1]:
+                    yield exercise, Verdict(exercise.name, False, f"{said}, and was stopped")
+                    left.remove(exercise)
+                break
+            last = left.pop(0)
+            yield last, Verdict(**said)
+            if not left:
+                return
+
+
+def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
+    "What `tell` says in another process; at last why it says no more."
+    words = [sys.executable, "-c", PROGRAM, str(directory), *(exercise.name for exercise in left)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as child:
+        lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=pass_on, args=(child.stdout, lines), daemon=True).start()
+        try:
+            while line := lines.get(timeout=seconds):
+                said = json.loads(line)
+                if "mistake" in said:
+                    raise InputError(said["mistake"])
+                yield said
+            yield f"it has ended Python (status {child.wait()})"
+        except queue.Empty:
+            yield f"it has not come to an end within {seconds:g} seconds"
+        finally:
+            child.kill()
+
+
+def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
+    "Line after line, and an empty one at the end."
+    for line in stream:
+        lines.put(line)
+    lines.put(b"")
+
+
+def tell() -> None:
+    "In that process: a line of JSON for each exercise. What readers' code prints on standard output is lost."
+    directory, *names = sys.argv[1:]
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        from ..workbook import exercises, verdicts_on
+
+        try:
+            for verdict in verdicts_on([exercises()[name] for name in names], Path(directory)):
+                print(json.dumps(verdict._asdict()), file=out, flush=True)
+        except InputError as mistake:
+            print(json.dumps({"mistake": str(mistake)}), file=out, flush=True)

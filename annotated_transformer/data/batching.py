@@ -75,6 +75,8 @@ def cut_sorted(
     longest = lengths.max(axis=1)
     if longest.max(initial=0) > max_tokens:
         raise InputError(f"a sentence of {longest.max()} tokens does not fit into a batch of {max_tokens}: raise --batch-tokens")
+    if lengths.min(initial=1) < 1:
+        raise InputError("a sentence without a token, not even <eos>, fits into no batch: the tokenised pairs are damaged")
     order = by_length(lengths, np.arange(len(lengths)) if random is None else random.permutation(len(lengths)))
     widths, cut, start = longest[order], [], 0
     while start < len(order):  # ascending, so the last row of a batch is its widest

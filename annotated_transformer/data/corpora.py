@@ -36,6 +36,8 @@ def from_directory(
     target_language: str | None = None,
 ) -> Corpus:
     "train.en, train.de, validation.en, validation.de and any test*.en, test*.de of a directory, plain or .gz."
+    if not Path(directory).is_dir():
+        raise InputError(f"{directory} is no directory: give one with train.en, train.de, validation.en and validation.de")
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
     files = {path.name.removesuffix(".gz"): path for path in sorted(Path(directory).iterdir(), reverse=True)}
     found = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))

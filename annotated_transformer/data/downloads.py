@@ -16,6 +16,7 @@ from tqdm.utils import CallbackIOWrapper
 
 from .. import InputError
 from .parallel_text import Corpus, PairFiles, Pairs, both_sides, read_pairs
+from ..environment import data_directory
 from ..files import write_file
 from ..progress_bar import progress_bar
 
@@ -27,8 +28,8 @@ __all__ = ["cache_directory", "fetch", "multi30k", "wmt14"]
 
 def cache_directory() -> Path:
     "Where downloads are kept: $ANNOTATED_TRANSFORMER_DATA, or else this user's cache."
-    if named := os.environ.get("ANNOTATED_TRANSFORMER_DATA"):
-        return Path(named)
+    if named := data_directory():
+        return named
     import pooch
 
     return Path(pooch.os_cache("annotated_transformer"))

@@ -22,6 +22,8 @@ CODE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # en, de, pt_BR
 def languages(row: dict[str, Any]) -> list[str]:
     "The languages of a row, in order of the alphabet."
     texts = row.get("translation") or row
+    if not isinstance(texts, dict):
+        return []
     return sorted(name for name, value in texts.items() if isinstance(value, str) and CODE.fullmatch(name))
 
 
@@ -30,18 +32,23 @@ class Rows:
     "The pairs of a split, which stays on the disk: read anew in each pass, a thousand rows at a time."
 
     table: Any  # datasets.Dataset
+    name: str   # of the data set and of the split, for the message
+    split: str
     source: str
     target: str
     whole: bool = True  # also pairs with a blank side
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
+        number = 0  # of the row
         for part in self.table.iter(batch_size=1000):
-            if "translation" in part:
-                pairs = [(texts[self.source], texts[self.target]) for texts in part["translation"]]
-            else:
-                pairs = list(zip(part[self.source], part[self.target]))
-            for source, target in pairs:
-                source, target = " ".join((source or "").split()), " ".join((target or "").split())  # one line each
+            rows = part["translation"] if "translation" in part else [dict(zip(part, row)) for row in zip(*part.values())]
+            for row in rows:
+                number += 1
+                texts = [row.get(side, self) if isinstance(row, dict) else self for side in (self.source, self.target)]
+                if not all(text is None or isinstance(text, str) for text in texts):
+                    sides = f"text in {self.source} and {self.target}"
+                    raise InputError(f"hub:{self.name}, row {number} of {self.split}, has no {sides}: mend or leave out the row")
+                source, target = (" ".join((text or "").split()) for text in texts)  # one line each
                 if self.whole or both_sides(source, target):
                     yield source, target
 
@@ -74,7 +81,7 @@ def from_hub(
 ) -> Corpus:
     "A data set of the Hugging Face hub: its splits train, validation and any that begin with test."
     tables = open_tables(name)
-    validation = next((tables[split] for split in ("validation", "valid", "val", "dev") if split in tables), None)
+    validation = next((split for split in ("validation", "valid", "val", "dev") if split in tables), None)
     if "train" not in tables or validation is None or not len(tables["train"]):
         raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation")
     found = languages(tables["train"][0])
@@ -84,6 +91,9 @@ def from_hub(
             f"hub:{name} has text in {', '.join(found) or 'no language'}: it needs en and one other, or call "
             "data.huggingface.from_hub in Python, with the source and the target language"
         )
-    tests = {split: list(Rows(table, source, target)) for split, table in tables.items() if split.startswith("test")}
-    train = Rows(tables["train"], source, target, whole=False)
-    return Corpus(Path(name).name, source, target, train, list(Rows(validation, source, target)), tests)
+
+    def rows(split: str, whole: bool = True) -> Rows:
+        return Rows(tables[split], name, split, source, target, whole)
+
+    tests = {split: list(rows(split)) for split in tables if split.startswith("test")}
+    return Corpus(Path(name).name, source, target, rows("train", whole=False), list(rows(validation)), tests)

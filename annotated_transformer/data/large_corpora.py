@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from itertools import chain, compress, islice
 from math import gcd
 from pathlib import Path
+from typing import Annotated, TypedDict
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
 from ..files import leftovers, write_file
+from ..json_files import read_json
 from ..progress_bar import progress_bar
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
@@ -30,14 +32,14 @@ class NumberFile:
     "A file of numbers, read piece by piece from the disk. Threads and forked processes may share it."
 
     def __init__(self, path: Path, dtype: np.dtype, length: int):
-        if not path.exists() or path.stat().st_size != length * dtype.itemsize:
+        if not path.is_file() or path.stat().st_size != length * dtype.itemsize:
             raise InputError(f"{path}: the file is missing or not whole; delete {path.parent} and prepare again")
         self.path, self.dtype, self.length, self._file = path, dtype, length, open(path, "rb", buffering=0)
         weakref.finalize(self, self._file.close)
 
     def read(self, start: int, count: int) -> np.ndarray:
         "`count` numbers from number `start` on."
-        return np.frombuffer(_read_at(self._file, count * self.dtype.itemsize, start * self.dtype.itemsize), self.dtype)
+        return self._numbers(_read_at(self._file, count * self.dtype.itemsize, start * self.dtype.itemsize), count)
 
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
@@ -45,8 +47,13 @@ class NumberFile:
         for k in range(0, len(starts), 2**14):  # a few at a time, for a piece of bytes takes much more memory than its numbers
             places = (starts[k : k + 2**14] * self.dtype.itemsize).tolist()
             pieces = b"".join([_read_at(self._file, size, place) for place in places])
-            out[k : k + 2**14] = np.frombuffer(pieces, self.dtype).reshape(-1, count)
+            out[k : k + 2**14] = self._numbers(pieces, len(places) * count).reshape(-1, count)
         return out
+
+    def _numbers(self, piece: bytes, count: int) -> np.ndarray:
+        if len(piece) != count * self.dtype.itemsize:
+            raise InputError(f"{self.path}: the file was cut while it was read; delete {self.path.parent} and prepare again")
+        return np.frombuffer(piece, self.dtype)
 
 
 if hasattr(os, "pread"):
@@ -61,6 +68,22 @@ else:  # Windows: moving to the place and reading there are two steps that no ot
             return file.read(size)
 
 # %% ../../nbs/data/large_corpora.ipynb #51e00008
+class Facts(TypedDict):
+    "What NAME.json holds of the pairs beside it."
+    rows: Annotated[int, 0, 2**40]
+    left_out: Annotated[int, 0, 2**40]
+    dtype: str
+
+
+class Progress(Facts):
+    "What NAME.progress holds while the pairs are written."
+    read: int
+    checksum: int
+    max_length: int | None
+    tokenizer: str
+    bytes: dict[str, int]
+
+
 def _append(part, files, state, max_length, tokenizer, processes) -> None:
     "Tokenise a chunk of pairs, add it to the files, and bring `state` up to what is now safe on disk."
     source, target = (tokenizer.encode_all(list(texts), processes) for texts in zip(*part))
@@ -82,10 +105,10 @@ def _append(part, files, state, max_length, tokenizer, processes) -> None:
 def _broken_off(progress: Path, paths: dict[str, Path], made_with: dict) -> dict | None:
     "The state that an interrupted `write` recorded, if it was made with the same settings and the files are there."
     try:
-        state = json.loads(progress.read_text())
-        whole = all(path.stat().st_size >= state["bytes"][part] for part, path in paths.items())
+        state = read_json(progress, Progress, "")
+        whole = all(path.stat().st_size >= state["bytes"].get(part, math.inf) for part, path in paths.items())
         return state if whole and state.items() >= made_with.items() else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, InputError):
         return None
 
 # %% ../../nbs/data/large_corpora.ipynb #621aa90a
@@ -99,6 +122,7 @@ class TokenizedPairs:
         left_out: int = 0,   # pairs that were longer than `max_length`
     ):
         self.tokens, self.offsets, self.left_out = tokens, offsets, left_out
+        self.vocab_size: int | None = None  # whoever sets it has every id compared with it
 
     @classmethod
     def write(
@@ -156,13 +180,11 @@ class TokenizedPairs:
     def open(cls, directory: str | Path, name: str) -> "TokenizedPairs":
         "Open what `write` left. InputError when it is not there or not whole."
         description = Path(directory, f"{name}.json")
-        try:
-            facts = json.loads(description.read_text())
-            rows, left_out, dtype = facts["rows"], facts["left_out"], np.dtype(facts["dtype"])
-        except FileNotFoundError:
-            raise InputError(f"{description}: no tokenised pairs here; prepare them first") from None
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{description}: the file is damaged; delete {directory} and prepare again") from None
+        facts = read_json(description, Facts, f"delete {directory}, if it is there, and prepare again")
+        rows, left_out = facts["rows"], facts["left_out"]
+        if facts["dtype"] not in ("uint16", "int32"):
+            raise InputError(f"{description}: dtype must be uint16 or int32; delete {directory} and prepare again")
+        dtype = np.dtype(facts["dtype"])
         offsets = NumberFile(Path(directory, f"{name}.offsets"), np.dtype(np.int64), 2 * rows + 1)
         return cls(NumberFile(Path(directory, f"{name}.tokens"), dtype, int(offsets.read(2 * rows, 1)[0])), offsets, left_out)
 
@@ -175,6 +197,9 @@ class TokenizedPairs:
             raise IndexError(i)
         start, middle, end = self.offsets.read(2 * i, 3).tolist()
         both = self.tokens.read(start, end - start)
+        if self.vocab_size is not None and both.max(initial=0) >= self.vocab_size:
+            where = f"pair {i + 1:,} has the token {both.max()} and the vocabulary {self.vocab_size:,}"
+            raise InputError(f"{self.tokens.path}: {where}; delete {self.tokens.path.parent} and prepare again")
         return both[: middle - start], both[middle - start :]
 
     def lengths_of(self, rows: Sequence[int]) -> np.ndarray:

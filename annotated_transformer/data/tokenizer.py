@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from .. import EOS, PAD, UNK, InputError
-from ..files import regular
+from ..files import opened
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #6204efc7
 def join(
@@ -107,7 +107,8 @@ def checked_model(path: str | Path) -> bytes:
 
     damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
     try:
-        model = regular(Path(path)).read_bytes()
+        with opened(Path(path)) as file:
+            model = file.read()
         sp = SentencePieceProcessor(model_proto=model)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such tokenizer file") from None
@@ -162,7 +163,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         "Token ids, EOS last."
-        return self._processor.encode(text, add_eos=True)
+        return self._ids(text)
 
     def encode_target(self, text: str) -> list[int]:
         "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two."
@@ -170,7 +171,13 @@ class Tokenizer:
 
     def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
         "Token ids of each text, EOS last; many texts at once, on all cores unless told how many."
-        return self._processor.encode(texts, add_eos=True, num_threads=threads or -1)
+        return self._ids(texts, num_threads=threads or -1)
+
+    def _ids(self, text: str | list[str], **options) -> list:
+        try:
+            return self._processor.encode(text, add_eos=True, **options)
+        except (TypeError, RuntimeError):
+            raise InputError("what is no str, or holds half a character (a lone surrogate), is no text: decode UTF-8") from None
 
     def decode(self, ids: Iterable[int]) -> str:
         "The text up to the first EOS, padding left out."

@@ -18,8 +18,10 @@ from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
+from ..files import regular
 from ..model.position import sinusoids
 from ..model.transformer import Transformer
+from ..training.devices import own_device
 from ..translation.translator import Translator, usual_device
 
 # %% ../../nbs/exchange/marian.ipynb #1411a561
@@ -171,6 +173,8 @@ def from_marian(
     if tokenizer is not None and len(tokenizer.get_vocab()) != c.vocab_size:
         sizes = f"the model has {c.vocab_size} tokens and the tokenizer {len(tokenizer.get_vocab())}"
         raise InputError(f"{sizes}: they do not belong together; take those of one directory")
+    if tokenizer is not None and not all(type(i) is int and 0 <= i < c.vocab_size for i in tokenizer.get_vocab().values()):
+        raise InputError(f"the tokenizer has ids that are none of the model's {c.vocab_size}: they do not belong together")
     theirs = {name: weight.detach().float().cpu() for name, weight in marian.state_dict().items()}
     weights = {"embedding.weight": ordered(theirs["model.shared.weight"][order], back, 1)}
     biases = {"embedding.bias": theirs["final_logits_bias"][0, order]}
@@ -212,6 +216,18 @@ def our_tokenizer(
 
 # %% ../../nbs/exchange/marian.ipynb #66e92cff
 @contextmanager
+def in_one_sentence(path_or_name: str | Path, but: type[Exception] | tuple = ()) -> Iterator[None]:
+    "InputError for whatever a damaged file makes of somebody else's loader, but for errors that say all themselves."
+    try:
+        yield
+    except but:
+        raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
+
+
+@contextmanager
 def without_bars(transformers) -> Iterator[None]:
     "Without the library's progress bars and reports: they show on any output, and of a fault we say one sentence."
     shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
@@ -232,19 +248,18 @@ def load_marian(
 ) -> Translator:
     "A published Marian model, such as those of OPUS-MT; InputError when it cannot be read or has no form here."
     transformers = extra("transformers")
-    try:
-        with without_bars(transformers):
-            tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
-            c = transformers.MarianConfig.from_pretrained(path_or_name)
-            for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
-                longest = c.max_position_embeddings
-                TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
-            marian = transformers.MarianMTModel.from_pretrained(path_or_name, use_safetensors=True)  # no pickle is loaded
-    except Exception as error:  # whatever a damaged file makes of somebody else's loader
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
-    model, pieces = from_marian(marian, tokenizer)
-    return Translator(model.to(device or usual_device(precision)), pieces, precision=precision)
+    with in_one_sentence(path_or_name), without_bars(transformers):
+        for path in Path(path_or_name).glob("*"):  # a pipe would keep us waiting for ever
+            regular(path)
+        tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
+        c = transformers.MarianConfig.from_pretrained(path_or_name)
+        for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
+            longest = c.max_position_embeddings
+            TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
+        marian = transformers.MarianMTModel.from_pretrained(path_or_name, use_safetensors=True)  # no pickle is loaded
+    with in_one_sentence(path_or_name, but=InputError):
+        model, pieces = from_marian(marian, tokenizer)
+    return Translator(model.to(own_device(device or usual_device(precision), 0)), pieces, precision=precision)
 
 
 def save_marian(translator: Translator, directory: str | Path) -> None:

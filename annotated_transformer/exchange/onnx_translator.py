@@ -1,17 +1,28 @@
 "Translate with the graphs that `exchange.onnx` writes, where PyTorch is not installed: nothing here imports it."
-import json
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 
 from .. import EOS, PAD, InputError, extra
-from ..config import Search
+from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
+from ..files import regular
+from ..json_files import read_json
 from ..translation.lines import Translation, translate_lines
 
 __all__ = ["OnnxTranslator"]
+
+
+class Settings(TypedDict):
+    "What settings.json holds, among other things."
+    config: TransformerConfig
+    search: Search
+    doubtful_below: NotRequired[float | None]
+
+
+GRAPHS = {"encoder": {"source"}, "decoder": {"tokens", "path", "kept", "memory", "source"}}  # and their inputs
 
 
 class Hypothesis(NamedTuple):
@@ -50,21 +61,25 @@ class OnnxTranslator:
         threads: int = 0,   # 0: as many as ONNX Runtime finds right
     ):
         runtime, directory = extra("onnxruntime"), Path(directory)
-        if not (directory / "settings.json").exists():
-            raise InputError(f"{directory}: there is no settings.json; is this a directory that to_onnx wrote?")
+        self.settings = read_json(directory / "settings.json", Settings, "is this a directory that to_onnx wrote?")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
         try:
-            self.settings = json.loads((directory / "settings.json").read_text(encoding="utf-8"))
             self.encoder, self.decoder = (
-                runtime.InferenceSession(str(directory / f"{name}.onnx"), options, providers=["CPUExecutionProvider"])
-                for name in ("encoder", "decoder")
+                runtime.InferenceSession(str(regular(directory / f"{name}.onnx")), options, providers=["CPUExecutionProvider"])
+                for name in GRAPHS
             )
         except Exception as error:  # ONNX Runtime has a dozen kinds of its own
             reason = str(error).splitlines()[0]
             raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason})") from None
-        tokenizer = directory / "tokenizer.model"
+        for (name, wanted), graph in zip(GRAPHS.items(), (self.encoder, self.decoder)):
+            if {given.name for given in graph.get_inputs()} != wanted:
+                raise InputError(f"{directory / f'{name}.onnx'} is another graph: take all files of one directory")
+        tokenizer, tokens = directory / "tokenizer.model", self.settings["config"].vocab_size
         self.tokenizer = Tokenizer.load(tokenizer) if tokenizer.exists() else None
+        written = next(given.shape[-1] for given in self.decoder.get_outputs() if given.name == "logits")
+        if {tokens} != {written, self.tokenizer.vocab_size if self.tokenizer else tokens}:
+            raise InputError(f"{directory}: graphs, settings.json and tokenizer.model do not belong together")
 
     def search(
         self,
@@ -72,9 +87,9 @@ class OnnxTranslator:
         search: Search | None = None,    # None: as the settings say
     ) -> list[list[Hypothesis]]:         # per sentence, best first
         "The beam search of §6.1 over the two graphs."
-        how = search or Search(**self.settings["search"])
+        how = (search or self.settings["search"]).within(self.settings["config"].vocab_size)
         K, alpha = how.beam_size, how.alpha
-        limits = [min(len(row) + how.extra_length, self.settings["config"]["max_length"]) for row in sentences]
+        limits = [min(len(row) + how.extra_length, self.settings["config"].max_length) for row in sentences]
         source = np.full((len(sentences), max(map(len, sentences))), PAD)
         for row, ids in zip(source, sentences):
             row[: len(ids)] = ids
@@ -134,5 +149,7 @@ class OnnxTranslator:
                     out[i] = found[0]
             return out
 
-        longest, below = self.settings["config"]["max_length"], self.settings.get("doubtful_below")
+        if self.tokenizer is None:
+            raise InputError("there is no tokenizer.model beside the graphs: put the model's there, or call `search` with ids")
+        longest, below = self.settings["config"].max_length, self.settings.get("doubtful_below")
         return translate_lines(lines, self.tokenizer, longest, hypotheses, below, split)

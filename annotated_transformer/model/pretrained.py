@@ -17,7 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .. import InputError
-from ..files import regular, write_file
+from ..files import named, write_into
+from ..json_files import read_json
 from .weights import load_into, load_weights, model_directory
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
@@ -37,15 +38,13 @@ def save_model(
     config: Any,            # a dataclass
     directory: str | Path,
 ) -> None:
-    "Write model.safetensors, then config.json, and a README.md for the hub where there is none."
-    directory = Path(directory)
-    directory.mkdir(parents=True, exist_ok=True)
-    path, card = directory / "config.json", directory / "README.md"
-    path.unlink(missing_ok=True)  # an older one, which would not fit
-    write_file(directory / "model.safetensors", lambda beside: save_file(model.state_dict(), beside))
-    path.write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8")
-    if not card.exists():
-        card.write_text(CARD, encoding="utf-8")
+    "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
+    def write(beside: Path) -> None:
+        save_file(model.state_dict(), beside / "model.safetensors")
+        (beside / "config.json").write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8")
+        (beside / "README.md").write_text(CARD, encoding="utf-8")
+
+    write_into(named(directory), write, kept=["README.md"])
 
 
 def push_model(
@@ -76,14 +75,7 @@ def load_model(
     "Load what `save_model` wrote."
     directory = model_directory(path_or_name, **options)
     path, weights = directory / "config.json", directory / "model.safetensors"
-    try:
-        config = config_kind(**json.loads(regular(path).read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise InputError(f"{path}: there is no such file; is {directory} the directory of a model?") from None
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
-    except (ValueError, TypeError, RecursionError):
-        raise InputError(f"{path}: this is not the configuration of a model, or it is damaged") from None
+    config = read_json(path, config_kind, f"is {directory} the directory of a model? Copy the file again")
     return filled(kind, config, load_weights(weights), weights)
 
 

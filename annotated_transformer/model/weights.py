@@ -1,35 +1,59 @@
 "Files of weights: read, checked, put into a model; and where a model is found: here, in the package, or on the hub."
 import re
+from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
+from typing import NotRequired, TypedDict
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .. import InputError
 from ..files import SUMS, read_sums, regular, sha256
+from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
 
-__all__ = ["load_into", "load_weights", "model_directory"]
+__all__ = ["load_into", "load_weights", "model_directory", "reader_of_others", "require_shapes"]
+
+REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)  # what a weight may be written in
 
 
 def load_weights(
     path: str | Path,        # a `.safetensors` file
     hashed: bool = False,    # its sum has just been compared: a large file takes seconds
 ) -> dict[str, Tensor]:
-    "Read weights; InputError when the file is missing or damaged, also by the SHA256SUMS that stands beside it."
+    """Read weights; InputError when the file is missing, or damaged, also by the SHA256SUMS that stands beside it, and when a
+    weight is no finite number of 32 bits."""
     path = Path(path)
     try:
         expected = None if hashed else read_sums(regular(path).parent).get(path.name)
         if expected is not None and sha256(path) != expected:
             raise SafetensorError("its checksum is wrong")
-        return load_file(path)
+        weights = load_file(path)
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such file of weights") from None
     except PermissionError:
         raise InputError(f"{path}: you may not read this file of weights; ask its owner, or chmod it") from None
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: the file of weights is damaged ({error}); copy it again or use another checkpoint") from None
+    for name, weight in weights.items():
+        if weight.dtype not in REAL or not weight.float().isfinite().all():
+            raise InputError(f"{path}: {name!r} holds what is no finite real number; take an earlier checkpoint or another copy")
+    return weights
+
+
+def require_shapes(
+    weights: dict[str, Tensor],
+    shapes: dict[str, torch.Size],   # that they must have, by name
+    path: Path,                      # where they come from, for the message
+    problem: str,
+) -> None:
+    "InputError names the first that is missing, one too many, or of another shape."
+    for name in sorted(shapes.keys() | weights.keys()):
+        if name not in shapes or name not in weights or weights[name].shape != shapes[name]:
+            raise InputError(f"{path}: {problem} (first at {name!r}); take those of one run")
 
 
 def load_into(
@@ -39,14 +63,39 @@ def load_into(
 ) -> None:
     "Put weights into a model; InputError when they belong to another configuration."
     own = model.state_dict()
-    for name in own.keys() | weights.keys():
-        if name not in own or name not in weights or own[name].shape != weights[name].shape:
-            problem = f"weights, configuration and vocabulary do not fit one another (first at {name!r})"
-            raise InputError(f"{path}: {problem}; take those of one run")
-        if not weights[name].is_floating_point() or not weights[name].isfinite().all():
-            raise InputError(f"{path}: {name!r} holds what is no finite real number; take an earlier checkpoint or another copy")
+    shapes = {name: value.shape for name, value in own.items()}
+    require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
     if not any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
         model.load_state_dict(weights)
+
+
+OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them
+
+
+class AnyConfig(TypedDict):
+    "What config.json of Hugging Face's library says, among other things."
+    model_type: NotRequired[str]
+
+
+def reader_of_others(
+    directory: Path,
+) -> Callable | None:  # takes the directory, a device and a precision, and gives a Translator; None for a directory of ours
+    "What reads a directory of other software; InputError says what it holds if nothing does."
+    try:
+        said = read_json(directory / "config.json", AnyConfig, "").get("model_type")
+    except InputError:
+        said = None
+    if said in OTHERS or (directory / "source.spm").exists():
+        return resolve_name(OTHERS[said or "marian"])
+    if said is not None or not (directory / "config.json").exists():
+        names = sorted(path.name for path in directory.iterdir())
+        there = ", ".join(names[:8]) + ", ..." * (len(names) > 8) or "nothing"
+        what = f"a model of {said!r}, which is not read here" if said else "no config.json"
+        raise InputError(
+            f"{directory} holds {there}: {what}; give a run or a model of this package, which has config.json and "
+            "tokenizer.model, or a Marian model of Hugging Face's library, which has config.json and source.spm"
+        )
+    return None
 
 
 def model_directory(

@@ -5,17 +5,17 @@ __all__ = ['Flops', 'forward_flops', 'training_flops', 'paper_cost', 'flops_per_
            'Prediction', 'predict', 'predict_table']
 
 # %% ../../nbs/tables/training_cost.ipynb #0487de09
-import json
 import math
+import reprlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 
 from .. import InputError
 from ..config import TransformerConfig
-from ..files import regular
+from ..json_files import read_json
 from ..training.runs import Run
 
 
@@ -129,11 +129,28 @@ class RunCost:
         return "\n".join(f"{name:<14}{value}" for name, value in rows.items())
 
 # %% ../../nbs/tables/training_cost.ipynb #fc920e73
+class Score(TypedDict):
+    "A BLEU score, among other things."
+    score: Annotated[float, 0, 100]
+
+
+class Figures(TypedDict):
+    "Of what `score --out` wrote, what Table 2 prints."
+    paper_bleu: Score
+    sacre_bleu: Score
+
+
+class ScoreFile(TypedDict):
+    "The file itself."
+    figures: Figures
+
+
 def require_positive(**values: float) -> None:
-    "InputError for the first value that is not a number above zero."
+    "InputError for the first value that is not a number above zero, or one that no machine will see."
     for name, value in values.items():
-        if not (isinstance(value, (int, float)) and 0 < value < math.inf):
-            raise InputError(f"{name.replace('_', ' ')} must be a number above 0, not {value!r}")
+        if not isinstance(value, (int, float)) or not 1e-30 < value < 1e30:
+            odd = " and no farther from 1 than 10^30" * (isinstance(value, (int, float)) and 0 < value < math.inf)
+            raise InputError(f"{name.replace('_', ' ')} must be a number above 0{odd}, not {reprlib.repr(value)}")
 
 # %% ../../nbs/tables/training_cost.ipynb #523e02ae
 def run_cost(
@@ -163,13 +180,8 @@ def table_row(
     cost: RunCost,
 ) -> str:
     "The run as a row of Table 2, in Markdown, under a head that says what each figure is."
-    try:
-        figures = json.loads(regular(scored).read_text(encoding="utf-8"))["figures"]
-        bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
-    except FileNotFoundError:
-        raise InputError(f"{scored}: there is no such file; give the one that `score --out` wrote") from None
-    except (KeyError, TypeError, ValueError):
-        raise InputError(f"{scored}: these are no scores; give the file that `score --out` wrote") from None
+    figures = read_json(scored, ScoreFile, "give the file that `score --out` wrote")["figures"]
+    bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
     bill = "" if cost.rate is None else f"{paper_cost(cost.device_seconds, cost.rate):.1e}"
     head = ["model", "BLEU as in Table 2", "sacreBLEU", "FLOPs by the paper's rule", "model FLOPs"]
     rows = [head, ["---"] * len(head), [name, bleu, sacre, bill, f"{cost.flops:.1e}"]]

@@ -8,8 +8,9 @@ import json
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, TypedDict
 
 import torch
 from matplotlib.figure import Figure
@@ -18,6 +19,7 @@ from .. import InputError
 from ..config import TrainingConfig, TransformerConfig, changed
 from ..data import corpora
 from ..files import write_file
+from ..json_files import read_json
 from ..model.transformer import Transformer, count_parameters
 from ..progress_bar import progress_bar
 from ..training.loop import train
@@ -189,6 +191,15 @@ def measure(
     }
 
 
+class Measured(TypedDict):
+    "What measured.json holds."
+    seed: int
+    steps: int
+    perplexity: float
+    bleu: Annotated[float, 0, 100]
+    minutes: float
+
+
 def keep(
     run: Path,
     values: dict,
@@ -203,10 +214,10 @@ def measured(
     config: TrainingConfig,
 ) -> dict | None:  # what was measured of this very training, if it was
     "What an earlier start has left."
-    path = run / "measured.json"
-    if not path.exists():
+    try:
+        values = read_json(run / "measured.json", Measured, "")
+    except InputError:  # missing or damaged: it is measured again
         return None
-    values = json.loads(path.read_text(encoding="utf-8"))
     return values if not changed(Run(run).config, config) and values["steps"] == config.steps else None
 
 # %% ../../nbs/paper/6.2_variations.ipynb #c3f057ab
@@ -246,9 +257,10 @@ def collect(
     rows = table_3(base, big)
     found = {}
     for name, row in rows.items():
-        runs = sorted(directory.glob(f"{name}-seed*"), key=lambda run: int(run.name.rpartition("seed")[2]))
-        values = [measured(run, replace(row, seed=int(run.name.rpartition("seed")[2]))) for run in runs]
-        vocabulary = max((Run(run).config.model.vocab_size for run in runs[:1]), default=row.model.vocab_size)
+        seeds = [end for run in directory.glob(f"{name}-seed*") if (end := run.name.removeprefix(f"{name}-seed")).isdecimal()]
+        runs = {seed: directory / f"{name}-seed{seed}" for seed in sorted(map(int, seeds))}
+        values = [measured(run, replace(row, seed=seed)) for seed, run in runs.items()]
+        vocabulary = max((Run(run).config.model.vocab_size for run in islice(runs.values(), 1)), default=row.model.vocab_size)
         found[name] = {
             "change": change(row, base), "parameters": parameters(replace(row.model, vocab_size=vocabulary)),
             "seeds": [value for value in values if value],

@@ -10,6 +10,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated, NotRequired, TypedDict
 
 import torch
 from filelock import FileLock, Timeout
@@ -17,6 +18,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from .. import InputError
+from ..config import MOST
 from annotated_transformer.files import (
     SUMS,
     damage,
@@ -27,7 +29,8 @@ from annotated_transformer.files import (
     write_file,
     write_sums,
 )
-from ..model.weights import load_into, load_weights
+from ..json_files import read_json
+from ..model.weights import load_into, load_weights, require_shapes
 
 # %% ../../nbs/training/checkpoints.ipynb #97fee434
 FILES = ("model.safetensors", "training_state.safetensors", "state.json")
@@ -41,14 +44,34 @@ def checkpoint_directories(
     return sorted(path for path in found if path.is_dir())
 
 # %% ../../nbs/training/checkpoints.ipynb #a0d5d16d
+Count, Seconds = Annotated[int, 0, MOST], Annotated[float, 0, MOST]
+
+
+class SinceLine(TypedDict):
+    "What has added up since the last line of metrics.jsonl."
+    loss: float
+    tokens: Count
+    seconds: Seconds
+
+
+class State(TypedDict):
+    "What state.json holds. Where a test needs no more, the step alone."
+    step: Count
+    epoch: NotRequired[Count]
+    batch: NotRequired[Count]
+    source_tokens: NotRequired[Annotated[int, 0, 2**62]]
+    target_tokens: NotRequired[Annotated[int, 0, 2**62]]
+    seconds: NotRequired[Seconds]
+    device_seconds: NotRequired[Seconds]
+    since_line: NotRequired[SinceLine]
+    regular: NotRequired[bool]
+
+
 def read_state(
     directory: Path,  # of a checkpoint
 ) -> dict:
     "How far the run was. InputError when the file is damaged."
-    try:
-        return dict(json.loads((directory / "state.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        raise InputError(f"{directory / 'state.json'}: the file is missing or damaged; use an earlier checkpoint") from None
+    return read_json(directory / "state.json", State, "use an earlier checkpoint")
 
 
 def is_regular(
@@ -148,10 +171,18 @@ def load_checkpoint(
 ) -> dict:  # the state that was saved
     "Put a checkpoint back into model and optimizer, on whatever device they are."
     load_into(model, load_weights(directory / FILES[0], hashed=True), directory / FILES[0])
-    means, states = load_weights(directory / FILES[1], hashed=True), {}
-    for i, (name, _) in enumerate(model.named_parameters()):
-        own = {key.removeprefix(f"{name}."): value for key, value in means.items() if key.rpartition(".")[0] == name}
-        states[i] = {key: value.clone() for key, value in own.items()}
+    means = load_weights(directory / FILES[1], hashed=True)
+    # Fused Adam trusts its state: it would write past the end of a mean that is too short.
+    sizes = {f"{name}.{key}": value.shape for name, value in model.named_parameters() for key in ("exp_avg", "exp_avg_sq")}
+    sizes |= {f"{name}.step": torch.Size() for name, _ in model.named_parameters()}
+    require_shapes(means, sizes, directory / FILES[1], "Adam's means do not fit the model")
+    for name, value in means.items():
+        if value.dtype != torch.float32:
+            raise InputError(f"{directory / FILES[1]}: {name!r} is of {value.dtype} and not float32; take an earlier checkpoint")
+    states = {
+        i: {key: means[f"{name}.{key}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")}
+        for i, (name, _) in enumerate(model.named_parameters())
+    }
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
     return read_state(directory)
 

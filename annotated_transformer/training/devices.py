@@ -2,7 +2,6 @@
 import ctypes
 import functools
 import logging
-import os
 import platform
 import sys
 import time
@@ -14,6 +13,7 @@ import torch
 
 from .. import InputError
 from ..config import Execution
+from ..environment import launched
 
 __all__ = ["autocast", "memory_kept", "on_device", "own_device"]
 
@@ -26,7 +26,9 @@ def own_device(
     try:
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError:
-        raise InputError(f"--device {device}: PyTorch knows no such device; choose cuda, cpu or mps") from None
+        chosen = None
+    if chosen is None or chosen.type not in ("cuda", "cpu", "mps"):
+        raise InputError(f"--device {device}: nothing is computed there; choose cuda, cpu or mps")
     if chosen.type == "cuda":
         index, there = local if chosen.index is None else chosen.index, torch.cuda.device_count()
         if index >= there:
@@ -77,7 +79,7 @@ def time_in_16_bits(device: torch.device) -> float:
 @functools.cache
 def say_if_slow(device: torch.device) -> None:
     "One warning, once, by one process, to a user who asked for bfloat16."
-    if time_in_16_bits(device) >= 1 and os.environ.get("RANK", "0") == "0":
+    if time_in_16_bits(device) >= 1 and launched().rank == 0:
         why = "products in bfloat16 are slower than in float32 here"
         logging.getLogger(__name__).warning(f"--precision bfloat16: {why}; leave the option out, or take --precision auto")
 

@@ -11,7 +11,7 @@ from .. import InputError
 from ..config import Search
 from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
-from ..files import damage, read_sums, write_sums
+from ..files import damage, named, read_sums, write_into, write_sums
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
 from ..model.weights import model_directory
@@ -55,6 +55,8 @@ def load(
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         model = filled(Transformer, config, run.weights(average), directory)
         record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
+    elif average is not None:
+        raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     else:
         model, run, record = Transformer.from_pretrained(directory), None, read_record(directory)
     require_one_vocabulary(model, tokenizer)
@@ -69,8 +71,10 @@ def save(
     record: ModelRecord | None = None,  # its other facts
 ) -> None:
     "Write model.safetensors, config.json, tokenizer.model, record.json, and their sums: what `load` reads."
-    directory = Path(directory)
-    model.save_pretrained(directory)
-    tokenizer.save(directory / "tokenizer.model")
-    write_record(directory, replace(record or ModelRecord(), search=asdict(search or Search())))
-    write_sums(directory, ("config.json", FILES[0], RECORD, "tokenizer.model"))
+    def write(beside: Path) -> None:
+        model.save_pretrained(beside)
+        tokenizer.save(beside / "tokenizer.model")
+        write_record(beside, replace(record or ModelRecord(), search=asdict(search or Search())))
+        write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))
+
+    write_into(named(directory), write, kept=["README.md"])

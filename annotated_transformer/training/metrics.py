@@ -2,25 +2,35 @@
 import json
 import logging
 from pathlib import Path
+from typing import TypedDict
 
-from ..files import write_file
+from .. import InputError
+from ..files import opened, write_file
+from ..json_files import parsed
 
 __all__ = ["METRICS", "Metrics", "curves", "read_lines", "record"]
 
 METRICS = "metrics.jsonl"
 
 
+class Line(TypedDict):
+    "What a line holds, whatever it reports."
+    step: int
+
+
 def read_lines(path: Path) -> list[bytes]:
     "The lines of metrics.jsonl; none when there is no such file."
-    return path.read_bytes().splitlines() if path.exists() else []
+    if not path.exists():
+        return []
+    with opened(path) as file:
+        return file.read().splitlines()
 
 
 def record(line: bytes) -> dict | None:
     "The values of a line; None if it is not whole: a damaged log must not stop a run."
     try:
-        values = json.loads(line)
-        return values if isinstance(values["step"], int) else None
-    except (ValueError, KeyError, TypeError, RecursionError):
+        return parsed(line, Line)
+    except InputError:
         return None
 
 
@@ -37,7 +47,8 @@ class Metrics:
             text = "".join(f"{json.dumps(values)}\n" for values in records if values["step"] <= step)
             write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
         self.log = open(path, "a", buffering=1, encoding="utf-8")
-        self.board = curves(run / "tensorboard", step)
+        self.curves = run / "tensorboard"
+        self.board = curves(self.curves, step)
 
     def __enter__(self) -> "Metrics":
         return self
@@ -51,6 +62,9 @@ class Metrics:
         "One line, and one point in each curve."
         place = {"step": state["step"], "epoch": state["epoch"], "seconds": round(state["seconds"], 2)}
         self.log.write(json.dumps(place | values) + "\n")
+        if self.board and not self.curves.is_dir():  # its own thread would fail at the next write, and end the run
+            logging.getLogger(__name__).warning("%s is gone: no more curves for TensorBoard; metrics.jsonl has all", self.curves)
+            self.board = None
         for name, value in values.items() if self.board else ():
             self.board.add_scalar(name, value, state["step"])
 

@@ -6,7 +6,6 @@ __all__ = ['part_seed', 'Group', 'join']
 # %% ../../nbs/training/processes.ipynb #b49afe22
 import hashlib
 import inspect
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -21,6 +20,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from .. import InputError
+from ..environment import launched
 from .devices import own_device
 
 # %% ../../nbs/training/processes.ipynb #2dc19220
@@ -116,8 +116,7 @@ def join(
     device: str | None = None,  # as in `Execution`
 ) -> Iterator[Group]:
     "The group that torchrun started this process in, or a group of one."
-    alone = {"RANK": 0, "WORLD_SIZE": 1, "LOCAL_RANK": 0}  # what torchrun would say to a single process
-    rank, size, local = (int(os.environ.get(name, value)) for name, value in alone.items())
+    rank, size, local = launched()
     chosen = own_device(device, local)
     if chosen.type == "cuda":
         torch.cuda.set_device(chosen)

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 from torch import Tensor
 
@@ -16,7 +17,8 @@ from ..config import TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from ..files import SUMS, damage, leftovers, read_sums, regular, write_directory, write_file, write_sums
+from ..files import SUMS, damage, leftovers, read_sums, write_directory, write_file, write_sums
+from ..json_files import read_json
 from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
@@ -24,6 +26,12 @@ from .checkpoints import checkpoint_directories, read_state
 from .devices import on_device
 from .metrics import METRICS, read_lines, record
 from .processes import Group
+
+# %% ../../nbs/training/runs.ipynb #fecb4d4f
+class RunFile(TypedDict):
+    "What config.json of a run holds, among other things."
+    training: dict
+    starts: NotRequired[list[dict]]
 
 # %% ../../nbs/training/runs.ipynb #fecb4d50
 class Run:
@@ -38,8 +46,8 @@ class Run:
     def exists(self) -> bool:
         "Whether the directory has a config.json that a training wrote, and not a model."
         try:
-            return "training" in json.loads(regular(self.directory / "config.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError, TypeError):
+            return bool(read_json(self.directory / "config.json", RunFile, ""))
+        except InputError:
             return False
 
     @property
@@ -55,15 +63,11 @@ class Run:
     def _record(self) -> dict:
         "All that config.json says."
         path = self.directory / "config.json"
+        record = read_json(path, RunFile, f"is {self} the directory of a run? Copy the file again")
         try:
-            record = json.loads(regular(path).read_text(encoding="utf-8"))
             return record | {"training": TrainingConfig.from_dict(record["training"])}
-        except (FileNotFoundError, NotADirectoryError):
-            raise InputError(f"{path}: there is no such file; is {self} the directory of a run?") from None
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-            raise InputError(f"{path}: this is not the configuration of a run, or it is damaged") from None
 
     def open(
         self,
@@ -71,6 +75,7 @@ class Run:
         group: Group | None = None,  # the processes that start to train, if any
     ) -> None:
         "Write config.json; if there is one, it must say the same. Each start adds how it is executed."
+        self.require_whole()
         path, starts = self.directory / "config.json", []
         if path.exists():
             before, starts = self.config, self.starts
@@ -88,6 +93,14 @@ class Run:
         record = {"training": config.to_dict(), **about, "starts": starts}
         self.directory.mkdir(parents=True, exist_ok=True)
         write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
+
+    def require_whole(self) -> None:
+        "InputError, before anything is written, for what is left of a run that would be begun anew over its checkpoints."
+        place = self.directory / "checkpoints"
+        if (place.is_symlink() or place.exists()) and not place.is_dir():
+            raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
+        if self.checkpoints() and not (self.directory / "config.json").exists():
+            raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run")
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -114,7 +127,10 @@ class Run:
 
     def prepared(self) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
         "What `prepare` has left: vocabulary, training pairs, validation pairs."
-        return self.tokenizer, self.pairs("train"), self.pairs("validation")
+        tokenizer, splits = self.tokenizer, (self.pairs("train"), self.pairs("validation"))
+        for pairs in splits:
+            pairs.vocab_size = tokenizer.vocab_size
+        return tokenizer, *splits
 
     def take_data(self, other: "Run") -> None:
         "Copy vocabulary and tokenised corpus of a run that has the same, unless this one has begun."
@@ -141,6 +157,8 @@ class Run:
         average: int | None = None,   # None: as many as the run keeps (§6.1)
     ) -> dict[str, Tensor]:
         "The mean of its last so many checkpoints."
+        if average is not None and average < 1:
+            raise InputError(f"average must be at least 1, not {average}")
         return average_checkpoints([path / "model.safetensors" for path in self._trained()][-(average or self.config.keep) :])
 
     def _trained(self) -> list[Path]:

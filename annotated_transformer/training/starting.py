@@ -2,6 +2,7 @@
 import dataclasses
 import shutil
 from contextlib import ExitStack
+from pathlib import Path
 
 import torch
 
@@ -53,6 +54,7 @@ def begin(
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
+    run.require_whole()
     new = not run.directory.exists()
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
@@ -74,6 +76,17 @@ def begin(
         raise
 
 
+def whole_state(
+    state: dict,
+    fresh: dict,       # one with all that a training counts
+    directory: Path,   # of the checkpoint
+) -> dict:
+    "InputError where a checkpoint lacks a count."
+    for name in fresh.keys() - state.keys():
+        raise InputError(f"{directory / 'state.json'}: {name} is missing; use an earlier checkpoint")
+    return state
+
+
 def resume(
     config: TrainingConfig,
     run: Run,
@@ -84,7 +97,7 @@ def resume(
     "Put the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
     if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
-        state = group.together(lambda: load_checkpoint(found[-1], model, optimizer))
+        state = group.together(lambda: whole_state(load_checkpoint(found[-1], model, optimizer), state, found[-1]))
     elif config.start_from:
         model.load_state_dict(group.together(lambda: load_start(config))[0].state_dict())
     highest, lowest = group.highest(state["step"], -state["step"])

@@ -25,18 +25,21 @@ class Stopped(Exception):
 def noted_signals(
     alone: bool,  # not one of several processes, which all get the same Ctrl-C
 ) -> Iterator[list[int]]:
-    "Record SIGTERM and SIGINT in a list instead of ending the process."
+    "Record SIGTERM and SIGINT in a list instead of ending the process; a closed terminal (SIGHUP) counts as SIGTERM."
     received: list[int] = []
 
     def note(number, frame):
         if number == signal.SIGINT in received and alone:
             raise KeyboardInterrupt
-        received.append(number)
+        received.append(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
     if threading.current_thread() is not threading.main_thread():  # where Python lets nobody handle signals
         yield received
         return
-    before = {number: signal.signal(number, note) for number in (signal.SIGTERM, signal.SIGINT)}
+    numbers = [signal.SIGTERM, signal.SIGINT]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield received
     finally:

@@ -26,7 +26,7 @@ def ngram_bleu(
     references: Sequence[str],  # as many references
 ) -> float:                     # 0 to 100
     "BLEU in the open: equations (bleu.1) to (bleu.3)."
-    pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references)]
+    pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
     precisions = []
     for n in range(1, 5):
         matched = sum((ngrams(h, n) & ngrams(r, n)).total() for h, r in pairs)

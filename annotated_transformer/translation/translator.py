@@ -19,9 +19,11 @@ from ..data.tokenizer import Tokenizer, require_fit
 from ..figures import attention_maps
 from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
+from ..model.weights import model_directory, reader_of_others
 from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
+from ..training.devices import own_device
 from .fast_search import Allowed, beam_search
 from .lines import Translation, sentences_of, translate_lines
 from .packed_weights import fits_sixteen_bits, in_eight_bits, in_sixteen_bits
@@ -85,15 +87,21 @@ class Translator:
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
+        path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub;
+                                      # also of a Marian model, as Helsinki-NLP/opus-mt-en-de
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
     ) -> "Translator":
         "Load; InputError when something is missing, damaged or does not fit."
-        loaded = loading.load(path_or_name, average)
-        found = cls(loaded.model.to(device or usual_device(precision)), loaded.tokenizer, loaded.search, precision)
-        found.name, found.record = str(path_or_name), loaded.record
+        directory, chosen = model_directory(path_or_name), own_device(device or usual_device(precision), 0)
+        if average is None and (read := reader_of_others(directory)):
+            found = read(directory, str(chosen), precision)
+        else:
+            loaded = loading.load(path_or_name, average)
+            found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
+            found.record = loaded.record
+        found.name = str(path_or_name)
         return found
 
     def __repr__(self) -> str:
@@ -179,7 +187,7 @@ class Translator:
                 raise InputError(f"sentence {number}: nothing that is allowed fits into the tokens; raise --extra-length")
             return [hypotheses[0] for hypotheses in found]
 
-        return in_batches(ids, batch_tokens // how.beam_size, best)
+        return in_batches(ids, batch_tokens // how.within(self.model.config.vocab_size).beam_size, best)
 
     def attention(
         self,

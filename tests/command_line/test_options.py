@@ -80,6 +80,7 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
     assert SearchOptions(alpha=0.0, average=3).over(PARSING) == dataclasses.replace(PARSING, alpha=0.0)
     for wrong, said in (({"beam_size": 0}, "--beam-size must be at least 1, not 0"), ({"alpha": -1.0}, "--alpha must be at least 0"),
                         ({"average": 0}, "--average must be at least 1"), ({"alpha": 1e308}, "--alpha must be at most 100"),
+                        ({"beam_size": 10**20}, "--beam-size must be at most"),
                         ({"alpha": float("nan")}, "--alpha must be at least 0"),
                         ({"extra_length": 10**20}, "--extra-length must be at most")):
         try:
@@ -90,8 +91,8 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
             raise AssertionError(wrong)
     assert SearchOptions(beam_size=8).over(PARSING, 8).beam_size == 8
     try:
-        SearchOptions(beam_size=10**20).over(PARSING, 8)
+        SearchOptions(beam_size=9).over(PARSING, 8)
     except InputError as error:
-        assert "--beam-size must be at most 8" in str(error)
+        assert "beam size must be at most 8" in str(error)
     else:
         raise AssertionError("more hypotheses than the model has tokens")

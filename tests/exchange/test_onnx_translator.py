@@ -1,13 +1,18 @@
 "What is exported translates where PyTorch is not installed: the same lines, cut alike, doubted alike."
 import dataclasses
 import importlib.util
+import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from annotated_transformer import Translator
+from annotated_transformer import InputError, Translator
+from annotated_transformer.config import Search
 from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.exchange.onnx_translator import OnnxTranslator
+from annotated_transformer.model_record import PRETRAINED
 
 missing = [package for package in ("onnx", "onnxruntime") if importlib.util.find_spec(package) is None]
 SENTENCES = ["forty-two", "on the third of March at half past six", "", "你好，世界。", "Hello.",
@@ -41,3 +46,30 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     assert len({one.doubtful for one in ours}) == 2 and ours[3].doubtful, "letters that it lacks"
     assert texts == translator.translate(SENTENCES) + translator.translate(SENTENCES, split=False)
     assert texts[5] != texts[11], "cut, and whole"
+
+
+@pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")
+def test_files_that_do_not_belong_together_are_one_sentence(tmp_path):
+    graphs = tmp_path / "graphs"
+    to_onnx(Translator.from_pretrained("numbers-en-de", device="cpu"), graphs)
+    settings = json.loads((graphs / "settings.json").read_text())
+    for wrong in ({}, [], settings | {"search": {"alpha": "x"}}, settings | {"config": settings["config"] | {"max_length": "x"}}):
+        (graphs / "settings.json").write_text(json.dumps(wrong))
+        with pytest.raises(InputError, match="settings.json: the file is damaged"):
+            OnnxTranslator(graphs)
+    (graphs / "settings.json").write_text(json.dumps(settings))
+    with pytest.raises(InputError, match="the beam size must be at most"):
+        OnnxTranslator(graphs).translate(["one"], Search(beam_size=10_000))
+    with pytest.raises(InputError, match="beam_size must be at least 1"):
+        OnnxTranslator(graphs).translate(["one"], Search(beam_size=0))
+    tokenizer = (graphs / "tokenizer.model").read_bytes()
+    (graphs / "tokenizer.model").unlink()
+    with pytest.raises(InputError, match="no tokenizer.model"):
+        OnnxTranslator(graphs).translate(["one"])
+    shutil.copy(PRETRAINED / "parser-en" / "tokenizer.model", graphs)
+    with pytest.raises(InputError, match="do not belong together"):
+        OnnxTranslator(graphs)
+    (graphs / "tokenizer.model").write_bytes(tokenizer)
+    shutil.copy(graphs / "encoder.onnx", graphs / "decoder.onnx")
+    with pytest.raises(InputError, match="decoder.onnx is another graph"):
+        OnnxTranslator(graphs)

@@ -26,7 +26,7 @@ def test_the_mean_by_hand():
 def test_the_sum_is_exact_and_the_number_format_kept():
     with tempfile.TemporaryDirectory() as directory:
         paths = [Path(directory, f"{i}.safetensors") for i in range(5)]
-        for path, value in zip(paths, (2.0**24, 1, 1, 1, 1)):  # float32 cannot tell 2^24 + 1 from 2^24
+        for path, value in zip(paths, (2.0**24, 1.0, 1.0, 1.0, 1.0)):  # float32 cannot tell 2^24 + 1 from 2^24
             save_file({"x": torch.tensor([value]), "half": torch.tensor([value / 2**24], dtype=torch.bfloat16)}, path)
         mean = average_checkpoints(paths)
         assert mean["x"].dtype == torch.float32 and mean["half"].dtype == torch.bfloat16

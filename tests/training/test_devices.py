@@ -8,6 +8,7 @@ import torch
 
 from annotated_transformer import InputError
 from annotated_transformer.config import Execution
+from annotated_transformer.environment import Launched
 from annotated_transformer.training import devices
 from annotated_transformer.training.devices import autocast, on_device, say_if_slow
 
@@ -94,7 +95,7 @@ def test_they_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplo
     cpu = torch.device("cpu")
     for ratio, rank, lines in ((1.0, "0", 1), (0.9, "0", 0), (1.0, "1", 0), (3.0, None, 1)):
         monkeypatch.setattr(devices, "time_in_16_bits", lambda device, ratio=ratio: ratio)
-        monkeypatch.delenv("RANK", raising=False) if rank is None else monkeypatch.setenv("RANK", rank)
+        monkeypatch.setattr(devices, "launched", lambda rank=rank: Launched(int(rank or 0), 2))
         devices.say_if_slow.cache_clear()
         caplog.clear()
         for _ in range(2):

@@ -86,7 +86,7 @@ def test_the_configuration_of_an_older_run_is_read_and_that_of_another_version_r
         run.open(config)                                     # and so the run may go on
         for change, named in [
             ({"momentum": 0.9}, "'momentum'"), ({"model": model | {"width": 3}}, "'width'"), ({"keep": 0}, "keep must be at least 1"),
-            ({"model": 3}, "not the configuration of a run"), ({"execution": {"wings": 2}}, "'wings'"),
+            ({"model": 3}, "model must be an object"), ({"execution": {"wings": 2}}, "'wings'"),
         ]:
             try:
                 as_written(training=training | change)

@@ -14,6 +14,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -261,15 +262,12 @@ def test_no_piece_of_the_vocabulary_holds_a_line_end(tmp_path, run):
 def test_at_a_terminal_each_line_is_answered_at_once(run, command, monkeypatch):
     asked = []
 
-    class Terminal(io.StringIO):
-        def isatty(self):
-            return True
-
+    class Typed(io.BytesIO):
         def __next__(self):
             asked.append(sys.stdout.getvalue().count("\n"))
             return super().__next__()
 
-    monkeypatch.setattr(sys, "stdin", Terminal("one two\n\nthree\n"))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Typed(b"one two\n\nthree\n"), isatty=lambda: True))
     monkeypatch.setattr(sys, "stdout", io.StringIO())
     cli.main(["translate", str(run), "--extra-length", "8"])
     assert asked == [0, 1, 2, 3]
@@ -314,12 +312,12 @@ def no_checkpoint(run):
 
 def no_configuration(run):
     (run / "config.json").unlink()
-    return f"{run / 'config.json'}: there is no such file"
+    return f"{run} holds SHA256SUMS, checkpoints, data, lock, metrics.jsonl, "
 
 
 def damaged_configuration(run):
     (run / "config.json").write_bytes(b'{"training": {"model"\xff')
-    return f"{run / 'config.json'}: this is not the configuration"
+    return f"{run / 'config.json'}: the file is damaged"
 
 
 def damaged_vocabulary(run):
@@ -404,8 +402,8 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     ("--precision int4", "--precision"),
     ("--alpha 1e308", "--alpha must be at most 100"),
     ("--alpha inf", "--alpha must be at most 100, not inf"),
-    ("--beam-size 1000000", "--beam-size must be at most 48, the tokens of the model"),
-    ("--beam-size 99999999999999999999", "--beam-size must be at most 48"),
+    ("--beam-size 1000000", "beam size must be at most 48, the tokens of the model"),
+    ("--beam-size 99999999999999999999", "--beam-size must be at most"),
     ("--extra-length 99999999999999999999", "--extra-length must be at most 1000000"),
     ("--out figures.txt", "figures.txt: give the name of a file that ends in .json"),
 ])
@@ -534,7 +532,8 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
 
 
 @pytest.mark.parametrize("options, expected", [
-    (["", "--out", "new/heads.svg"], "the source holds no words"),
+    (["", "--out", "new/heads.svg"], "the value is empty"),
+    ([" ", "--out", "new/heads.svg"], "the source holds no words"),
     (["one two", "--target", " ", "--out", "new/heads.svg"], "the target holds no words"),
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: split it, or shorten it"),
     (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
@@ -873,13 +872,14 @@ main()
 def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     child = process("attend", "one", "--model", run, "--out", tmp_path / "heads.svg", MPLBACKEND="nosuch")
     out, err = child.communicate()
-    assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: MPLBACKEND=nosuch: ")
+    assert (child.returncode, out) == (2, b"")
+    assert err.startswith(b"annotated-transformer: matplotlib cannot be loaded with MPLBACKEND=nosuch ")
     assert err.count(b"\n") == 1
 
 
 @pytest.mark.parametrize("words, expected", [
     (["translate", "a\n/b"], r"a\n/b: there is no such directory"),
-    (["translate", "numbers-en-de", "--average", "3"], "--average: numbers-en-de is no run"),
+    (["translate", "numbers-en-de", "--average", "3"], "average: numbers-en-de is no run, so it has no checkpoints to average"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
 ])

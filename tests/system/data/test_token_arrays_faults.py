@@ -37,11 +37,11 @@ FOUR = [("2 3 4", "5"), ("6", "7 8"), ("9 9 9", "2"), ("3", "3")]
 
 
 def test_what_is_broken_off_is_not_taken_for_whole(tmp_path):
-    with pytest.raises(InputError, match="prepare them first"):
+    with pytest.raises(InputError, match="there is no such file"):
         TokenizedPairs.open(tmp_path, "train")
     first = TokenizedPairs.write(tmp_path, "train", [("4 5", "6"), ("7", "8")], stand_in())
     break_off(tmp_path, [("2", "3")], 1, chunk=1)
-    with pytest.raises(InputError, match="prepare them first"):  # the old description is gone
+    with pytest.raises(InputError, match="there is no such file"):  # the old description is gone
         TokenizedPairs.open(tmp_path, "train")
     assert first[0][0].tolist() == [4, 5, EOS]  # who reads the old files still can
 

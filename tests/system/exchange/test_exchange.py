@@ -1,5 +1,7 @@
 "Models in the form that others publish, random and of odd sizes, carried over or refused; unusual ones of ours in CTranslate2."
 import json
+import random
+import shutil
 from functools import partial
 
 import pytest
@@ -245,6 +247,49 @@ def test_what_is_no_marian_is_one_sentence(opus, tmp_path):
     tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
     with pytest.raises(InputError, match=f"the model has 47 tokens and the tokenizer {len(tokenizer.get_vocab())}"):
         from_marian(random_marian(), tokenizer)
+
+
+@pytest.mark.parametrize("name, text", [
+    ("config.json", {"eos_token_id": 10**9}), ("config.json", {"pad_token_id": -7}),
+    ("vocab.json", {"a": 10**9}), ("vocab.json", {"a": "x"}),
+], ids=str)
+def test_ids_that_no_marian_has_are_one_sentence(opus, tmp_path, name, text):
+    shutil.copytree(opus, tmp_path / "forged")
+    path = tmp_path / "forged" / name
+    path.write_text(json.dumps(json.loads(path.read_text()) | text))
+    with pytest.raises(InputError, match="forged|do not belong together|cannot be carried over") as refused:
+        Translator.from_pretrained(tmp_path / "forged", device="cpu")
+    assert "\n" not in str(refused.value)
+
+
+def test_a_translator_opens_a_published_marian_by_itself_and_writes_what_it_writes(opus, tmp_path):
+    words = " ".join(ENGLISH).split()
+    draw = random.Random(4)
+    sentences = [" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(100)]
+    tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
+    marian = transformers.MarianMTModel.from_pretrained(opus)
+    marian.final_logits_bias[0, -1] = float("-inf")  # of PAD, as above
+    translator = Translator.from_pretrained(opus, device="cpu")
+    assert translator.name == str(opus) and isinstance(translator.tokenizer, MarianPieces)
+    found = translator.translate(sentences, Search(beam_size=1, extra_length=7), split=False)
+    for sentence, text in zip(sentences, found):
+        theirs = tokenizer(sentence, return_tensors="pt")
+        longest = min(33, theirs.input_ids.size(1) + 8)
+        assert text == tokenizer.decode(marian.generate(**theirs, num_beams=1, max_length=longest)[0], skip_special_tokens=True)
+    assert len(set(found)) > 10
+    short = Translator.from_pretrained(opus, device="cpu", precision="int8")
+    assert len(short.translate(sentences[:5], Search(1, extra_length=7), split=False)) == 5
+    with pytest.raises(InputError, match="average"):
+        Translator.from_pretrained(opus, average=2)
+
+
+def test_a_directory_that_is_no_model_is_told_what_it_holds(opus, tmp_path):
+    (tmp_path / "notes.txt").write_text("x")
+    with pytest.raises(InputError, match="holds notes.txt: no config.json; give a run or a model .* or a Marian model"):
+        Translator.from_pretrained(tmp_path)
+    (tmp_path / "config.json").write_text('{"model_type": "t5"}')
+    with pytest.raises(InputError, match="holds config.json, notes.txt: a model of 't5', which is not read here"):
+        Translator.from_pretrained(tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
+from safetensors.torch import save_file
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
@@ -28,7 +29,7 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, sentence
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.variants import AdditiveMultiHeadAttention
-from annotated_transformer.model.weights import from_hub, load_into, model_directory
+from annotated_transformer.model.weights import from_hub, load_into, load_weights, model_directory
 from annotated_transformer.model_record import shipped_models
 from annotated_transformer.parsing.evalb import BracketScores, bracket_scores
 from annotated_transformer.parsing.parser import Parser
@@ -150,15 +151,16 @@ def test_checkpoints_that_are_damaged_are_moved_aside_every_time(tmp_path, caplo
             assert not newest.exists() and (tmp_path / "checkpoints" / "damaged-step-00000002" / "state.json").read_text() == "{}"
 
 
-def test_checkpoints_of_another_model_are_refused_whatever_is_missing():
+def test_checkpoints_of_another_model_are_refused_whatever_is_missing(tmp_path):
     model = nn.Linear(3, 2)
     whole = model.state_dict()
     for other in ({"weight": whole["weight"]}, whole | {"more": torch.zeros(1)}, whole | {"bias": torch.zeros(3)}):
         with pytest.raises(InputError, match="do not fit one another"):
             load_into(model, other, "here")
     for wrong in (torch.zeros(2, dtype=torch.int64), torch.tensor([0.0, math.nan]), torch.tensor([-math.inf, 0.0])):
+        save_file(whole | {"bias": wrong}, tmp_path / "model.safetensors")
         with pytest.raises(InputError, match="'bias' holds what is no finite real number"):
-            load_into(model, whole | {"bias": wrong}, "here")
+            load_weights(tmp_path / "model.safetensors")
 
 
 def test_checkpoints_that_ship_are_found_by_name_and_own_ones_by_their_directory(tmp_path):
@@ -426,7 +428,7 @@ def test_transformer_sizes_are_the_papers():
 
 
 def test_transformer_sizes_may_be_as_large_as_is_said():
-    for name, most in (("n_layers", 1_000), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**24)):
+    for name, most in (("n_layers", 1_000), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**18)):
         assert getattr(dataclasses.replace(SMALL, **{name: most}), name) == most
         for wrong in (most + 1, 0):
             with pytest.raises(InputError, match=f"{name} must be at least 1 and can be at most"):
@@ -473,6 +475,7 @@ def test_translator_names_the_sentence_that_nothing_fits():
 
 def test_translator_says_what_it_is(tmp_path, monkeypatch):
     translator().save_pretrained(tmp_path)
+    monkeypatch.setattr(translation, "own_device", lambda device, local: torch.device(device))  # meta stands for a GPU
     told = repr(Translator.from_pretrained(tmp_path, device="meta"))
     assert told.startswith(f"<Translator {tmp_path}: ") and "1 + 1 layers, d_model 8, 2 heads, 14 tokens, on meta>" in told
     assert repr(translator(precision="int8")).endswith(", on cpu, int8>") and repr(translator()).startswith("<Translator (new): ")
@@ -699,3 +702,27 @@ def test_variations_say_how_long_a_run_took(monkeypatch):
         return SimpleNamespace(translate=lambda sources, split: ["w x y z"] * len(sources))
     monkeypatch.setattr(variations.Translator, "from_pretrained", loaded)
     assert variations.measure("run") == {"seed": 3, "steps": 6, "perplexity": 5.0, "bleu": pytest.approx(100), "minutes": 1.7}
+
+
+def test_fast_search_greedy_goes_to_the_very_limit():
+    torch.manual_seed(0)
+    model = Transformer(SMALL)
+    with torch.no_grad():
+        model.embedding.weight[EOS] = 0  # its logit is 0, and another one always larger
+    source = torch.tensor([[3, 4, 5, EOS], [6, EOS, PAD, PAD]])
+    found = greedy_search(model, source, Search(extra_length=3))
+    assert [len(tokens) for tokens in found] == [7, 5]
+
+
+def test_bleu_has_no_reward_for_length_and_takes_pairs_alone():
+    assert ngram_bleu(["a b c d e"], ["a b c d"]) == pytest.approx(100 * (4 / 5 * 3 / 4 * 2 / 3 * 1 / 2) ** 0.25)
+    with pytest.raises(ValueError):
+        ngram_bleu(["a b c d"], ["a b c d", "e f g h"])
+
+
+def test_batching_shuffles_by_seed_0_unless_told_and_refuses_nothing_to_read():
+    lengths = np.random.default_rng(3).integers(1, 9, (60, 2))
+    usual, zero, one = (batches(lengths, 20, **given) for given in ({}, {"seed": 0}, {"seed": 1}))
+    assert all(map(np.array_equal, usual, zero)) and not all(map(np.array_equal, usual, one))
+    with pytest.raises(InputError, match="without a token"):
+        batches(np.array([[3, 2], [0, 4]]), 20)

@@ -79,7 +79,8 @@ def test_processes_take_the_device_they_are_told(monkeypatch):
 def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
     asked, ended = [], []
     monkeypatch.setenv("RANK", "1")
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name, value in {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     monkeypatch.setattr(processes, "meet", lambda rank, size: (rank, size))
@@ -171,7 +172,7 @@ def test_runs_read_settings_of_the_right_kind_alone():
     written = TrainingConfig(TransformerConfig.base(100)).to_dict()
     assert TrainingConfig.from_dict(written | {"init_gain": 2}).init_gain == 2        # a whole number is a number
     for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
-        with pytest.raises(InputError, match=f"{next(iter(wrong))} cannot be"):
+        with pytest.raises(InputError, match=f"{next(iter(wrong))} must be"):
             TrainingConfig.from_dict(written | wrong)
 
 
@@ -234,7 +235,7 @@ def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
 def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
     for step in (10, 20):
         (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
-        state = {"step": step, "seconds": step / 4, "since_line": 1}
+        state = {"step": step, "seconds": step / 4, "since_line": {"loss": 1.5, "tokens": 2, "seconds": 0.5}}
         (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
     lines = [{"step": 10, "validation_perplexity": 9.0}, {"step": 20, "validation_perplexity": 8.0}, {"step": 20, "loss": 2.0},
              {"step": 30, "validation_perplexity": 7.0}]

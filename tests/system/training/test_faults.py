@@ -72,6 +72,8 @@ def test_twenty_kills_at_random_instants_change_no_bit(processes, tmp_path):
 
 @pytest.mark.parametrize("sent, expected, said", [
     (signal.SIGTERM, STOPPED, "is saved at step"), (signal.SIGINT, 130, "the same command continues"),
+    pytest.param(getattr(signal, "SIGHUP", None), STOPPED, "is saved at step", id="a closed terminal",
+                 marks=pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="POSIX")),
 ])
 def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, expected, said, corpus, undisturbed, tmp_path):
     run = tmp_path / "run"

@@ -1,0 +1,69 @@
+"What the package takes from the environment: all of it is read here, and refused in one sentence where it cannot be."
+import os
+import re
+import sys
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+from . import InputError
+
+__all__ = ["Launched", "blamed", "data_directory", "launched", "require_docstrings"]
+
+OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
+
+
+class Launched(NamedTuple):
+    "What torchrun says to each process that it starts."
+
+    rank: int = 0    # 0 leads
+    size: int = 1
+    local: int = 0   # number of this process on its machine
+
+
+def whole_number(name: str, most: int, least: int = 0, default: int | None = None) -> int:
+    "The value of a variable; InputError where it is no such number, or missing without a default."
+    text = os.environ.get(name)
+    if text is None and default is not None:
+        return default
+    if text is None or not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+        said = f"{name} is missing" if text is None else f"{name}={text[:40]!a}"
+        what = f"torchrun gives a whole number from {least} to {most}"
+        raise InputError(f"environment: {said}: {what}; unset RANK, WORLD_SIZE and LOCAL_RANK to work with one process")
+    return int(text)
+
+
+def launched() -> Launched:
+    "Which of torchrun's processes this is; the only one, where nothing is said."
+    size = whole_number("WORLD_SIZE", 10**6, 1, default=1)
+    rank = whole_number("RANK", size - 1, default=0 if size == 1 else None)
+    found = Launched(rank, size, whole_number("LOCAL_RANK", 10**6, default=0))
+    if size > 1:
+        whole_number("MASTER_PORT", 65_535)
+        if not os.environ.get("MASTER_ADDR"):
+            raise InputError("environment: MASTER_ADDR, where the processes meet, is missing: start them by torchrun")
+    return found
+
+
+def data_directory() -> Path | None:
+    "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
+    named = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
+    return Path(named) if named else None
+
+
+def require_docstrings() -> None:
+    "InputError under `python -OO`: the command makes its options and its help of docstrings."
+    if sys.flags.optimize > 1:
+        raise InputError("PYTHONOPTIMIZE=2 (python -OO) takes away the texts of which the command is made: unset it, or take 1")
+
+
+def blamed(error: BaseException) -> str | None:
+    "One sentence for what a package of others raises at its import because of a variable of its own; None for all else."
+    for frame in traceback.extract_tb(error.__traceback__):
+        for package, beginning in OTHERS.items():
+            inside = Path("site-packages", package).as_posix() in Path(frame.filename).as_posix()
+            own = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(beginning)]
+            if inside and frame.name == "<module>" and own:
+                reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+                return f"{package} cannot be loaded with {', '.join(own)} ({reason}): unset or correct the variable"
+    return None

@@ -1,0 +1,54 @@
+"Lines in, lines out: where a person types, a mistake ends nothing; and an answer gives no orders to the terminal."
+import io
+import sys
+
+import pytest
+
+from annotated_transformer import InputError
+from annotated_transformer.command_line import terminal
+from annotated_transformer.command_line.arguments import from_signature, parse
+from annotated_transformer.command_line.draw_and_export import attend
+
+
+@pytest.fixture()
+def answers(monkeypatch, capsys):
+    "What is answered to bytes of standard input, by a person or from a pipe."
+
+    def ask(data, answer, typed):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
+        monkeypatch.setattr(terminal, "at_terminal", lambda: typed)
+        terminal.answer_lines(answer)
+        return capsys.readouterr()
+
+    return ask
+
+
+def shout(lines):
+    if "long" in lines:
+        raise InputError("sentence 1 is too long")
+    return [line.upper() for line in lines]
+
+
+def test_a_mistake_at_a_terminal_is_told_and_the_session_goes_on(answers):
+    out, err = answers(b"eins\ncaf\xe9\nlong\nf\xc3\xbcnf\r\nsechs", shout, True)
+    assert out == "EINS\nFÜNF\nSECHS\n"
+    assert err.splitlines() == [
+        "standard input, line 2, is not UTF-8: convert it first, for example with iconv", "sentence 1 is too long"]
+
+
+@pytest.mark.parametrize("typed", [False, True])
+def test_an_answer_is_one_line_without_control_characters(answers, typed):
+    out, _ = answers(b"a\nb\n", lambda lines: ["x\ny\x1b[2J\r\x85\tz\u00a0\u200d" for _ in lines], typed)
+    assert out == 2 * "x\\x0ay\\x1b[2J\\x0d\\x85\tz\u00a0\u200d\n"
+
+
+def test_a_text_that_begins_like_an_option_stands_behind_two_dashes():
+    arguments = from_signature(attend)
+    given = parse("attend", arguments, ["--out", "x.svg", "--", "-Five"])
+    assert given["sentence"] == "-Five"
+    assert parse("attend", arguments, ["--out", "x.svg", "--", "--out"])["sentence"] == "--out"
+    for words, said in ((["-Five", "--out", "x.svg"], "no option -Five, and a text that begins with - stands behind --"),
+                        (["--out", "x.svg", "--", "a", "-b"], "'-b' is one word too many"),
+                        (["", "--out", "x.svg"], "the value is empty")):
+        with pytest.raises(InputError, match=said):
+            parse("attend", arguments, words)
