@@ -47,12 +47,12 @@ class Metrics:
         if self.board:
             self.board.close()
 
-    def record(self, state: dict, **values: float) -> None:
-        "One line, and one point in each curve."
+    def record(self, state: dict, **values: float | dict) -> None:
+        "One line, and one point in each curve; of slow updates, which the line names, the curve has their number."
         place = {"step": state["step"], "epoch": state["epoch"], "seconds": round(state["seconds"], 2)}
         self.log.write(json.dumps(place | values) + "\n")
         for name, value in values.items() if self.board else ():
-            self.board.add_scalar(name, value, state["step"])
+            self.board.add_scalar(name, len(value) if isinstance(value, dict) else value, state["step"])
 
 
 def curves(directory: Path, step: int):

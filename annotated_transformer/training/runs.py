@@ -12,7 +12,7 @@ from pathlib import Path
 from torch import Tensor
 
 from .. import InputError
-from ..config import TrainingConfig, changed
+from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
@@ -78,7 +78,7 @@ class Run:
                 old, new = before.to_dict()[name], config.to_dict()[name]
                 raise InputError(
                     f"{path}: the run was started with {name}={old!r}, not {new!r}; "
-                    "take another --run directory, or the old setting"
+                    "take another --run-directory, or the old setting"
                 )
         about = environment(group and group.device)
         if group is not None:
@@ -87,6 +87,18 @@ class Run:
             starts.append({"date": about["date"], **how, **choices, "hardware": about["hardware"]})
         record = {"training": config.to_dict(), **about, "starts": starts}
         self.directory.mkdir(parents=True, exist_ok=True)
+        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
+
+    def fitted(
+        self,
+        execution: Execution,   # that fits into the memory
+        parts: int,
+    ) -> None:
+        "Correct what the last start says: its first update found that fewer tokens fit at a time."
+        record = self._record()
+        training, start = record["training"].to_dict(), {"parts": parts, "device_tokens": execution.device_tokens}
+        record |= {"training": training, "starts": [*record["starts"][:-1], record["starts"][-1] | start]}
+        path = self.directory / "config.json"
         write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
 
     @property
