@@ -48,7 +48,8 @@ def fetch(store: Store, name: str) -> Path:
 
     pooch.get_logger().setLevel(logging.WARNING)
     try:
-        return Path(pooch.create(store.directory, store.url, registry={name: wanted}).fetch(name, progressbar=sys.stderr.isatty()))
+        asked = pooch.create(store.directory, store.url, registry={name: wanted})
+        return Path(asked.fetch(name, progressbar=sys.stderr.isatty()))
     except (OSError, ValueError) as error:  # OSError: no network, no room, no permission; ValueError: a wrong checksum
         path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
         held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)

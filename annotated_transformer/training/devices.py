@@ -16,7 +16,9 @@ from torch import nn
 from .. import InputError
 from ..config import Execution
 
-__all__ = ["as_chosen", "autocast", "compile_each", "compiles_loss", "memory_kept", "on_device", "own_device", "products", "ready"]
+__all__ = [
+    "as_chosen", "autocast", "compile_each", "compiles_loss", "memory_kept", "on_device", "own_device", "products", "ready",
+]
 
 
 def own_device(

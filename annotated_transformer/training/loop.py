@@ -211,8 +211,7 @@ def fitted(
 def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
-    profile: int = 0,       # updates to be traced
-    flops: Callable | None = None,  # `training_flops` of tables.training_cost, for the share of a GPU's peak
+    profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
 ) -> Transformer:           # with its last weights
     "Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there."
     run = Run(directory)
@@ -228,8 +227,7 @@ def train(
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
         reporter = Reporter(run, config, state, group, stack)
-        watch = watching(config, execution, run, state, group, stack, profile, flops)
-        meter = Meter(state, group, watch)
+        meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))
 
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
@@ -241,7 +239,7 @@ def train(
             source_tokens, tokens = lengths.sum(0).tolist()
             own = own_parts(pairs, rows, lengths, n_parts, group)
             parts = [(part_seed(config.seed, step, number), part) for number, part in own]
-            share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size, watch.gradient)
+            share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size, meter.watch.gradient)
             meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):

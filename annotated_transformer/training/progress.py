@@ -131,7 +131,7 @@ class Reporter:
         share = f", {watched['share_of_peak']:.0%} of peak" if "share_of_peak" in watched else ""
         self.bar.set_postfix_str(f"loss {loss:.3f}, {target_tokens_per_second:,.0f} tokens/s{share}")
         for step, seconds in watched.get("slow_updates", {}).items() if not self.bar.disable else ():
-            self.bar.write(f"step {step:,}: {seconds:.3f} s; half of the updates take {watched['seconds_per_update']:.3f} s or less")
+            self.bar.write(f"step {step:,} took {seconds:.3f} s; the median is {watched['seconds_per_update']:.3f} s")
 
     def measure(self, loss: float, perplexity: float) -> None:
         "On the validation split."

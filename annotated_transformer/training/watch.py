@@ -1,4 +1,4 @@
-"""What an expert looks for in the log of a GPU: the gradient's norm, memory, the share of the device's peak, slow updates; and a trace.
+"""What an expert looks for in the log of a GPU: the gradient's norm, memory, the share of the peak, slow updates; and a trace.
 
 On a CPU nothing of it is measured unless a trace is asked for: no update does more work.
 """

@@ -95,3 +95,12 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
         assert "--beam-size must be at most 8" in str(error)
     else:
         raise AssertionError("more hypotheses than the model has tokens")
+
+
+def test_a_trace_is_of_one_update_at_least():
+    assert read_options(Train, ["--profile", "3"]).profile == 3 and read_options(Train, []).profile is None
+    try:
+        read_options(Train, ["--profile", "0"])
+        raise AssertionError("a trace of nothing")
+    except InputError as error:
+        assert str(error) == "--profile must be at least 1, not 0"

@@ -411,6 +411,16 @@ def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
         assert compiled == layers * wanted  # each by itself
 
 
+def test_loop_traces_as_many_updates_as_it_is_told(tmp_path, small_corpus):
+    train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)
+    events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
+    names = [event.get("name", "") for event in events]
+    assert sum(name.startswith("Optimizer.step#") for name in names) == 2 and "aten::mm" in names
+    before = (tmp_path / "run" / "trace.json").read_bytes()
+    train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)  # it is at its end
+    assert (tmp_path / "run" / "trace.json").read_bytes() == before
+
+
 def test_loop_reads_each_pair_in_one_part():
     pairs = [([4 + i, EOS], [5 + i] * (i + 1) + [EOS]) for i in range(3)]
     rows, lengths = np.arange(3), np.array([[len(source), len(target)] for source, target in pairs])
