@@ -32,7 +32,9 @@ class Train:
 
     Args:
         preset: Gives the defaults: {presets}.
-        run: Directory of the run; runs/CORPUS-PRESET if not given.
+        run: Directory of the run, with torchrun --run-directory; runs/CORPUS-PRESET if not given.
+
+    More:
         profile: Trace so many updates into the run's trace.json, which chrome://tracing opens.
 
     Example:

@@ -121,7 +121,7 @@ def one_pass(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, lea
     wanted = torch.where(is_right, 1 - smoothing, off)
     return (loss, plain), (((long - log_normalizer).exp() - wanted) * share).to(logits.dtype)
 
-
+# %% ../../nbs/training/chunked_loss.ipynb #767d9538
 @cache
 def compiler() -> Callable:
     "`one_pass` as torch.compile makes it, for chunks of all sizes."

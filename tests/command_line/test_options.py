@@ -49,7 +49,7 @@ def test_every_field_of_the_configuration_is_an_option_of_its_name():
     options = set(re.findall(r"^  (--[a-z-]+)", shown.getvalue(), re.MULTILINE)) | {"--run-directory"}
     fields = {field.name for part in (TrainingConfig, TransformerConfig, Execution) for field in dataclasses.fields(part)}
     assert options == {
-        "--help", "--help-all", "--preset", "--run", "--run-directory",
+        "--help", "--help-all", "--preset", "--run", "--run-directory", "--profile",
         *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
     }
     assert "[25000]" in shown.getvalue() or "[4096]" in shown.getvalue()  # the defaults of the preset

@@ -32,6 +32,7 @@ def counted(monkeypatch):
     torch.compiler.reset()
 
 
+@pytest.mark.slow
 def test_layers_share_few_graphs_whatever_the_shapes(counted):
     limit = torch._dynamo.config.recompile_limit
     chance, found = random.Random(0), {}
@@ -79,6 +80,7 @@ def test_the_rule_in_one_pass_is_the_readable_one():
         assert one_pass(smoothing, logits, right, share, False)[1] is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="torch.compile needs a compiler")
 def test_the_compiled_loss_equals_the_other_but_for_rounding(monkeypatch):
     torch.manual_seed(0)
