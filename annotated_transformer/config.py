@@ -115,8 +115,8 @@ class Execution:
     Args:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
         device_tokens: positions a device takes at a time, on the longer side; what is more is accumulated
-        precision: of products: float32, bfloat16 or auto: the faster; by default auto on a GPU only
-        compile: torch.compile for encoder and decoder; off by default: not yet measured on a GPU
+        precision: of products: float32, tf32, bfloat16 or auto: the faster of the first and third; by default auto on a GPU only
+        compile: torch.compile for every layer; by default for the loss alone, and only on a GPU
     """
 
     device: str | None = None
@@ -128,8 +128,8 @@ class Execution:
         require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
             raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
-        if self.precision not in (None, "auto", "bfloat16", "float32"):
-            raise InputError(f"precision must be auto, bfloat16 or float32, not {self.precision}")
+        if self.precision not in (None, "auto", "bfloat16", "tf32", "float32"):
+            raise InputError(f"precision must be auto, bfloat16, tf32 or float32, not {self.precision}")
 
     def parts(self, batch_tokens: int, processes: int) -> int:
         "How many parts a batch is cut into: as many for each process, none larger than `device_tokens`, give or take a sentence."

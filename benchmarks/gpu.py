@@ -1,10 +1,12 @@
 """What a GPU makes of the paper's models: its speed, the share of its arithmetic it spends, and whether a run resumes exactly.
 
-    python -m benchmarks.gpu [--sizes base big] [--peak TFLOPS] [--out results/speed/gpu.json]
+    python -m benchmarks.gpu [--sizes base big] [--lengthened 150000] [--peak TFLOPS] [--out results/speed/gpu.json]
+    torchrun --standalone --nproc-per-node 8 -m benchmarks.gpu ...
 
-Each size trains on real batches, cut, padded, moved and worked off by the functions that training calls. The sentences are
-Multi30k's by default: they give fewer pieces than the model has rows, so the rows of the paper stay and some are never looked up.
-The sizes may be measured one by one: what the file says of others is kept.
+Each size trains on real batches, cut, padded, moved and worked off by the functions that training calls; each update is timed,
+and those that took more than twice the median are named. The sentences are Multi30k's by default: they give fewer pieces than the
+model has rows, so the rows of the paper stay and some are never looked up. They are half as long as WMT14's: --lengthened joins
+them. The sizes may be measured one by one: what the file says of others is kept. Of several processes the leader writes.
 """
 import argparse
 import dataclasses
@@ -30,46 +32,45 @@ from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.tables.training_cost import training_flops
+from annotated_transformer.training import devices
 from annotated_transformer.training.devices import on_device
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
+from benchmarks.shared.gpu_parts import Marks, attention_kernels, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
-SETTINGS = {  # name: precision of the matrix products, torch.compile
-    "bfloat16": ("bfloat16", False),
+SETTINGS = {  # name: precision of the matrix products; torch.compile of every layer and the loss, or None: of the loss alone
+    "bfloat16": ("bfloat16", None),
+    "bfloat16 uncompiled": ("bfloat16", False),
     "bfloat16 compiled": ("bfloat16", True),
-    "float32": ("float32", False),
+    "tf32": ("tf32", None),
+    "float32": ("float32", None),
 }
-
-
-def wait_for(device: torch.device) -> None:
-    "A GPU works behind the program's back: wait until it has done all that it was given."
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
 
 
 def matrix_rates(device: torch.device, side: int, products: int = 5, times: int = 9) -> dict[str, float]:
     "FLOP/s of this device in products of large square matrices, by precision: what no training step on it can beat."
     rates = {}
-    for precision in ("bfloat16", "float32"):
-        a, b = (torch.randn(side, side, device=device).to(getattr(torch, precision)) for _ in range(2))
+    for precision in ("bfloat16", "float32", *["tf32"] * (device.type == "cuda")):
+        a, b = (torch.randn(side, side, device=device).to(getattr(torch, precision, torch.float32)) for _ in range(2))
         seconds = []
-        for _ in range(2 + times):  # two to warm up
-            wait_for(device)
-            start = time.perf_counter()
-            for _ in range(products):
-                a @ b
-            wait_for(device)
-            seconds.append(time.perf_counter() - start)
+        with devices.products(precision):
+            for _ in range(2 + times):  # two to warm up
+                wait_for(device)
+                start = time.perf_counter()
+                for _ in range(products):
+                    a @ b
+                wait_for(device)
+                seconds.append(time.perf_counter() - start)
         rates[precision] = 2 * side**3 * products / statistics.median(seconds[2:])
     return rates
 
 
 def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, warmup: int, steps: int, bar) -> dict:
-    "Train for `warmup` updates and then for `steps` more, which are timed as one; what they did, without any rate."
+    "Train for `warmup` updates and then for `steps` more, each of which is timed; what they did, without any rate."
     device, execution = group.device, on_device(config.execution, group.device)
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
@@ -80,27 +81,33 @@ def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, wa
     n_parts = execution.parts(config.batch_tokens, group.size)
     lengths: list[np.ndarray] = []
     losses: list[Tensor] = []  # on the device: reading one would make the program wait
-    positions, start = 0, 0.0
+    positions, marks, host = 0, Marks(device), []
     for step, (_, _, rows) in enumerate(islice(batches_from(pairs, config, 0, 0), warmup + steps), 1):
         if step == warmup + 1:
             wait_for(device)
-            lengths, positions, start = [], 0, time.perf_counter()
+            lengths, positions, marks, host = [], 0, Marks(device), []
+            marks.add()
+        start = time.perf_counter()
         lengths.append(pairs.lengths_of(rows))
         rate = learning_rate(step, config.model.d_model, config.warmup_steps, config.rate_factor)
         own = own_parts(pairs, rows, lengths[-1], n_parts, group)
         parts = [(part_seed(config.seed, step, number), part) for number, part in own]
         positions += sum(part.source.numel() + part.target.numel() for _, part in parts)
-        losses.append(train_step(learner, optimizer, parts, int(lengths[-1][:, 1].sum()), rate, config.clip_norm))
+        losses.append(train_step(learner, optimizer, parts, int(lengths[-1][:, 1].sum()), rate, config.clip_norm, group.size))
+        marks.add()
+        host.append(time.perf_counter() - start)  # until the program could go on
         bar.update()
-    wait_for(device)
-    seconds = time.perf_counter() - start
+    seconds = marks.seconds()
     source, target = np.concatenate(lengths).T
+    first, last, positions = group.total(float(losses[0]), float(losses[-1]), positions)
     return {
-        "updates": steps, "seconds": seconds, "parts_of_a_batch": n_parts,
-        "source_tokens": int(source.sum()), "target_tokens": int(target.sum()), "padded_positions": positions,
+        "updates": steps, "seconds": sum(seconds), **spread(seconds), "median_seconds_of_the_program": statistics.median(host),
+        "processes": group.size, "parts_of_a_batch": n_parts,
+        "source_tokens": int(source.sum()), "target_tokens": int(target.sum()), "padded_positions": int(positions),
         "model_flops": int(training_flops(config.model, source, target).sum()),
         "peak_bytes": torch.cuda.max_memory_allocated(device) if device.type == "cuda" else resident_peak(),
-        "losses": {"first": losses[0].item(), "last": losses[-1].item()},
+        "reserved_bytes": torch.cuda.max_memory_reserved(device) if device.type == "cuda" else None,
+        "losses": {"first": first, "last": last},
     }
 
 
@@ -108,7 +115,7 @@ def with_rates(found: dict, matrix_rate: float, peak: float | None) -> dict:
     "The same with what was done in a second, and as a share of what the device can do."
     counted = ("source_tokens", "target_tokens", "padded_positions", "model_flops")
     a_second = {name: found[name] / found["seconds"] for name in counted}
-    achieved = a_second["model_flops"]
+    achieved = a_second["model_flops"] / found["processes"]
     losses = {name: loss if math.isfinite(loss) else None for name, loss in found["losses"].items()}  # JSON knows no infinity
     return found | {
         "target_tokens_per_second": round(a_second["target_tokens"], 1),
@@ -123,13 +130,17 @@ def with_rates(found: dict, matrix_rate: float, peak: float | None) -> dict:
     }
 
 
-def attempt(action: Callable[[], dict]) -> dict:
+def attempt(action: Callable[[], dict], processes: int = 1) -> dict:
     "What `action` gives. What does not fit into the device, or does not run there, is a finding and ends nothing."
     try:
         found = action()
     except torch.cuda.OutOfMemoryError:
+        if processes > 1:  # the others wait for this one
+            raise
         found = {"out_of_memory": True}
     except (RuntimeError, InputError) as error:  # no compiler for torch.compile, no room for checkpoints
+        if processes > 1:
+            raise
         lines = str(error).strip().splitlines()
         found = {"failed": f"{type(error).__name__}: {lines[0] if lines else ''}"}
     torch.compiler.reset()  # out here nothing holds the model any more
@@ -190,7 +201,7 @@ def summary(device_name: str, rates: dict[str, float], peak: float | None, by_se
 
 def configured(size: str, arguments: argparse.Namespace, device: torch.device) -> TrainingConfig:
     "The preset of this size, on the given corpus. The model has as many rows as it wants, or as the pieces need."
-    preset = PRESETS[size]
+    preset = dataclasses.replace(PRESETS[size], batch_tokens=arguments.batch_tokens or PRESETS[size].batch_tokens)
     model = dataclasses.replace(preset.model, vocab_size=max(preset.model.vocab_size, arguments.vocab_size))
     execution = Execution(device.type, arguments.device_tokens)
     return dataclasses.replace(preset, model=model, corpus=arguments.corpus, execution=execution)
@@ -201,26 +212,32 @@ def measure(size: str, arguments: argparse.Namespace, group: Group, rates: dict,
     config = configured(size, arguments, group.device)
     learnt = dataclasses.replace(config, model=dataclasses.replace(config.model, vocab_size=arguments.vocab_size))
     prepared = directory / "prepared"
-    tokenizer, pairs, _ = prepare(learnt, prepared)
+    if arguments.lengthened:
+        corpus = str(lengthened(arguments.corpus, arguments.lengthened, directory / "corpus"))
+        config, learnt = (dataclasses.replace(one, corpus=corpus) for one in (config, learnt))
+    tokenizer, pairs, _ = prepare(learnt, prepared)  # each process for itself: all find the same
     peak = arguments.peak and arguments.peak * 1e12
     hardware = results.environment(group.device)["hardware"]
     by_setting: dict[str, dict] = {}
     about = {
         "training": config.to_dict(), "rows_of_the_model": config.model.vocab_size, "pieces_learnt": tokenizer.vocab_size,
-        "pairs": len(pairs), "warmup": arguments.warmup, "steps": arguments.steps,
+        "pairs": len(pairs), "warmup": arguments.warmup, "steps": arguments.steps, "lengthened": arguments.lengthened,
     }
+    kernels = attempt(partial(attention_kernels, group.device, config.model.n_heads, config.model.d_k, arguments.attention_rows))
+    total = arguments.warmup + arguments.steps
     for name in arguments.settings:
         precision, compiled = SETTINGS[name]
         execution = dataclasses.replace(config.execution, precision=precision, compile=compiled)
         chosen = dataclasses.replace(config, execution=execution)
-        with progress_bar(total=arguments.warmup + arguments.steps, unit="step", desc=f"{size}, {name}") as bar:
-            found = attempt(partial(time_updates, chosen, pairs, group, arguments.warmup, arguments.steps, bar))
+        shown = {"desc": f"{size}, {name}", "shown": group.rank == 0}
+        with progress_bar(total=total, unit="step", **shown) as bar, devices.products(precision):
+            found = attempt(partial(time_updates, chosen, pairs, group, arguments.warmup, arguments.steps, bar), group.size)
         if "seconds" in found:
             found = with_rates(found, rates[precision], peak if precision == "bfloat16" else None)
         by_setting[name] = found
-        figures = summary(hardware.get("accelerator") or hardware["processor"], rates, peak, by_setting)
+        figures = summary(hardware.get("accelerator") or hardware["processor"], rates, peak, by_setting) | {"attention": kernels}
         save(size, figures, about)
-    if arguments.resume_steps:
+    if arguments.resume_steps and group.size == 1:  # `train` would join the same processes once more
         chosen = dataclasses.replace(learnt, execution=on_device(config.execution, group.device))
         save(size, figures | {"resume": attempt(partial(resume, chosen, arguments.resume_steps, prepared, directory))}, about)
 
@@ -254,13 +271,16 @@ def positive(text: str) -> float:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", nargs="+", choices=PRESETS, default=["base", "big"], metavar="PRESET")
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS), metavar="SETTING",
-                        help=", ".join(map(repr, SETTINGS)))
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, metavar="SETTING",
+                        help=f"all that the device has, if none are named, of {', '.join(map(repr, SETTINGS))}")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="by default cuda; the CPU is only for trials of this benchmark")
     parser.add_argument("--device-tokens", type=at_least(1), help="positions taken at a time, by default a whole batch")
     parser.add_argument("--peak", type=positive, metavar="TFLOPS", help="of 16-bit products without sparsity, by the data sheet")
     parser.add_argument("--corpus", default="multi30k-en-de", help="its name, or a directory")
     parser.add_argument("--vocab-size", type=at_least(1), default=10_000, help="pieces to learn; Multi30k has no 37,000")
+    parser.add_argument("--lengthened", type=at_least(1), metavar="PAIRS", help="join its sentences to ones like WMT14's")
+    parser.add_argument("--batch-tokens", type=at_least(1), help="in place of the preset's; one of eight GPUs does 3125")
+    parser.add_argument("--attention-rows", type=at_least(20), default=860, help="sentences that attention is timed on")
     parser.add_argument("--warmup", type=at_least(0), default=10, help="updates that are not timed")
     parser.add_argument("--steps", type=at_least(1), default=50, help="updates that are timed")
     parser.add_argument("--resume-steps", type=at_least(0), default=12, help="updates of the run that is resumed; 0: none")
@@ -270,6 +290,7 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, "This benchmark is meant for a GPU and PyTorch finds none; give --device cpu to try it on the CPU.\n")
     if arguments.resume_steps == 1:
         parser.exit(2, "A run of one update cannot be stopped in its middle: give --resume-steps 2 or more, or 0.\n")
+    arguments.settings = arguments.settings or [name for name in SETTINGS if name != "tf32" or arguments.device != "cpu"]
     command = shlex.join(command_of("benchmarks.gpu", options))
     try:
         record, unsound = earlier(arguments.out), []
@@ -278,6 +299,8 @@ def main(options: Sequence[str] | None = None) -> None:
             rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 512)
 
             def save(size: str, figures: dict, config: dict) -> None:
+                if group.rank:
+                    return
                 record["figures"][size] = figures
                 record["config"][size] = config | {"command": command, **results.environment(group.device), **products}
                 more = {"seed": config["training"]["seed"], "device": group.device, **products}
@@ -286,6 +309,8 @@ def main(options: Sequence[str] | None = None) -> None:
             for size in arguments.sizes:
                 with tempfile.TemporaryDirectory() as directory:
                     measure(size, arguments, group, rates, Path(directory), save)
+                if group.rank:
+                    continue
                 found = record["figures"][size]
                 print(json.dumps({size: found}, indent=1), flush=True)
                 parts = {**found["by_setting"], "resume": found.get("resume", {})}

@@ -32,7 +32,10 @@ class Train:
 
     Args:
         preset: Gives the defaults: {presets}.
-        run: Directory of the run; runs/CORPUS-PRESET if not given.
+        run: Directory of the run, with torchrun --run-directory; runs/CORPUS-PRESET if not given.
+
+    More:
+        profile: Trace so many updates into the run's trace.json, which chrome://tracing opens.
 
     Example:
         annotated-transformer train --corpus numbers-en-de --preset demo
@@ -43,6 +46,10 @@ class Train:
     config: TrainingConfig
     preset: str = "tiny"
     run: RunDirectory = None
+    profile: int | None = None
+
+    def __post_init__(self):
+        require_between("profile", self.profile, 1)
 
 
 @with_names

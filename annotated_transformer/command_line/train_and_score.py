@@ -32,11 +32,12 @@ def train_command(arguments: list[str]) -> None:
         if not leads:
             sys.exit(2)
         raise
+    from ..tables.training_cost import training_flops
     from ..training.loop import train
 
     may_be_interrupted()
     with stopped_in_one_sentence():
-        train(options.config, options.run)
+        train(options.config, options.run, options.profile or 0, training_flops)
     if leads:
         print(f"Trained: {options.run}\nNext: annotated-transformer score {options.run}")
 

@@ -10,20 +10,17 @@ import zlib
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tqdm.utils import CallbackIOWrapper
 
 from .. import InputError
 from .parallel_text import Corpus, PairFiles, Pairs, both_sides, read_pairs
 from ..environment import data_directory
-from ..files import write_file
+from ..files import sha256, write_file
 from ..progress_bar import progress_bar
 
-if TYPE_CHECKING:
-    import pooch
-
-__all__ = ["cache_directory", "fetch", "multi30k", "wmt14"]
+__all__ = ["Store", "cache_directory", "fetch", "multi30k", "wmt14"]
 
 
 def cache_directory() -> Path:
@@ -35,20 +32,32 @@ def cache_directory() -> Path:
     return Path(pooch.os_cache("annotated_transformer"))
 
 
-def fetch(store: "pooch.Pooch", name: str) -> Path:
+class Store(NamedTuple):
+    "A directory of the cache, where its files come from, and their sums."
+
+    directory: Path
+    url: str                # what comes before the name of a file
+    sha256: dict[str, str]  # of each file
+
+
+def fetch(store: Store, name: str) -> Path:
     "A file of the store: read from the cache if it is there and undamaged, otherwise downloaded and checked."
+    path, url, wanted = Path(store.directory, name), f"{store.url}{name}", store.sha256[name]
+    if path.is_file() and sha256(path) == wanted:  # pooch, which downloads, need not be installed for that
+        return path
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
     try:
-        return Path(store.fetch(name, progressbar=sys.stderr.isatty()))
+        asked = pooch.create(store.directory, store.url, registry={name: wanted})
+        return Path(asked.fetch(name, progressbar=sys.stderr.isatty()))
     except (OSError, ValueError) as error:  # OSError: no network, no room, no permission; ValueError: a wrong checksum
-        path, cache = store.abspath / name, Path(os.path.abspath(cache_directory()))
-        wanted = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)
+        path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
+        held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)
         reason = "the checksum is wrong" if isinstance(error, ValueError) else type(error).__name__
         raise InputError(
-            f"{path} is {'damaged' if path.exists() else 'missing'} and could not be fetched from {store.get_url(name)} "
-            f"({reason}): try again with a network, or let ANNOTATED_TRANSFORMER_DATA name a directory that holds {wanted}"
+            f"{path} is {'damaged' if path.exists() else 'missing'} and could not be fetched from {url} "
+            f"({reason}): try again with a network, or let ANNOTATED_TRANSFORMER_DATA name a directory that holds {held}"
         ) from None
 
 
@@ -79,9 +88,7 @@ def multi30k(
     sha256: dict[str, str] = MULTI30K_SHA256,
 ) -> Corpus:
     "Multi30k: 29,000 captions of photographs with their translations, and three test sets."
-    import pooch
-
-    store = pooch.create(directory or cache_directory() / "multi30k", base_url, registry=sha256)
+    store = Store(Path(directory or cache_directory() / "multi30k"), base_url, sha256)
 
     def pairs(name: str) -> Pairs:
         files = (fetch(store, f"{name}.{side}.gz") for side in ("en", target_language))
@@ -200,9 +207,7 @@ def wmt14_files(
         directory.mkdir(parents=True, exist_ok=True)
         check_room(directory, sum(archive.size * (1 if (directory / archive.name).exists() else 2) for archive in missing))
     for archive in missing:
-        import pooch
-
-        store = pooch.create(directory, "", registry={archive.name: archive.sha256}, urls={archive.name: archive.url})
+        store = Store(directory, archive.url.removesuffix(archive.name), {archive.name: archive.sha256})
         members = [member for member in archive.members(other) if not (directory / member).exists()]
         extract(fetch(store, archive.name), members, directory)
     return [tuple(paths[archive]) for archive in chosen]

@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from .downloads import cache_directory, fetch, multi30k
+from .downloads import Store, cache_directory, fetch, multi30k
 from .parallel_text import Corpus, Pairs
 
 # %% ../../nbs/data/small_corpora.ipynb #2ec31868
@@ -72,9 +72,7 @@ def tatoeba_pairs(
     sha256: dict[str, str] = TATOEBA_SHA256,
 ) -> Pairs:
     "All pairs of Tatoeba (tatoeba.org, by way of manythings.org/anki, CC BY 2.0), in the order of the file."
-    import pooch
-
-    store = pooch.create(directory or cache_directory() / "tatoeba-en-de", base_url, registry=sha256)
+    store = Store(Path(directory or cache_directory() / "tatoeba-en-de"), base_url, sha256)
     with zipfile.ZipFile(fetch(store, "deu-eng.zip")) as archive:
         lines = archive.read("deu.txt").decode().split("\n")
     return [tuple(line.split("\t")) for line in lines if line]

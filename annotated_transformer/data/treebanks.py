@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import InputError, extra
-from .downloads import cache_directory, fetch
+from .downloads import Store, cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
 from ..files import regular
 
@@ -159,9 +159,7 @@ def treebank(
 ) -> Treebank:
     "3,914 sentences of the Wall Street Journal with their trees, for parsing: the free sample of the Penn Treebank."
     if directory is None:
-        import pooch
-
-        archive = fetch(pooch.create(cache_directory(), TREEBANK_URL, registry=TREEBANK_SHA256), "treebank.zip")
+        archive = fetch(Store(cache_directory(), TREEBANK_URL, TREEBANK_SHA256), "treebank.zip")
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:
         paths = Path(directory).rglob("*.mrg*")

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
-from ..data.downloads import cache_directory, fetch
+from ..data.downloads import Store, cache_directory, fetch
 from ..data.sentences import PATTERNS
 from .onnx import require_portable, write_graph
 from ..figures.explorer import LONGEST_TYPED
@@ -162,9 +162,7 @@ RUNTIME_FILES = {"ort.js": "package/dist/ort.wasm.bundle.min.mjs", "ort.wasm": "
 
 def runtime_files() -> dict[str, bytes]:
     "The runtime by the names that the page has for its files: downloaded once, then read from the cache."
-    import pooch
-
-    store = pooch.create(cache_directory() / "onnxruntime-web", RUNTIME_URL, registry={RUNTIME: RUNTIME_SHA256})
+    store = Store(cache_directory() / "onnxruntime-web", RUNTIME_URL, {RUNTIME: RUNTIME_SHA256})
     with tarfile.open(fetch(store, RUNTIME)) as archive:
         return {name: archive.extractfile(member).read() for name, member in RUNTIME_FILES.items()}
 

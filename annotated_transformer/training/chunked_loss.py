@@ -4,8 +4,9 @@
 __all__ = ['fused_losses', 'fused_label_smoothed_cross_entropy']
 
 # %% ../../nbs/training/chunked_loss.ipynb #16e64062
+import logging
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ class _ProjectAndLose(torch.autograd.Function):
             for start in range(0, max(tokens, 1), chunk):                                # no token: one empty chunk, all zeros
                 rows = slice(start, start + chunk)
                 x = h[:, rows].flatten(0, 1)                                             # (draws·chunk, d_model)
-                logits = torch.mm(x, w.T, out=space[: len(x)]).to(hidden.dtype)          # (draws·chunk, V)
+                logits = torch.mm(x, w.T, out=space[: len(x)])                           # (draws·chunk, V)
                 found, gradient = rule(logits, target[rows, None], share[rows, None], learning)
                 losses = [a + b for a, b in zip(losses, found)] if losses else found
                 if learning:
@@ -58,13 +59,26 @@ class _ProjectAndLose(torch.autograd.Function):
         return grad_hidden.mul_(grad), grad_weight.mul_(grad), None, None, None, None
 
 
+def usual_chunk(
+    device: torch.device,
+    vocabulary: int,
+) -> int:
+    "Tokens whose logits exist at a time: 256 on a CPU, and on a GPU as many as fill an eighth of its memory."
+    if device.type == "cpu":
+        return 256
+    if device.type != "cuda":
+        return 4_096
+    each = 8 * vocabulary  # bytes of one token: logits and gradient in 16 bits, or the logits in 32 as well
+    return max(256, torch.cuda.get_device_properties(device).total_memory // 8 // each)
+
+
 def losses_in_chunks(
     hidden: Tensor,         # (draws, ..., d_model), the decoder's output under one or more draws of dropout
     weight: Tensor,         # (V, d_model), the shared embedding matrix; its row of PAD is zero
     target: Tensor,         # (...) ids; PAD is not counted
     rule: Rule,             # logits (draws·chunk, V), target and share (chunk, 1) -> the chunk's losses, and the logits' gradient
     tokens: int | None,     # divide by this number instead of by the real tokens in `target`
-    chunk: int | None,      # tokens whose logits exist at a time; by default, over all draws 256 on a CPU, 4,096 elsewhere
+    chunk: int | None,      # tokens whose logits exist at a time; by default, over all draws, as `usual_chunk` says
 ) -> tuple[Tensor, ...]:    # the rule's losses, mean per real token, in nats; only the first has a gradient
     "Losses straight from the decoder's output: the logits of all tokens never exist at once."
     if not torch.is_grad_enabled():  # evaluation: without this, the function would compute the weights' gradients anyway
@@ -74,13 +88,13 @@ def losses_in_chunks(
     if on_cpu:  # elsewhere, to leave rows out, the program would have to wait until the GPU has counted them
         hidden, target, real = hidden[:, real], target[real], real[real]
     share = real.to(hidden.dtype) / (tokens or real.sum())
-    chunk = chunk or (256 if on_cpu else 4_096) // len(hidden)
+    chunk = chunk or max(1, usual_chunk(hidden.device, len(weight)) // len(hidden))
     return _ProjectAndLose.apply(hidden, weight, target, share, rule, chunk)
 
 # %% ../../nbs/training/chunked_loss.ipynb #767d9535
 def smoothed_and_plain(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
     "The rule of label smoothing: the loss with it and without it, and (p - q)·share, in the memory of the logits."
-    off = smoothing / (logits.size(1) - 1)                                  # probability of each wrong token
+    logits, off = logits.to(share.dtype), smoothing / (logits.size(1) - 1)  # off: probability of each wrong token
     right_logit, logit_sum, largest = logits.gather(1, right), logits.sum(1, True), logits.amax(1, True)
     exp = logits.sub_(largest).exp_()
     exp_sum = exp.sum(1, True)
@@ -93,6 +107,41 @@ def smoothed_and_plain(smoothing: float, logits: Tensor, right: Tensor, share: T
     gradient = exp.mul_(share / exp_sum).sub_(off * share)
     return (loss, plain), gradient.scatter_add_(1, right, (smoothing + off - 1) * share)
 
+# %% ../../nbs/training/chunked_loss.ipynb #767d9537
+def one_pass(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
+    "`smoothed_and_plain` without steps in place: the logits stay as they are, the gradient has their precision."
+    off, long = smoothing / (logits.size(1) - 1), logits.to(share.dtype)
+    log_normalizer = long.logsumexp(1, True)
+    is_right = torch.arange(logits.size(1), device=logits.device)[None] == right  # compared, where a GPU would have to scatter
+    right_logit = torch.where(is_right, long, 0).sum(1, True)
+    loss = (share * (log_normalizer - off * long.sum(1, True) - (1 - smoothing - off) * right_logit)).sum()
+    plain = (share * (log_normalizer - right_logit)).sum()
+    if not learning:
+        return (loss, plain), None
+    wanted = torch.where(is_right, 1 - smoothing, off)
+    return (loss, plain), (((long - log_normalizer).exp() - wanted) * share).to(logits.dtype)
+
+# %% ../../nbs/training/chunked_loss.ipynb #767d9538
+@cache
+def compiler() -> Callable:
+    "`one_pass` as torch.compile makes it, for chunks of all sizes."
+    return torch.compile(one_pass, dynamic=True)
+
+
+broken: list[Exception] = []  # why nothing can be compiled here, once that is known
+
+
+def compiled_rule(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
+    "`one_pass` compiled, or where that fails `smoothed_and_plain`."
+    if not broken:
+        try:
+            return compiler()(smoothing, logits, right, share, learning)
+        except torch._dynamo.exc.TorchDynamoException as error:  # no compiler, or none that knows this device
+            broken.append(error)
+            first = next(iter(str(error).splitlines()), type(error).__name__)
+            logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", first)
+    return smoothed_and_plain(smoothing, logits, right, share, learning)
+
 # %% ../../nbs/training/chunked_loss.ipynb #4d3878f9
 def fused_losses(
     hidden: Tensor,                      # (..., d_model), the decoder's output
@@ -100,10 +149,12 @@ def fused_losses(
     target: Tensor,                      # (...) ids; PAD is not counted
     smoothing: float,                    # ε_ls
     tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
-    chunk: int | None = None,            # tokens whose logits exist at a time; by default 256 on a CPU, 4,096 elsewhere
+    chunk: int | None = None,            # tokens whose logits exist at a time; by default as `usual_chunk` says
+    compiled: bool = False,              # the rule in one pass over 16-bit logits, for a GPU
 ) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first has a gradient
     "Both losses straight from the decoder's output: the (B·T, V) logits never exist at once (§5.4)."
-    return losses_in_chunks(hidden[None], weight, target, partial(smoothed_and_plain, smoothing), tokens, chunk)
+    rule = compiled_rule if compiled else smoothed_and_plain
+    return losses_in_chunks(hidden[None], weight, target, partial(rule, smoothing), tokens, chunk)
 
 
 def fused_label_smoothed_cross_entropy(
@@ -113,6 +164,7 @@ def fused_label_smoothed_cross_entropy(
     smoothing: float,
     tokens: int | None = None,
     chunk: int | None = None,
+    compiled: bool = False,
 ) -> Tensor:                             # mean loss per real token, in nats
     "`label_smoothed_cross_entropy` fused with the output projection (§5.4)."
-    return fused_losses(hidden, weight, target, smoothing, tokens, chunk)[0]
+    return fused_losses(hidden, weight, target, smoothing, tokens, chunk, compiled)[0]

@@ -1,28 +1,32 @@
-"What a device decides: where a process computes, in which number format, and what becomes of freed memory."
+"What a device decides: where a process computes, by which kernels, in which number format, and what becomes of freed memory."
 import ctypes
 import functools
 import logging
 import platform
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 import torch
+from torch import nn
 
 from .. import InputError
 from ..config import Execution
 from ..environment import launched
 
-__all__ = ["autocast", "memory_kept", "on_device", "own_device"]
+__all__ = [
+    "as_chosen", "autocast", "compile_each", "compiles_loss", "memory_kept", "on_device", "own_device", "products", "ready",
+]
 
 
 def own_device(
     device: str | None,  # as in `Execution`
     local: int,          # the number of this process on its machine
+    size: int = 1,       # processes, on all machines
 ) -> torch.device:
-    "Where this process computes; InputError where PyTorch finds no such device."
+    "Where this process computes; InputError where PyTorch finds no such device, or where several would take the same GPU."
     try:
         chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
     except RuntimeError:
@@ -31,14 +35,30 @@ def own_device(
         raise InputError(f"--device {device}: nothing is computed there; choose cuda, cpu or mps")
     if chosen.type == "cuda":
         index, there = local if chosen.index is None else chosen.index, torch.cuda.device_count()
+        if size > 1 and chosen.index is not None and there > 1:
+            raise InputError(
+                f"--device {device} would put all {size} processes on one GPU: choose --device cuda, and each takes its own; "
+                "CUDA_VISIBLE_DEVICES says which GPUs there are"
+            )
         if index >= there:
             here = f"{there} of them" if there else "no CUDA GPU here"
             wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {here}"
-            raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu")
+            alone = ", or --device cuda:0 if each process is shown a GPU of its own, as by Slurm" if there == 1 else ""
+            raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu{alone}")
         chosen = torch.device("cuda", index)
     if chosen.type == "mps" and not torch.backends.mps.is_available():
         raise InputError("--device mps: PyTorch finds no such GPU here; choose --device cpu")
     return chosen
+
+
+def ready(
+    device: torch.device,
+) -> None:
+    "Make a GPU this process's own, and decide which kernels of attention it may take. Elsewhere there is nothing to do."
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        # cuDNN plans anew for every shape of a batch, and of those there are thousands; PyTorch's own kernels need no plan.
+        torch.backends.cuda.enable_cudnn_sdp(False)
 
 
 def on_device(
@@ -51,7 +71,10 @@ def on_device(
         precision = "bfloat16" if time_in_16_bits(device) < 1 else "float32"
     elif precision == "bfloat16":
         say_if_slow(device)
-    return replace(execution, device=device.type, precision=precision, compile=bool(execution.compile))
+    elif precision == "tf32" and device.type != "cuda":
+        raise InputError("--precision tf32: only CUDA GPUs have this format; choose float32, bfloat16 or auto")
+    compiled = execution.compile if device.type == "cuda" else bool(execution.compile)
+    return replace(execution, device=device.type, precision=precision, compile=compiled)
 
 
 @functools.cache
@@ -84,12 +107,44 @@ def say_if_slow(device: torch.device) -> None:
         logging.getLogger(__name__).warning(f"--precision bfloat16: {why}; leave the option out, or take --precision auto")
 
 
+def compile_each(layers: Iterable[nn.Module]) -> None:
+    "Let PyTorch compile each layer by itself: layers of one kind share what is compiled."
+    import torch._dynamo  # takes a second to load
+
+    known = torch._dynamo.config
+    limit = "recompile_limit" if hasattr(known, "recompile_limit") else "cache_size_limit"
+    setattr(known, limit, max(64, getattr(known, limit)))  # beyond it, a layer would run without being compiled, and say nothing
+    for layer in layers:
+        layer.compile(dynamic=True)
+
+
+def compiles_loss(
+    execution: Execution,  # with every choice made
+) -> bool:
+    "Whether the loss is compiled: on a GPU, unless somebody wants nothing compiled."
+    return execution.device == "cuda" and execution.compile is not False
+
+
 def autocast(
     device: str,
-    precision: str,  # "bfloat16" or "float32"
+    precision: str,  # "bfloat16", or one that products of 32-bit numbers have
 ) -> torch.autocast:
     "Within it, matrix products take numbers of this precision."
     return torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16")
+
+
+@contextmanager
+def products(
+    precision: str,  # "tf32": a GPU rounds the factors of a product to 10 bits after the point, and weights and sums stay long
+) -> Iterator[None]:
+    "Within it, products of 32-bit numbers have this precision; for all other precisions nothing is changed."
+    before = torch.get_float32_matmul_precision()
+    if precision == "tf32":
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextmanager
@@ -108,3 +163,10 @@ def memory_kept() -> Iterator[None]:
         libc.mallopt(trim, 2**26)  # what these grow to in a process that uses large pieces
         libc.mallopt(mmap, 2**25)
         libc.malloc_trim(0)
+
+
+def as_chosen(
+    execution: Execution,  # with every choice made
+) -> AbstractContextManager[None]:
+    "Within it, a CPU keeps freed memory, and a GPU's products have the precision that was asked for."
+    return memory_kept() if execution.device == "cpu" else products(execution.precision)

@@ -5,7 +5,7 @@ __all__ = ['readable_train', 'batch_loss', 'WithLoss', 'train_step', 'batches_fr
 
 # %% ../../nbs/paper/5.2_training.ipynb #38d85e6d
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,9 @@ from ..model.regularization import label_smoothed_cross_entropy
 from ..model.transformer import Transformer
 from .checkpoints import require_room, save_checkpoint
 from .chunked_loss import fused_label_smoothed_cross_entropy
-from .devices import autocast, memory_kept, on_device
+from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
+from .fitting import fitting, may_run_out
 from .optimizer import adam, learning_rate
 from .processes import Group, exchanging_gradients, join, part_seed
 from .progress import Meter, Reporter, Schedule
@@ -32,6 +33,7 @@ from .runs import Run
 from .shares import shares
 from .starting import begin, new_model, resume
 from .stopping import all_finite, noted_signals, refuse_to_go_on, stopped
+from .watch import watching
 
 # %% ../../nbs/paper/5.2_training.ipynb #52a00001
 def readable_train(
@@ -59,11 +61,13 @@ def batch_loss(
     smoothing: float,
     tokens: int | None = None,  # real target tokens of the whole batch, when this is a part of it
     consistency: float = 0.0,   # α of (drop.1)
+    compiled: bool = False,     # the loss, as `fused_losses` has it
 ) -> Tensor:                    # mean loss per real target token, in nats; of a part: its share of that mean
     "Forward pass and loss of one batch, by the fused form."
     if not consistency:
         hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)  # (B, T, d_model)
-        return fused_label_smoothed_cross_entropy(hidden, model.embedding.weight, batch.target, smoothing, tokens)
+        weight = model.embedding.weight
+        return fused_label_smoothed_cross_entropy(hidden, weight, batch.target, smoothing, tokens, compiled=compiled)
     source, target_input = (torch.cat([ids, ids]) for ids in batch[:2])  # each row under two draws of dropout
     hidden = model.decode(target_input, model.encode(source), source)
     hidden, weight = hidden.unflatten(0, (2, -1)), model.embedding.weight
@@ -73,13 +77,17 @@ def batch_loss(
 class WithLoss(nn.Module):
     "A model and its loss as one module, on whose output `backward` is called."
 
-    def __init__(self, model: Transformer, smoothing: float, precision: str = "float32", consistency: float = 0.0):
+    def __init__(
+        self, model: Transformer, smoothing: float, precision: str = "float32", consistency: float = 0.0, compiled: bool = False,
+    ):
         super().__init__()
-        self.model, self.smoothing, self.precision, self.consistency = model, smoothing, precision, consistency
+        self.model, self.smoothing, self.precision = model, smoothing, precision
+        self.consistency, self.compiled = consistency, compiled
 
     def forward(self, source: Tensor, target_input: Tensor, target: Tensor, tokens: int) -> Tensor:
         with autocast(source.device.type, self.precision):
-            return batch_loss(self.model, Batch(source, target_input, target), self.smoothing, tokens, self.consistency)
+            batch = Batch(source, target_input, target)
+            return batch_loss(self.model, batch, self.smoothing, tokens, self.consistency, self.compiled)
 
 # %% ../../nbs/paper/5.2_training.ipynb #52a00003
 def train_step(
@@ -90,6 +98,7 @@ def train_step(
     rate: float,
     clip_norm: float | None = None,
     processes: int = 1,
+    seen: Callable[[nn.Module], None] | None = None,  # called when the gradient is whole, and not yet clipped
 ) -> Tensor:                                # this process's share of the loss (train.1), before the update
     "One update: the gradients of all parts, added up; then Adam at the given rate."
     for group in optimizer.param_groups:
@@ -102,6 +111,8 @@ def train_step(
             loss = learner(*batch, tokens)
             (processes * loss).backward()  # DistributedDataParallel takes the mean over the processes; (train.2) is a sum
         share = share + loss.detach()
+    if seen is not None:
+        seen(learner)
     if clip_norm is not None:
         torch.nn.utils.clip_grad_norm_(learner.parameters(), clip_norm)
     optimizer.step()
@@ -148,15 +159,59 @@ def learner_for(
 ) -> nn.Module:
     "The model with its loss, compiled if that is asked for, and exchanging gradients if there are several processes."
     if execution.compile:
-        model.encoder.compile(dynamic=True)
-        model.decoder.compile(dynamic=True)
-    learner = WithLoss(model, config.smoothing, execution.precision, config.consistency)
+        compile_each([*model.encoder.layers, *model.decoder.layers])
+    learner = WithLoss(model, config.smoothing, execution.precision, config.consistency, compiles_loss(execution))
     return exchanging_gradients(learner, group) if group.size > 1 else learner
+
+# %% ../../nbs/paper/5.2_training.ipynb #1a8648a7
+def rehearse(
+    learner: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    pairs: TokenizedPairs,
+    config: TrainingConfig,
+    state: dict,
+    group: Group,
+    n_parts: int,
+) -> None:
+    "The passes of the next update, without the update and without an exchange: whether its parts fit into memory."
+    # Adam's two means, which the first update will make, take their room here.
+    means = [] if optimizer.state else [torch.empty_like(p) for p in learner.parameters() for _ in range(2)]
+    try:
+        _, _, rows = next(batches_from(pairs, config, state["epoch"], state["batch"]))
+        lengths = pairs.lengths_of(rows)
+        with learner.no_sync() if group.size > 1 else nullcontext():
+            for _, part in own_parts(pairs, rows, lengths, n_parts, group):
+                learner(*part, int(lengths[:, 1].sum())).backward()
+    finally:
+        means.clear()
+        learner.zero_grad(set_to_none=True)
+
+
+def fitted(
+    model: Transformer,
+    optimizer: torch.optim.Optimizer,
+    pairs: TokenizedPairs,
+    config: TrainingConfig,
+    execution: Execution,
+    state: dict,
+    run: Run,
+    group: Group,
+) -> tuple[nn.Module, int]:
+    "What learns, and into how many parts a batch is cut so that they fit into memory. If those are more, the run records it."
+    learner, fits = learner_for(model, config, execution, group), execution
+    if may_run_out(group.device):
+        passes = partial(rehearse, learner, optimizer, pairs, config, state, group)
+        fits = fitting(execution, config.batch_tokens, group, passes)
+    n_parts = fits.parts(config.batch_tokens, group.size)
+    if fits != execution:
+        group.lead(lambda: run.fitted(fits, n_parts))
+    return learner, n_parts
 
 # %% ../../nbs/paper/5.2_training.ipynb #6585e198
 def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
+    profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
 ) -> Transformer:           # with its last weights
     "Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there."
     run = Run(directory)
@@ -168,11 +223,11 @@ def train(
         optimizer = adam(model.parameters(), fused=group.device.type in ("cpu", "cuda"))
         state = resume(config, run, group, model, optimizer)
         group.lead(lambda: require_room(run.directory, model, config.keep))
-        learner, n_parts = learner_for(model, config, execution, group), execution.parts(config.batch_tokens, group.size)
+        stack.enter_context(as_chosen(execution))
+        learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
-        if group.device.type == "cpu":
-            stack.enter_context(memory_kept())
-        reporter, meter = Reporter(run, config, state, group, stack), Meter(state, group)
+        reporter = Reporter(run, config, state, group, stack)
+        meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))
 
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
@@ -184,8 +239,8 @@ def train(
             source_tokens, tokens = lengths.sum(0).tolist()
             own = own_parts(pairs, rows, lengths, n_parts, group)
             parts = [(part_seed(config.seed, step, number), part) for number, part in own]
-            share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size)
-            meter.add(share, source_tokens, tokens, step=step, epoch=epoch, batch=next_batch)
+            share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size, meter.watch.gradient)
+            meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue

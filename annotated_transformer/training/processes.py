@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from .. import InputError
 from ..environment import launched
-from .devices import own_device
+from .devices import own_device, ready
 
 # %% ../../nbs/training/processes.ipynb #2dc19220
 def part_seed(
@@ -43,6 +43,7 @@ class Group:
     device: torch.device
     rank: int = 0   # this process; 0 leads
     size: int = 1
+    line: dist.ProcessGroup | None = None  # over which they talk; None: the same that takes the gradients
 
     def highest(
         self,
@@ -61,8 +62,17 @@ class Group:
     def _reduce(self, values: tuple[float, ...], how: dist.ReduceOp) -> list[float]:
         numbers = torch.tensor(values, dtype=torch.float64)  # on the CPU: no GPU has to wait
         if self.size > 1:
-            dist.all_reduce(numbers, how)
+            dist.all_reduce(numbers, how, self.line)
         return numbers.tolist()
+
+    def highest_later(
+        self,
+        *values: float,
+    ) -> Callable[[], list[float]]:
+        "As `highest`, but nobody waits: what is returned gives the answer when it is called, after the next update."
+        numbers = torch.tensor(values, dtype=torch.float64)
+        work = dist.all_reduce(numbers, dist.ReduceOp.MAX, self.line, async_op=True)
+        return lambda: work.wait() and numbers.tolist()
 
     def together(
         self,
@@ -110,6 +120,29 @@ def meet(
         time.sleep(0.01)
     return dist.PrefixStore(own, store)
 
+# %% ../../nbs/training/processes.ipynb #fcd8b168
+class Stopped(Exception):
+    "SIGTERM came, and a checkpoint is written: the same command goes on from there."
+
+
+ALL_LEAVE = (InputError, Stopped, SystemExit, KeyboardInterrupt)  # what ends all processes, not one of them
+
+
+def connected(
+    device: torch.device,
+    rank: int,
+    size: int,
+) -> dist.ProcessGroup | None:
+    "The line over which the processes talk once they have met; None: the default, which takes the gradients too."
+    # The others wait for the leader as long as it takes to prepare a corpus; that a process died, torchrun notices at once.
+    patient, known = timedelta(days=1), {"rank": rank, "world_size": size}
+    if device.type != "cuda":
+        dist.init_process_group("gloo", store=meet(rank, size), timeout=patient, **known)
+        return None
+    # Gradients never wait for a leader: if they take ten minutes, a process hangs, and NCCL ends the others.
+    dist.init_process_group("nccl", store=meet(rank, size), timeout=timedelta(minutes=10), **known)
+    return dist.new_group(backend="gloo", timeout=patient)
+
 # %% ../../nbs/training/processes.ipynb #fcd8b169
 @contextmanager
 def join(
@@ -117,19 +150,20 @@ def join(
 ) -> Iterator[Group]:
     "The group that torchrun started this process in, or a group of one."
     rank, size, local = launched()
-    chosen = own_device(device, local)
-    if chosen.type == "cuda":
-        torch.cuda.set_device(chosen)
+    chosen = own_device(device, local, size)
+    ready(chosen)
     if size == 1:
         yield Group(chosen)
         return
-    # The others wait for the leader as long as it takes to prepare a corpus; that a process died, torchrun notices at once.
-    backend = "cpu:gloo,cuda:nccl" if chosen.type == "cuda" else "gloo"
-    dist.init_process_group(backend, store=meet(rank, size), rank=rank, world_size=size, timeout=timedelta(days=1))
+    group = Group(chosen, rank, size, connected(chosen, rank, size))
     try:
-        yield Group(chosen, rank, size)
-    finally:
+        yield group
+    except ALL_LEAVE:
         dist.destroy_process_group()
+        raise
+    # After any other error, which may be this process's alone, nothing is destroyed: NCCL would wait for processes that wait
+    # for this one. It ends, its connections break, and torchrun ends the others.
+    dist.destroy_process_group()
 
 # %% ../../nbs/training/processes.ipynb #d445ffdb
 def exchanging_gradients(

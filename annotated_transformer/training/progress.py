@@ -1,9 +1,11 @@
 "What is due after an update (a line, a validation, a checkpoint), and how it is counted and reported; no update depends on it."
 import signal
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor
 
 from ..config import TrainingConfig
@@ -11,6 +13,7 @@ from ..progress_bar import progress_bar
 from .metrics import Metrics
 from .processes import Group
 from .runs import Run
+from .watch import Watch
 
 __all__ = ["Due", "Schedule", "Meter", "Reporter"]
 
@@ -31,6 +34,7 @@ class Schedule:
     def __init__(self, config: TrainingConfig, group: Group, received: list[int]):
         self.config, self.group, self.received = config, group, received
         self.saved = time.perf_counter()
+        self.asked: Callable[[], list[float]] | None = None  # the answer to what was asked after the last update
 
     def due(self, step: int) -> Due | None:
         "What is due after this update; None: nothing."
@@ -38,10 +42,11 @@ class Schedule:
         by_steps = c.checkpoint_every is not None and step % c.checkpoint_every == 0
         minutes = (time.perf_counter() - self.saved) / 60
         by_minutes = c.checkpoint_minutes is not None and minutes > c.checkpoint_minutes
-        terminated, interrupted, regular = map(bool, self.group.highest(
-            signal.SIGTERM in self.received, signal.SIGINT in self.received, self.group.rank == 0 and (by_steps or by_minutes),
-        ))
         last = step == c.steps
+        terminated, interrupted, by_minutes = self.agreed(
+            signal.SIGTERM in self.received, signal.SIGINT in self.received, by_minutes and not by_steps, last,
+        )
+        regular = by_steps or by_minutes
         stop = signal.SIGTERM if terminated else signal.SIGINT if interrupted else None
         due = Due(
             line=step % c.log_every == 0, measure=last or step % c.validate_every == 0,
@@ -49,24 +54,38 @@ class Schedule:
         )
         return due if due.line or due.measure or due.save else None
 
+    def agreed(self, terminated: bool, interrupted: bool, by_minutes: bool, last: bool) -> list[bool]:
+        "A signal to any process, the leader's clock: of one process, now; of several, as after the update before: nobody waits."
+        if self.group.size == 1:
+            return [terminated, interrupted, by_minutes]
+        found = [False] * 3 if self.asked is None else [bool(wish) for wish in self.asked()]
+        over = last or found[0] or found[1]  # then nobody asks again: all leave with nothing on the way
+        wishes = terminated, interrupted, by_minutes and not found[2] and self.group.rank == 0
+        self.asked = None if over else self.group.highest_later(*wishes)
+        return found
+
     def has_saved(self, due: Due) -> None:
         "Count the minutes to the next checkpoint from here."
         if due.regular:
             self.saved = time.perf_counter()
 
 
+NOBODY = Watch()  # nothing is watched
+
+
 class Meter:
     "Adds up losses, tokens and seconds. Losses stay on the device until they are read, since reading waits for it."
 
-    def __init__(self, state: dict, group: Group):
-        self.state, self.group = state, group
+    def __init__(self, state: dict, group: Group, watch: Watch = NOBODY):
+        self.state, self.group, self.watch = state, group, watch
         self.unread: Tensor | float = 0.0  # loss of all tokens since it was last read, on the device
         # Since the last line of metrics.jsonl. Checkpoints keep it, so that a resumed run writes the same next line.
         self.since = state.setdefault("since_line", {"loss": 0.0, "tokens": 0, "seconds": 0.0})
         self.clock = time.perf_counter()
 
-    def add(self, share: Tensor, source_tokens: int, tokens: int, **place: int) -> None:
+    def add(self, share: Tensor, source_tokens: int, tokens: int, lengths: np.ndarray | None = None, **place: int) -> None:
         "Another update, and where the run stands after it."
+        self.watch.updated(lengths)
         self.unread = self.unread + share * tokens
         self.since["tokens"] += tokens
         self.state.update(place)
@@ -85,13 +104,14 @@ class Meter:
         return loss
 
     def line(self) -> dict[str, float]:
-        "Mean loss and speed since the last line."
+        "Mean loss and speed since the last line, and what else was watched."
         loss, tokens, seconds = (self.since[name] for name in ("loss", "tokens", "seconds"))
         self.since.update(loss=0.0, tokens=0, seconds=0.0)
-        return {"loss": loss / tokens, "target_tokens_per_second": round(tokens / seconds, 1)}
+        return {"loss": loss / tokens, "target_tokens_per_second": round(tokens / seconds, 1), **self.watch.line()}
 
     def go_on(self) -> None:
         "Start the clock again: validation and saving are not training time."
+        self.watch.go_on()
         self.clock = time.perf_counter()
 
 
@@ -104,11 +124,14 @@ class Reporter:
         named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
         self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
 
-    def line(self, loss: float, target_tokens_per_second: float, learning_rate: float) -> None:
+    def line(self, loss: float, target_tokens_per_second: float, learning_rate: float, **watched) -> None:
         "Of the updates since the last line."
-        speed = {"target_tokens_per_second": target_tokens_per_second}
+        speed = {"target_tokens_per_second": target_tokens_per_second, **watched}
         self.group.lead(lambda: self.metrics.record(self.state, loss=loss, learning_rate=learning_rate, **speed))
-        self.bar.set_postfix_str(f"loss {loss:.3f}, {target_tokens_per_second:,.0f} tokens/s")
+        share = f", {watched['share_of_peak']:.0%} of peak" if "share_of_peak" in watched else ""
+        self.bar.set_postfix_str(f"loss {loss:.3f}, {target_tokens_per_second:,.0f} tokens/s{share}")
+        for step, seconds in watched.get("slow_updates", {}).items() if not self.bar.disable else ():
+            self.bar.write(f"step {step:,} took {seconds:.3f} s; the median is {watched['seconds_per_update']:.3f} s")
 
     def measure(self, loss: float, perplexity: float) -> None:
         "On the validation split."

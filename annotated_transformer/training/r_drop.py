@@ -26,7 +26,8 @@ def disagreement(
 # %% ../../nbs/training/r_drop.ipynb #64ba968f
 def smoothed_and_agreeing(smoothing: float, consistency: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
     "The rule of (drop.1): the first half of the rows are the tokens under one draw, the second half under the other."
-    off, part = smoothing / (logits.size(1) - 1), consistency / 4                         # `off`: q of each wrong token
+    logits, off = logits.to(share.dtype), smoothing / (logits.size(1) - 1)                # `off`: q of each wrong token
+    part = consistency / 4
     first, second = logits.sub_(logits.logsumexp(1, True)).chunk(2)                       # ln p and ln p', (chunk, V) each
     hits = sum(off * logs.sum(1, True) + (1 - smoothing - off) * logs.gather(1, right) for logs in (first, second))
     ratio = first - second                                                                # ln p/p', and -ln p'/p
@@ -50,7 +51,7 @@ def fused_consistent_loss(
     smoothing: float,                    # ε_ls
     consistency: float,                  # α of (drop.1)
     tokens: int | None = None,           # divide by this number instead of by the real tokens in `target`
-    chunk: int | None = None,            # tokens whose logits exist at a time; by default 128 on a CPU, 2,048 elsewhere
+    chunk: int | None = None,            # tokens whose logits exist at a time; by default half of `usual_chunk`
 ) -> Tensor:                             # (drop.1), mean per real token, in nats
     "The mean smoothed loss of two draws and α/2 times their `disagreement`, straight from the decoder's output."
     rule = partial(smoothed_and_agreeing, smoothing, consistency)

@@ -13,7 +13,7 @@ from typing import NotRequired, TypedDict
 from torch import Tensor
 
 from .. import InputError
-from ..config import TrainingConfig, changed
+from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
@@ -83,7 +83,7 @@ class Run:
                 old, new = before.to_dict()[name], config.to_dict()[name]
                 raise InputError(
                     f"{path}: the run was started with {name}={old!r}, not {new!r}; "
-                    "take another --run directory, or the old setting"
+                    "take another --run-directory, or the old setting"
                 )
         about = environment(group and group.device)
         if group is not None:
@@ -101,6 +101,18 @@ class Run:
             raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
         if self.checkpoints() and not (self.directory / "config.json").exists():
             raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run")
+
+    def fitted(
+        self,
+        execution: Execution,   # that fits into the memory
+        parts: int,
+    ) -> None:
+        "Correct what the last start says: its first update found that fewer tokens fit at a time."
+        record = self._record()
+        training, start = record["training"].to_dict(), {"parts": parts, "device_tokens": execution.device_tokens}
+        record |= {"training": training, "starts": [*record["starts"][:-1], record["starts"][-1] | start]}
+        path = self.directory / "config.json"
+        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
 
     @property
     def tokenizer(self) -> Tokenizer:

@@ -9,16 +9,12 @@ from torch import nn
 
 from .. import InputError
 from .checkpoints import newest_checkpoint
-from .processes import Group
+from .processes import Group, Stopped
 from .runs import Run
 
 __all__ = ["STOPPED", "Stopped", "all_finite", "noted_signals", "refuse_to_go_on", "stopped"]
 
 STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h calls it a temporary failure, to be tried again
-
-
-class Stopped(Exception):
-    "SIGTERM came, and a checkpoint is written: the same command goes on from there."
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def test_every_field_of_the_configuration_is_an_option_of_its_name():
     options = set(re.findall(r"^  (--[a-z-]+)", shown.getvalue(), re.MULTILINE)) | {"--run-directory"}
     fields = {field.name for part in (TrainingConfig, TransformerConfig, Execution) for field in dataclasses.fields(part)}
     assert options == {
-        "--help", "--help-all", "--preset", "--run", "--run-directory",
+        "--help", "--help-all", "--preset", "--run", "--run-directory", "--profile",
         *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
     }
     assert "[25000]" in shown.getvalue() or "[4096]" in shown.getvalue()  # the defaults of the preset
@@ -96,3 +96,12 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
         assert "beam size must be at most 8" in str(error)
     else:
         raise AssertionError("more hypotheses than the model has tokens")
+
+
+def test_a_trace_is_of_one_update_at_least():
+    assert read_options(Train, ["--profile", "3"]).profile == 3 and read_options(Train, []).profile is None
+    try:
+        read_options(Train, ["--profile", "0"])
+        raise AssertionError("a trace of nothing")
+    except InputError as error:
+        assert str(error) == "--profile must be at least 1, not 0"

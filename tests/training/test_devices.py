@@ -10,7 +10,7 @@ from annotated_transformer import InputError
 from annotated_transformer.config import Execution
 from annotated_transformer.environment import Launched
 from annotated_transformer.training import devices
-from annotated_transformer.training.devices import autocast, on_device, say_if_slow
+from annotated_transformer.training.devices import autocast, on_device, own_device, say_if_slow
 
 
 def test_choices_are_made_by_the_device_and_each_can_be_switched():
@@ -103,3 +103,43 @@ def test_they_complain_of_slow_products_once_and_by_one_voice(monkeypatch, caplo
         assert len(caplog.records) == lines
         assert devices.on_device(Execution(precision="auto"), cpu).precision == ("bfloat16" if ratio < 1 else "float32")
     devices.say_if_slow.cache_clear()
+
+
+def test_several_processes_never_share_a_gpu(monkeypatch):
+    gpus = iter([8, 8, 8, 1, 1])
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: next(gpus))
+    assert own_device("cuda", 3, 8) == torch.device("cuda", 3)
+    assert own_device("cuda:1", 0, 1) == torch.device("cuda", 1)    # a process alone may choose
+    with pytest.raises(InputError, match="--device cuda:1 would put all 8 processes on one GPU: choose --device cuda,"):
+        own_device("cuda:1", 1, 8)
+    assert own_device("cuda:0", 5, 8) == torch.device("cuda", 0)    # Slurm shows each process its own GPU, as number 0
+    with pytest.raises(InputError, match="--device cuda:0 if each process is shown a GPU of its own"):
+        own_device("cuda", 5, 8)
+
+
+def test_attention_on_a_gpu_needs_no_plan_for_each_shape(monkeypatch):
+    done = []
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: done.append(device))
+    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", lambda allowed: done.append(allowed))
+    devices.ready(torch.device("cpu"))
+    assert not done
+    devices.ready(torch.device("cuda", 2))
+    assert done == [torch.device("cuda", 2), False]
+
+
+def test_tf32_is_for_gpus_and_is_put_back():
+    with pytest.raises(InputError, match="--precision tf32: only CUDA GPUs"):
+        on_device(Execution(precision="tf32"), torch.device("cpu"))
+    assert on_device(Execution(precision="tf32"), torch.device("cuda", 0)).precision == "tf32"
+    before = torch.get_float32_matmul_precision()
+    for precision, inside in (("tf32", "high"), ("float32", before), ("bfloat16", before)):
+        with devices.products(precision):
+            assert torch.get_float32_matmul_precision() == inside
+            assert torch.ones(1).dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+        assert torch.get_float32_matmul_precision() == before
+
+
+def test_on_a_gpu_the_loss_alone_is_compiled_unless_told_otherwise():
+    for wanted in (None, True, False):
+        assert on_device(Execution(precision="float32", compile=wanted), torch.device("cuda", 0)).compile is wanted
+        assert on_device(Execution(precision="float32", compile=wanted), torch.device("cpu")).compile is bool(wanted)

@@ -59,6 +59,42 @@ def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():
     assert minutes.due(8) is None
 
 
+def test_several_processes_hear_of_a_signal_at_the_next_update_and_nobody_waits_for_it():
+    config = dataclasses.replace(PRESETS["demo"], steps=30, log_every=100, validate_every=100, checkpoint_every=20)
+    config = dataclasses.replace(config, checkpoint_minutes=10.0)
+    asked, others, group = [], [0, 0, 0], Group(torch.device("cpu"), rank=0, size=2)
+
+    def highest_later(self, *wishes):
+        asked.append(wishes)
+        answer = [max(pair) for pair in zip(wishes, others)]
+        return lambda: answer
+
+    with patch.object(Group, "highest_later", highest_later), patch.object(Group, "highest", lambda *_: 1 / 0):
+        schedule = Schedule(config, group, received := [])
+        assert schedule.due(1) is None and schedule.due(2) is None and len(asked) == 2
+        schedule.saved -= 601                                      # ten minutes are over
+        assert schedule.due(3) is None
+        due = schedule.due(4)
+        assert due.save and due.regular and due.stop is None and asked[-1][2] is False, "asked once"
+        schedule.has_saved(due)
+        assert schedule.due(5) is None
+        schedule.saved -= 601
+        assert schedule.due(19) is None and schedule.due(20).regular  # the minutes and the updates: one checkpoint for both
+        schedule.has_saved(due)
+        assert schedule.due(21) is None
+        others[0] = 1                                              # another process gets SIGTERM
+        assert schedule.due(22) is None
+        before = len(asked)
+        due = schedule.due(23)
+        assert due.save and not due.regular and due.stop == signal.SIGTERM and len(asked) == before, "nothing is on the way"
+        others[0] = 0
+        received.append(signal.SIGINT)
+        schedule = Schedule(config, group, received)
+        assert schedule.due(7) is None and schedule.due(8).stop == signal.SIGINT
+        before = len(asked)
+        assert schedule.due(30).save and len(asked) == before      # the last update: nobody asks any more
+
+
 def test_what_is_told_stands_in_the_metrics():
     state = {"step": 5, "epoch": 1, "seconds": 2.0}
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:

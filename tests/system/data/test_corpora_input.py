@@ -447,6 +447,16 @@ def test_multi30k_is_fetched_once_and_a_damaged_file_again(tmp_path, server):
     assert multi30k("fr", cache, url, sha256) == corpus and len(server.asked) == len(needed) + 1
 
 
+def test_files_that_are_there_need_no_pooch(tmp_path, server, monkeypatch):
+    cache, (url, sha256) = tmp_path / "multi30k", captions(server)
+    corpus = multi30k("fr", cache, url, sha256)
+    monkeypatch.setitem(sys.modules, "pooch", None)  # as where it is not installed
+    assert multi30k("fr", cache, url, sha256) == corpus
+    (cache / "val.fr.gz").write_bytes(b"damaged")
+    with pytest.raises(ModuleNotFoundError):
+        multi30k("fr", cache, url, sha256)
+
+
 def test_a_broken_download_leaves_nothing_behind(tmp_path):
     class Half(SimpleHTTPRequestHandler):
         "Announces 2,000 bytes, sends 1,000 and hangs up."

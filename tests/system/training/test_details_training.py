@@ -30,7 +30,7 @@ from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin
-from annotated_transformer.training.stopping import all_finite
+from annotated_transformer.training.stopping import Stopped, all_finite
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
 LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
@@ -86,13 +86,37 @@ def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
     monkeypatch.setattr(processes, "meet", lambda rank, size: (rank, size))
     monkeypatch.setattr(dist, "init_process_group", lambda backend, **options: asked.append((backend, options)))
     monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
-    for device, backend in (("cpu", "gloo"), ("cuda", "cpu:gloo,cuda:nccl")):
+    monkeypatch.setattr(dist, "new_group", lambda **options: options)
+    kernels = []
+    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", kernels.append)
+    for device, backend, line, chosen in (("cpu", "gloo", None, []), ("cuda", "nccl", "gloo", [False])):
         with processes.join(device) as group:
             assert (group.device.type, group.rank, group.size) == (device, 1, 2)
             taken, options = asked.pop()
             assert taken == backend and options["store"] == (1, 2) and (options["rank"], options["world_size"]) == (1, 2)
-            assert options["timeout"] >= processes.timedelta(hours=12) and not ended
+            talk = group.line or {"backend": None, "timeout": options["timeout"]}
+            assert talk["backend"] == line and talk["timeout"] >= processes.timedelta(hours=12), "a leader may take long"
+            assert (options["timeout"] == processes.timedelta(minutes=10)) == (backend == "nccl"), "gradients never do"
+            assert kernels == chosen and not ended
         assert ended.pop()
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_processes_destroy_their_group_only_where_all_of_them_leave(device, monkeypatch):
+    ended = []
+    monkeypatch.setattr(processes, "ready", lambda device: None)
+    monkeypatch.setattr(processes, "own_device", lambda device, *_: torch.device(device))
+    monkeypatch.setattr(processes, "connected", lambda *_: None)
+    monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for error, destroyed in (
+        (InputError("a mistake"), True), (SystemExit(2), True), (Stopped("saved"), True), (KeyboardInterrupt(), True),
+        (torch.cuda.OutOfMemoryError("of this process alone"), False), (RuntimeError("likewise"), False), (ValueError(), False),
+    ):
+        with pytest.raises(type(error)), processes.join(device):
+            raise error
+        assert bool(ended) is destroyed, error
+        ended.clear()
 
 
 def test_config_refuses_what_cannot_be_executed():
@@ -384,7 +408,18 @@ def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
     model, group = Transformer(SMALL), processes.Group(torch.device("cpu"))
     for wanted in (False, True):
         learner_for(model, small_corpus, Execution(precision="float32", compile=wanted), group)
-        assert compiled == [("Encoder", {"dynamic": True}), ("Decoder", {"dynamic": True})] * wanted
+        layers = [(kind, {"dynamic": True}) for kind in ("EncoderLayer", "DecoderLayer") for _ in range(SMALL.n_layers)]
+        assert compiled == layers * wanted  # each by itself
+
+
+def test_loop_traces_as_many_updates_as_it_is_told(tmp_path, small_corpus):
+    train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)
+    events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
+    names = [event.get("name", "") for event in events]
+    assert sum(name.startswith("Optimizer.step#") for name in names) == 2 and "aten::mm" in names
+    before = (tmp_path / "run" / "trace.json").read_bytes()
+    train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)  # it is at its end
+    assert (tmp_path / "run" / "trace.json").read_bytes() == before
 
 
 def test_loop_reads_each_pair_in_one_part():

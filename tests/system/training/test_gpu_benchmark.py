@@ -1,7 +1,11 @@
 "The benchmark for GPUs, tried on the CPU: what it counts, what it records, and what ends it."
 import dataclasses
 import json
+import os
 import random
+import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -16,6 +20,7 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.tables.training_cost import training_flops
 from annotated_transformer.training.starting import new_model
 from benchmarks import gpu
+from benchmarks.shared.gpu_parts import lengthened, spread
 
 SMALL = TrainingConfig(
     TransformerConfig(50, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.0, max_length=40),
@@ -36,8 +41,14 @@ def corpus(tmp_path, monkeypatch):
     return directory
 
 
+def free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 def options(corpus, out, *more):
-    settings = ["--vocab-size", "30", "--device", "cpu", "--warmup", "0", "--resume-steps", "0"]
+    settings = ["--vocab-size", "30", "--device", "cpu", "--warmup", "0", "--resume-steps", "0", "--attention-rows", "20"]
     return ["--sizes", "small", "--corpus", str(corpus), "--out", str(out), *settings, *more]
 
 
@@ -70,7 +81,12 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
         assert source.sum() + target.sum() <= found["padded_positions"] <= 2 * 300 * len(epoch)
         assert found["target_tokens_per_second"] == pytest.approx(target.sum() / found["seconds"], abs=0.06)
         assert found["seconds_per_update"] * len(epoch) == pytest.approx(found["seconds"])
+        assert 0 < found["median_seconds"] <= found["percentile_90_seconds"] and found["processes"] == 1
+        assert all(seconds > 2 * found["median_seconds"] for seconds in found["slow_updates"].values())
         assert found["losses"]["last"] < found["losses"]["first"]
+    for kernels in figures["attention"].values():
+        assert {name for name in kernels if name != "seconds_of_a_new_shape"} == {"encoder", "decoder", "memory"}
+        assert all(kernels[name]["kernel"] in ("math", "flash_attention") for name in ("encoder", "decoder", "memory"))
     best = max(figures["by_setting"].values(), key=lambda found: found["target_tokens_per_second"])
     assert figures["target_tokens_per_second"] == best["target_tokens_per_second"]
     short = figures["by_setting"]["bfloat16"]
@@ -148,3 +164,49 @@ def test_mistakes_end_it_before_anything_is_measured(corpus, tmp_path, capsys, m
         said = capsys.readouterr().err
         assert end.value.code == 2 and words in said and said.count("\n") == 1, said
     assert not (tmp_path / "gpu.json").exists()
+
+
+def test_single_slow_updates_are_seen():
+    found = spread([2.0, 1.0, 9.0, 1.0, 1.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    assert (found["median_seconds"], found["percentile_90_seconds"]) == (1.0, 9.0)
+    assert found["slow_updates"] == {3: 9.0} and found["seconds_in_slow_updates"] == 9.0
+
+
+def test_joined_sentences_are_as_long_as_wmts(corpus, tmp_path):
+    made = load(lengthened(str(corpus), 400, tmp_path / "long"))
+    train = list(made.train)
+    assert (len(train), len(list(made.validation))) == (400, 400)
+    lengths = np.array([[len(text.split()) for text in pair] for pair in train])
+    assert 20 < lengths[:, 0].mean() < 29 and lengths.max() < 400  # e^(3 + 0.62²/2) = 24 words
+    assert np.corrcoef(lengths.T)[0, 1] > 0.9
+    assert train == list(load(lengthened(str(corpus), 400, tmp_path / "again")).train)
+
+
+def test_of_several_processes_the_leader_writes_and_all_count_the_whole_batch(corpus, tmp_path):
+    program = """
+import os, sys
+from annotated_transformer.config import PRESETS, TrainingConfig
+import json
+PRESETS["small"] = TrainingConfig.from_dict(json.loads(sys.argv[1]))
+from benchmarks import gpu
+gpu.main(sys.argv[2:])
+"""
+    out, port = tmp_path / "gpu.json", free_port()
+    more = ["--steps", "4", "--settings", "float32", "--resume-steps", "4"]
+    children = []
+    for rank in range(2):
+        around = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"}
+        words = [sys.executable, "-c", program, json.dumps(SMALL.to_dict()), *options(corpus, out, *more)]
+        told = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": os.environ | around}
+        children.append(subprocess.Popen(words, **told))
+    said = [child.communicate(timeout=300) for child in children]
+    assert [child.returncode for child in children] == [0, 0], said
+    assert said[1][0] == "" and said[0][0].startswith("{")
+    gpu.main(options(corpus, tmp_path / "alone.json", *more[:4]))
+    together, alone = (json.loads(path.read_text())["figures"]["small"] for path in (out, tmp_path / "alone.json"))
+    assert "resume" not in together
+    together, alone = (found["by_setting"]["float32"] for found in (together, alone))
+    assert (together["processes"], together["parts_of_a_batch"], alone["processes"]) == (2, 2, 1)
+    for name in ("source_tokens", "target_tokens", "model_flops"):
+        assert together[name] == alone[name]
+    assert together["losses"]["last"] == pytest.approx(alone["losses"]["last"], rel=1e-5)

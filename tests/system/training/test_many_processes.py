@@ -65,8 +65,8 @@ def config_for(corpus: Path, **changes) -> TrainingConfig:
     return dataclasses.replace(config, **changes)
 
 
-def train_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> None:
-    "Train by `size` processes of one thread each, in surroundings as torchrun would make them."
+def begin_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> list:
+    "Processes of one thread each that train, in surroundings as torchrun would make them."
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(size)}
@@ -76,6 +76,12 @@ def train_together(config: TrainingConfig, run: Path, size: int, patch: str = ""
         names = {"config": config.to_dict(), "run": str(run), "surroundings": own}
         children.append(SERVER.Process(target=exec, args=(TRAIN.format(patch=patch), names)))
         children[-1].start()
+    return children
+
+
+def train_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> None:
+    "Train by `size` such processes, to the end."
+    children = begin_together(config, run, size, patch)
     for child in children:
         child.join()
     assert [child.exitcode for child in children] == [0] * size
@@ -140,6 +146,53 @@ def test_dropout_draws_the_same_whoever_works_a_part_off(goes_on, corpus, alone,
     assert difference(tmp_path / "two", tmp_path / "one") < 1e-6
     train_together(dataclasses.replace(config, execution=Execution()), tmp_path / "whole", 1)  # one part: other draws
     assert difference(tmp_path / "whole", tmp_path / "one") > 1e-4
+
+
+ALONE = """
+from annotated_transformer.training import loop
+step, count = loop.train_step, []
+def fails(*given):
+    count.append(1)
+    if os.environ["RANK"] == "1" and len(count) == 3:
+        raise torch.cuda.OutOfMemoryError("in one process alone")
+    return step(*given)
+loop.train_step = fails
+"""
+
+
+def test_an_error_in_one_process_ends_the_others(corpus, tmp_path):
+    children = begin_together(config_for(corpus), tmp_path / "run", 2, ALONE)
+    for child in children:
+        child.join(timeout=60)  # far more than it takes, and far less than a day
+    codes = [child.exitcode for child in children]
+    for child in children:
+        child.kill()
+    assert codes == [1, 1]
+
+
+LITTLE_MEMORY = """
+from annotated_transformer.training import loop
+loop.may_run_out = lambda device: True
+right = loop.WithLoss.forward
+def forward(self, source, target_input, target, tokens):
+    # process 1 has room for half of what its part needs at first
+    if os.environ["RANK"] == "1" and source.numel() > 100:
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+    return right(self, source, target_input, target, tokens)
+loop.WithLoss.forward = forward
+"""
+
+
+def test_what_does_not_fit_into_one_device_is_accumulated_by_all(corpus, tmp_path):
+    model = dataclasses.replace(config_for(corpus).model, dropout=0.3)
+    config = config_for(corpus, model=model, steps=6, checkpoint_every=6)
+    train_together(config, tmp_path / "found", 2, LITTLE_MEMORY)
+    start, = Run(tmp_path / "found").starts
+    assert start["device_tokens"] == 88 and start["parts"] == 4
+    assert Run(tmp_path / "found").config.execution == Execution(), "the next start asks again"
+    given = dataclasses.replace(config, execution=Execution(device_tokens=88))
+    train_together(given, tmp_path / "given", 2)
+    assert same_bits(tmp_path / "found", tmp_path / "given"), "nothing of it is lost or done twice"
 
 
 def torchrun(run: Path, *options: str) -> subprocess.Popen:

@@ -1,0 +1,162 @@
+"""What an expert looks for in the log of a GPU: the gradient's norm, memory, the share of the peak, slow updates; and a trace.
+
+On a CPU nothing of it is measured unless a trace is asked for: no update does more work.
+"""
+import re
+import statistics
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import numpy as np
+import torch
+from torch import nn
+
+from ..config import Execution, TrainingConfig
+from ..files import write_file
+from .processes import Group
+from .runs import Run
+
+__all__ = ["PEAKS", "TRACE", "Gpu", "Watch", "peak_of", "traced", "watching"]
+
+# FLOP/s of products in bfloat16 with 32-bit sums, without sparsity, by NVIDIA's data sheets. The first name that is found holds.
+PEAKS = {
+    "B200": 2250e12, "H200 NVL": 835e12, "H200": 989e12, "H100 NVL": 835e12, "H100 PCIe": 756e12, "H100": 989e12,
+    "A100": 312e12, "L40S": 362e12, "L4": 121e12,
+}
+TRACE = "trace.json"  # in the run directory
+
+
+def peak_of(name: str) -> float | None:
+    "FLOP/s of the GPU that calls itself so, in bfloat16; None if we do not know it."
+    words = set(re.split("[ -]", name))
+    return next((peak for known, peak in PEAKS.items() if words.issuperset(known.split())), None)
+
+
+def mark() -> torch.cuda.Event:
+    "A mark in what the GPU has to do: when it comes there, it notes the time, and nobody waits."
+    event = torch.cuda.Event(enable_timing=True)
+    event.record()
+    return event
+
+
+class Gpu:
+    "What one process sees of its GPU. Nothing is read before the loop waits for the device anyway."
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        group: Group,
+        step: int,                                         # where the run stands
+        flops: Callable[[np.ndarray], float] | None = None,  # of an update on pairs of these lengths, in all processes
+        peak: float | None = None,                         # FLOP/s of one device
+        mark: Callable = mark,
+    ):
+        self.config, self.group, self.step = config, group, step
+        self.flops, self.peak, self.mark = flops if peak else None, peak, mark
+        self.norm: torch.Tensor | None = None
+        self.work, self.seconds = 0.0, {}                  # since the last line: FLOPs, and seconds by update
+        self.usual: deque[float] = deque(maxlen=200)
+        self.marks = [mark()]
+
+    def gradient(self, learner: nn.Module) -> None:
+        "The norm of the whole gradient, as it is before it is clipped: of the updates that a line is written after."
+        if (self.step + 1) % self.config.log_every == 0:
+            norms = torch._foreach_norm([p.grad for p in learner.parameters() if p.grad is not None])
+            self.norm = torch.stack(norms).norm()
+
+    def updated(self, lengths: np.ndarray) -> None:
+        "Another update, on pairs of these lengths (n, 2)."
+        self.step += 1
+        self.marks.append(self.mark())
+        if self.flops:
+            self.work += self.flops(lengths)
+
+    def read(self) -> None:
+        "The seconds of each update so far. The loop has waited for the device."
+        first = self.step - len(self.marks) + 2
+        for step, (start, end) in enumerate(zip(self.marks, self.marks[1:]), first):
+            self.seconds[step] = start.elapsed_time(end) / 1e3
+        self.usual.extend(self.seconds[step] for step in range(first, self.step + 1))
+        self.marks = self.marks[-1:]
+
+    def go_on(self) -> None:
+        "Start the clock again: validation and saving are not training time."
+        self.read()
+        self.marks = [self.mark()]
+
+    def line(self) -> dict:
+        "What a line of metrics.jsonl says beside loss and speed."
+        self.read()
+        said, total = {}, sum(self.seconds.values())
+        if self.norm is not None:
+            said["gradient_norm"] = float(self.norm)
+        if self.flops and total:
+            said["share_of_peak"] = self.work / (total * self.group.size * self.peak)
+        if self.group.device.type == "cuda":
+            said["reserved_bytes"] = torch.cuda.max_memory_reserved(self.group.device)
+        said["seconds_per_update"] = statistics.median(self.usual)
+        said["slow_updates"] = {step: round(s, 3) for step, s in self.seconds.items() if s > 2 * said["seconds_per_update"]}
+        self.work, self.seconds, self.norm = 0.0, {}, None
+        return said
+
+
+def traced(run: Run, updates: int, left: int):
+    "A profiler of some updates, when the first ones, which are slow, are over; it writes a file that Chrome opens."
+    from torch.profiler import ProfilerActivity, profile, schedule  # here and not above: nobody else needs it
+
+    before = max(0, min(10, left - updates))
+
+    def ready(seen: profile) -> None:
+        write_file(run.directory / TRACE, lambda path: seen.export_chrome_trace(str(path)))
+
+    kinds = [ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * torch.cuda.is_available()]
+    when = schedule(wait=max(0, before - 1), warmup=min(1, before), active=min(updates, max(1, left)), repeat=1)
+    return profile(activities=kinds, schedule=when, on_trace_ready=ready)
+
+
+class Watch:
+    "What is watched in a run; by default nothing."
+
+    def __init__(self, gpu: Gpu | None = None, trace=None):
+        self.gpu, self.trace = gpu, trace
+        self.gradient = gpu.gradient if gpu else None
+
+    def updated(self, lengths: np.ndarray) -> None:
+        "After every update."
+        if self.gpu:
+            self.gpu.updated(lengths)
+        if self.trace:
+            self.trace.step()
+
+    def line(self) -> dict:
+        "For metrics.jsonl."
+        return self.gpu.line() if self.gpu else {}
+
+    def go_on(self) -> None:
+        "After a line, a validation or a checkpoint."
+        if self.gpu:
+            self.gpu.go_on()
+
+
+def watching(
+    config: TrainingConfig,
+    execution: Execution,
+    run: Run,
+    state: dict,
+    group: Group,
+    stack: ExitStack,            # ends the trace
+    profile: int = 0,            # updates to be traced
+    flops: Callable | None = None,  # as in `training_flops` of tables.training_cost
+) -> Watch:
+    "What this run's device and options ask for."
+    gpu = trace = None
+    if group.device.type == "cuda":
+        passes = 2 if config.consistency else 1
+        count = flops and (lambda lengths: passes * float(flops(config.model, lengths[:, 0], lengths[:, 1]).sum()))
+        peak = peak_of(torch.cuda.get_device_name(group.device)) if execution.precision == "bfloat16" else None
+        gpu = Gpu(config, group, state["step"], count, peak)
+    left = config.steps - state["step"]
+    if profile and group.rank == 0 and left > 0:
+        trace = stack.enter_context(traced(run, profile, left))
+    return Watch(gpu, trace)

@@ -1,0 +1,54 @@
+"Tests of training.fitting."
+import logging
+from unittest.mock import patch
+
+import pytest
+import torch
+
+from annotated_transformer import InputError
+from annotated_transformer.config import Execution
+from annotated_transformer.training.fitting import OUT_OF_MEMORY, fitting, may_run_out
+from annotated_transformer.training.processes import Group
+
+CPU = torch.device("cpu")
+
+
+def memory_for(most: float, batch_tokens: int, tried: list[int]):
+    "A rehearsal on a device that holds `most` tokens."
+
+    def rehearse(parts: int) -> None:
+        tried.append(parts)
+        if batch_tokens / parts > most:
+            raise OUT_OF_MEMORY("CUDA out of memory")
+
+    return rehearse
+
+
+def test_tokens_are_halved_until_they_fit_and_that_is_said(caplog):
+    tried = []
+    with caplog.at_level(logging.WARNING):
+        found = fitting(Execution(), 25_000, Group(CPU), memory_for(4_000, 25_000, tried))
+    assert tried == [1, 2, 4, 8] and found == Execution(device_tokens=3_125)
+    assert len(caplog.records) == 3 and "going on with --device-tokens 3125" in caplog.text and "8 parts" in caplog.text
+    tried.clear()
+    assert fitting(Execution(), 25_000, Group(CPU), memory_for(25_000, 25_000, tried)) == Execution() and tried == [1]
+    assert fitting(Execution(device_tokens=5_000), 25_000, Group(CPU), memory_for(2_500, 25_000, tried)).device_tokens == 2_500
+
+
+def test_what_is_too_much_for_one_process_is_too_much_for_all():
+    "Two processes: the other one runs out of memory at 12,500 tokens, this one never does."
+    tried = []
+    with patch.object(Group, "highest", lambda self, out: [float(out or 25_000 / tried[-1] > 7_000)]):
+        found = fitting(Execution(), 25_000, Group(CPU, rank=1, size=2), memory_for(25_000, 25_000, tried))
+    assert tried == [2, 4] and found.device_tokens == 6_250
+
+
+def test_other_errors_are_not_taken_for_it_and_a_sentence_must_fit():
+    with pytest.raises(ZeroDivisionError):
+        fitting(Execution(), 25_000, Group(CPU), lambda parts: 1 / 0)
+    with pytest.raises(InputError, match="not even 98 tokens at a time fit into the memory"):
+        fitting(Execution(), 25_000, Group(CPU), memory_for(10, 25_000, []))
+
+
+def test_a_cpu_is_not_asked():
+    assert may_run_out(torch.device("cuda", 0)) and not may_run_out(CPU) and not may_run_out(torch.device("mps"))
