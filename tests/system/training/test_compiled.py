@@ -32,7 +32,6 @@ def counted(monkeypatch):
     torch.compiler.reset()
 
 
-@pytest.mark.slow
 def test_layers_share_few_graphs_whatever_the_shapes(counted):
     limit = torch._dynamo.config.recompile_limit
     chance, found = random.Random(0), {}
