@@ -185,7 +185,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
     ("--vocab-size 1", "no vocabulary of 1 pieces can be learnt from this text: the special tokens alone take 3; choose"),
-    ("--vocab-size 9", "no vocabulary of 9 pieces can be learnt from this text: its single characters and the special tokens take"),
+    ("--vocab-size 9", "no vocabulary of 9 pieces can be learnt from this text: its single characters and the special"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
     ("--max-length 1", "max-length"),
 ])
