@@ -104,6 +104,12 @@ def guide(name: str) -> str:
     return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({repository()}/\1", text)
 
 
+def live_page_first(source: str) -> str:
+    "The index's title cell, in which the link to the page that translates stands above all others."
+    title, *paragraphs = source.split("\n\n")
+    return "\n\n".join([title, *sorted(paragraphs, key=lambda paragraph: PAGE not in paragraph)])
+
+
 def installation() -> dict:
     "The README's section, as a cell of the index."
     section = re.search(r"^## Installation\n.*?(?=^## )", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
@@ -260,6 +266,7 @@ def prepare() -> None:
     for name, notebook in notebooks.items():
         notebook = prepare_notebook(notebook, name)
         if name == INDEX:
+            notebook["cells"][0]["source"] = live_page_first(notebook["cells"][0]["source"])
             place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)
             notebook["cells"].insert(place, installation())
             notebook["cells"].append(navigation(listed))

@@ -59,7 +59,10 @@ def written() -> str:
 
 
 def write_one_file() -> None:
-    "Write it, where it has changed."
+    "Write it, where it has changed. A book without these pages has no such file."
+    pages = re.findall(r"#: (\S+) ", TEMPLATE.read_text(encoding="utf-8"))
+    if not any(Path("nbs", f"{page}.ipynb").exists() for page in pages):
+        return
     if not OUT.exists() or OUT.read_text(encoding="utf-8") != written():
         OUT.parent.mkdir(exist_ok=True)
         OUT.write_text(written(), encoding="utf-8")
