@@ -160,6 +160,8 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
         if cell["cell_type"] == "markdown":
             published = f" · [View on GitHub]({repository()}/nbs/{name}.ipynb)"
             cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source), name)
+            if name == INDEX and not cells:
+                cell["source"] = live_page_first(cell["source"])
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
@@ -266,7 +268,6 @@ def prepare() -> None:
     for name, notebook in notebooks.items():
         notebook = prepare_notebook(notebook, name)
         if name == INDEX:
-            notebook["cells"][0]["source"] = live_page_first(notebook["cells"][0]["source"])
             place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)
             notebook["cells"].insert(place, installation())
             notebook["cells"].append(navigation(listed))
@@ -289,7 +290,7 @@ def published() -> dict[str, str]:
         **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
         **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
         **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},
-        f"{PACKAGE}/exchange/page/{PAGE}": PAGE,
+        f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE,
     }
 
 

@@ -112,9 +112,8 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install(monkeypatch):
     index = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
     prepared = build_site.prepare_notebook(index, "index")["cells"]
     assert build_site.WHAT in [cell["id"] for cell in prepared]
-    title = build_site.live_page_first(prepared[0]["source"])
+    title = prepared[0]["source"]
     assert re.search(r"\]\(([^)]*)\)|href=\"([^\"]*)\"", title)[2] == build_site.PAGE, "the first link of all"
-    assert sorted(title) == sorted(prepared[0]["source"])
     cell = build_site.installation()["source"]
     assert "pip install ./annotated_transformer" in cell and "git clone" in cell and "](docs/installation.md)" in cell
 
