@@ -43,12 +43,12 @@ workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution 
 	$(PYTEST) tests/system/book/test_workbook.py tests/test_workbook.py
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
-	$(BIN)/jupyter lab nbs/index.ipynb
+	$(BIN)/jupyter lab --config tools/lab.py nbs/index.ipynb
 
 run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2_training.ipynb for one)
 	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
 	$(BIN)/python tools/streams.py $(NOTEBOOKS)
-	$(BIN)/nbdev_clean
+	$(BIN)/python tools/build.py clean
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
 	$(BIN)/python tools/build.py

@@ -13,9 +13,9 @@ readme, url = root / "README.md", f"https://github.com/{about['user']}/{about['r
 description = readme.read_text(encoding="utf-8") if readme.exists() else about["description"]
 # Elsewhere than in the repository, pictures and links need the whole address.
 description = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{url}/raw/{about['branch']}/", description)
-description = re.sub(r"(?<!!)(\[[^\]]*\]\()(?!https?:)", rf"\1{url}/blob/{about['branch']}/", description)
+description = re.sub(r"(\]\()(?!https?:)", rf"\1{url}/blob/{about['branch']}/", description)
 
-EXTRAS = ("parsing", "numbers", "charts", "tensorboard", "exchange", "hub")  # a user's; the others are a developer's
+EXTRAS = ("parsing", "charts", "tensorboard", "exchange", "hub")  # a user's; the others are a developer's
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 extras = {extra: about[f"{extra}_requirements"].split() for extra in (*EXTRAS, "dev", "site", "browser")}
 extras["all"] = [requirement for extra in EXTRAS for requirement in extras[extra]]

@@ -27,7 +27,7 @@ class InputError(ValueError):
 
 
 EXTRAS = {
-    "nltk": "parsing", "num2words": "numbers", "babel": "numbers", "tensorboard": "tensorboard", "vl_convert": "charts",
+    "nltk": "parsing", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
     "datasets": "hub", "ipywidgets": "dev",
 }

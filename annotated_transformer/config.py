@@ -243,9 +243,11 @@ FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: 
 MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}
 
 
-def changed(before: TrainingConfig, now: TrainingConfig) -> list[str]:
-    "The names of the settings in which two configurations differ and that may not change during a run."
-    return [name for name, value in before.to_dict().items() if name not in MAY_CHANGE and now.to_dict()[name] != value]
+def changed(before: TrainingConfig, now: TrainingConfig) -> dict[str, tuple]:
+    "The settings in which two configurations differ and that may not change during a run: by name, what they were and are."
+    old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()
+                 if name not in {*MAY_CHANGE, "model"}} for config in (before, now))
+    return {name: (value, new[name]) for name, value in old.items() if new[name] != value}
 
 
 PRESETS = {

@@ -7,7 +7,6 @@ nbs/contents.yml, and one page for each module. MathJax comes from npm once and 
 Beside them stands the page that translates, whose runtime is downloaded once, too.
 """
 import ast
-import base64
 import functools
 import hashlib
 import json
@@ -17,7 +16,8 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from configparser import ConfigParser
+from configparser import ConfigParser, SectionProxy
+from html import unescape
 from pathlib import Path
 
 import chinese_site
@@ -25,6 +25,7 @@ import vl_convert
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, refuse
+from links import Links, dead_links
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
@@ -36,22 +37,41 @@ PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 CHART = "application/vnd.vegalite.v5+json"
-WIDEST = 560  # pixels of a figure that can still be read when it is as wide as a phone
+GUIDES = Path("docs")  # pages of the site, too, under this name
+WHAT = "b07e21d9"  # the cell of the index before which the installation stands
 
 
 @functools.cache
+def settings() -> SectionProxy:
+    "What settings.ini says of the repository."
+    read = ConfigParser(delimiters=["="], interpolation=None)
+    read.read("settings.ini", encoding="utf-8")
+    return read["DEFAULT"]
+
+
 def repository() -> str:
     "Where files that are no page of the site are shown."
-    settings = ConfigParser(delimiters=["="], interpolation=None)
-    settings.read("settings.ini", encoding="utf-8")
-    about = settings["DEFAULT"]
-    return f"https://github.com/{about['user']}/{about['repo']}/blob/{about['branch']}"
+    return f"https://github.com/{settings()['user']}/{settings()['repo']}/blob/{settings()['branch']}"
+
+
+def site_address() -> str:
+    "Where the site is published."
+    return f"https://{settings()['user']}.github.io/{settings()['repo']}/"
 
 
 def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
     "The groups of the navigation: heading and notebooks, in reading order."
-    return [(chapter if part == "paper" else f"{part.capitalize()}: {chapter}", [page.notebook for page in members])
-            for (part, chapter), members in chapters(pages).items()]
+    groups = [(part, chapter if part == "paper" else f"{part.capitalize()}: {chapter}", [page.notebook for page in members])
+              for (part, chapter), members in chapters(pages).items()]
+    paper = sum(part == "paper" for part, *_ in groups)
+    found = [(heading, names) for _, heading, names in groups]
+    return [*found[:paper], ("Guides", [f"{GUIDES}/{name}" for name in guides()]), *found[paper:]]
+
+
+def guides() -> list[str]:
+    "The names of the texts in docs/, in the order in which a newcomer needs them."
+    first = ["first-hour", "installation"]
+    return [*first, *sorted({path.stem for path in (ROOT / GUIDES).glob("*.md")} - {*first})]
 
 
 def anchor(heading: str) -> str:
@@ -66,11 +86,35 @@ def with_links_of_the_site(markdown: str, name: str) -> str:
     def moved(match: re.Match) -> str:
         path = match[1]
         module = re.fullmatch(rf"{PACKAGE}/((?:\w+/)*[a-z]\w*)\.py", path)
-        return f"]({up}api/{module[1].replace('/', '.')}.rst)" if module else f"]({repository()}/{path})"
+        if module:
+            return f"]({up}api/{module[1].replace('/', '.')}.rst)"
+        if re.fullmatch(rf"{GUIDES}/[\w-]+\.md(#.*)?", path):
+            return f"]({up}{path})"
+        return f"]({repository()}/{path})"
 
-    markdown = re.sub(rf"\[([^]]*)\]\((?:\.\./)+{PACKAGE}/exchange/page/({PAGE})\)",
-                      rf'<a href="{up}\2">\1</a>', markdown)  # is no page of Sphinx's
+    live = rf"(?:(?:\.\./)+{PACKAGE}/exchange/page/|{re.escape(site_address())}){PAGE}"  # is no page of Sphinx's
+    markdown = re.sub(rf"\[([^]]*)\]\({live}\)", rf'<a href="{up}{PAGE}">\1</a>', markdown)
     return re.sub(rf"\]\({re.escape(up)}\.\./([^)\s]+)\)", moved, markdown)
+
+
+def guide(name: str) -> str:
+    "A text of docs/ as a page of the site."
+    text = Path(GUIDES, f"{name}.md").read_text(encoding="utf-8")
+    text = text.replace(f"](../{NOTEBOOKS}/", "](../")  # the notebooks stand beside docs/, as on the site
+    return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({repository()}/\1", text)
+
+
+def live_page_first(source: str) -> str:
+    "The index's title cell, in which the link to the page that translates stands above all others."
+    title, *paragraphs = source.split("\n\n")
+    return "\n\n".join([title, *sorted(paragraphs, key=lambda paragraph: PAGE not in paragraph)])
+
+
+def installation() -> dict:
+    "The README's section, as a cell of the index."
+    section = re.search(r"^## Installation\n.*?(?=^## )", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    more = f"[The first hour]({GUIDES}/first-hour.md) · [what is installed]({GUIDES}/installation.md)"
+    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{section[0].rstrip()}\n\n{more}\n"}
 
 
 def live_chart(specification: dict, place: str) -> str:
@@ -106,20 +150,6 @@ def folded_or_plain(cell: dict, source: str) -> dict:
     return cell | {"metadata": cell["metadata"] | {"tags": [tag], "mystnb": prompt}, "source": plain}
 
 
-def shown_width(output: dict) -> int:
-    "How many pixels wide a figure is on a wide screen; 0 for what is no figure."
-    header = base64.b64decode("".join(output.get("data", {}).get("image/png", ""))[:32])  # the width stands in bytes 16 to 19
-    return output.get("metadata", {}).get("image/png", {}).get("width") or int.from_bytes(header[16:20], "big")
-
-
-def with_wide_figures(cell: dict) -> dict:
-    "The cell, in which a figure too wide for a phone has the class `wide`: it scrolls there, and its words stay readable."
-    if max(map(shown_width, cell.get("outputs", [])), default=0) <= WIDEST:
-        return cell
-    options = cell["metadata"].get("mystnb", {}) | {"image": {"classes": "wide"}}
-    return cell | {"metadata": cell["metadata"] | {"mystnb": options}}
-
-
 def prepare_notebook(notebook: dict, name: str) -> dict:
     "Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way."
     cells = []
@@ -130,10 +160,12 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
         if cell["cell_type"] == "markdown":
             published = f" · [View on GitHub]({repository()}/nbs/{name}.ipynb)"
             cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source), name)
+            if name == INDEX and not cells:
+                cell["source"] = live_page_first(cell["source"])
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
-            cell = with_wide_figures(folded_or_plain(cell, source))
+            cell = folded_or_plain(cell, source)
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
             if CHART in data:
@@ -227,7 +259,7 @@ def prepare() -> None:
     fetch_mathjax(static)
     scripts = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
-    for name in ("style.css", "charts.js", "search.js", "language.js"):
+    for name in ("style.css", "charts.js", "search.js", "language.js", "figures.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
     notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
                  for path in notebook_files()}
@@ -236,12 +268,15 @@ def prepare() -> None:
     for name, notebook in notebooks.items():
         notebook = prepare_notebook(notebook, name)
         if name == INDEX:
+            place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)
+            notebook["cells"].insert(place, installation())
             notebook["cells"].append(navigation(listed))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
+    pages |= {f"{GUIDES}/{name}.md": guide(name) for name in guides()}
     for name, text in pages.items():
         write(source / name, text)
     for path in source.rglob("*.*"):  # of notebooks that are gone
-        if path.suffix in (".ipynb", ".rst") and str(path.relative_to(source)) not in pages:
+        if path.suffix in (".ipynb", ".rst", ".md") and str(path.relative_to(source)) not in pages:
             path.unlink()
     for picture in NOTEBOOKS.rglob("*.png"):
         shutil.copy(picture, source / picture.relative_to(NOTEBOOKS))
@@ -253,9 +288,23 @@ def published() -> dict[str, str]:
     return {
         "": repository(),
         **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
+        **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
         **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},
-        f"{PACKAGE}/exchange/page/{PAGE}": PAGE,
+        f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE,
     }
+
+
+def without_dead_ways_back() -> None:
+    "Beside a definition in the listed sources stands a link to its place in the reference, also where it has none: that goes."
+    def alive(folder: Path, match: re.Match) -> str:
+        page, _, place = match[1].partition("#")
+        return match[0] if unescape(place) in Links.of(folder.joinpath(page).resolve()).places else ""
+
+    for path in SITE.joinpath("_modules").rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        kept = re.sub(r'<a class="viewcode-back" href="([^"]*)">.*?</a>', functools.partial(alive, path.parent), text)
+        if kept != text:
+            path.write_text(kept, encoding="utf-8")
 
 
 def main() -> int:
@@ -265,10 +314,15 @@ def main() -> int:
                "-c", "docs", "-d", str(PREPARED / "doctrees"), str(PREPARED / "source"), str(SITE)]
     status = subprocess.run(command).returncode or chinese_site.build(PREPARED, SITE, prepare_notebook, published())
     shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
-    if status == 0:
-        write_translating_page()
-        print(f"{SITE}/index.html is the first page.")
-    return status
+    if status:
+        return status
+    write_translating_page()
+    without_dead_ways_back()
+    if dead := dead_links(SITE):
+        print(*dead, sep="\n", file=sys.stderr)
+        return 1
+    print(f"{SITE}/index.html is the first page.")
+    return 0
 
 
 if __name__ == "__main__":

@@ -40,9 +40,11 @@ def address(target: str, name: str, published: dict[str, str]) -> str | None:
     `published`: of files of the repository, the page of the English site.
     """
     path, _, place = target.partition("#")
+    here = posixpath.join(FOLDER, posixpath.dirname(name))
+    if "://" in path and path in published:  # a page of the site by its whole address
+        return posixpath.relpath(published[path], here)
     if "://" in path or not path:
         return None
-    here = posixpath.join(FOLDER, posixpath.dirname(name))
     there = posixpath.normpath(posixpath.join(here, path))
     if there.startswith(f"{FOLDER}/"):
         return None

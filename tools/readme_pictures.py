@@ -7,6 +7,7 @@ where one head of the decoder looks. The head is the one that the model's record
 """
 import inspect
 import json
+import re
 from html import escape
 from pathlib import Path
 
@@ -94,6 +95,15 @@ text {{text-anchor: middle; fill: #1b1f24}} text[font-weight] {{font-weight: bol
     return "\n".join([svg, f"<title>{escape(title)}</title>", f"<style>{style}</style>", box, *parts, "</svg>", ""])
 
 
+def as_wide_as_the_others(path: Path) -> None:
+    "Two cards stand side by side on a wide page, one below the other on a phone: each is WIDE by its own account."
+    def resized(size: re.Match) -> str:
+        return f'width="{72 * WIDE:g}pt" height="{72 * WIDE * float(size[2]) / float(size[1]):.2f}pt"'
+
+    text = path.read_text(encoding="utf-8")
+    path.write_text(re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', resized, text, count=1), encoding="utf-8")
+
+
 def cards(maps) -> None:
     "The four small pictures below it."
     page, code, curve = Canvas(), Canvas(), Canvas()
@@ -108,6 +118,7 @@ def cards(maps) -> None:
         code.text(0.12, 0.4 + 0.3 * i, line, 9, family="monospace")
     save_drawing(code.finish(WIDE, HIGH), PICTURES / "write.svg")
     save_drawing(plot_figure(maps, 5), PICTURES / "heads.svg")
+    as_wide_as_the_others(PICTURES / "heads.svg")
     metrics = ROOT / f"results/translation/{EVERYDAY}.metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     losses = [(row["step"], row["loss"]) for row in rows if "loss" in row]

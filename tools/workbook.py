@@ -22,6 +22,7 @@ from pathlib import Path
 import yaml
 from contents import Page, read_contents, refuse
 from export_tests import names_of, names_offered, with_sorted_imports
+from metadata import METADATA
 from nbdev.process import NBProcessor
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
@@ -246,9 +247,7 @@ exercise, and the first hint says the least.""".format(**about, book=address(abo
 
 def whole(cells: list[dict]) -> dict:
     "A notebook."
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return {"cells": cells, "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
 def last_notebook(cells: list, about) -> dict:

@@ -1,8 +1,5 @@
 """The built-in corpus numbers-en-de: numbers, prices, dates and times in English and German words, made by rules.
 
-The words come from num2words, the names of days and months from Babel. Numbers from a thousand on are built from two smaller
-ones: that is fast, and it corrects a mistake of num2words 0.5.14, which writes 101,000 as "einhunderteinstausend".
-
 Each function of KINDS draws one expression from a random number generator and returns the pair.
 
 - How often: nine in ten of the numbers below a million have six digits, so the number of digits is drawn first; otherwise a
@@ -15,18 +12,61 @@ import itertools
 import random
 from collections.abc import Callable
 from datetime import date, timedelta
-from functools import cache
 
-from .. import InputError, extra
+from .. import InputError
 from .parallel_text import Corpus
 
 __all__ = ["numbers"]
 
 
-@cache  # asked only for numbers below 1000 and for years, so it stays small
-def spell(n: int, **how: str) -> str:
-    "As num2words spells it, which is loaded now that it is needed."
-    return extra("num2words").num2words(n, **how)
+# The words from 0 to 19, and the tens from 20 on.
+SMALL = {
+    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+          "eighteen nineteen".split(),
+    "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn "
+          "achtzehn neunzehn".split(),
+}
+TENS = {
+    "en": "twenty thirty forty fifty sixty seventy eighty ninety".split(),
+    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(),
+}
+ORDINAL = {  # those that take another form than the ending that the others take
+    "en": {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
+           "twelve": "twelfth"},
+    "de": {"eins": "erste", "drei": "dritte", "sieben": "siebte", "acht": "achte"},
+}
+
+
+def below_hundred(n: int, language: str) -> str:
+    "twenty-one, einundzwanzig"
+    if n < 20:
+        return SMALL[language][n]
+    ten, one = TENS[language][n // 10 - 2], n % 10
+    if not one:
+        return ten
+    return f"{ten}-{SMALL['en'][one]}" if language == "en" else f"{before_noun(one)}und{ten}"
+
+
+def cardinal_words(n: int, language: str) -> str:
+    "A number below a million in words."
+    thousands, hundreds, rest = n // 1000, n // 100 % 10, n % 100
+    last = below_hundred(rest, language) if rest or not n else ""
+    if language == "de":
+        first = f"{before_noun(thousands)}tausend" if thousands else ""
+        return first + (f"{before_noun(hundreds)}hundert" if hundreds else "") + last
+    groups = [f"{cardinal_words(thousands, 'en')} thousand"] if thousands else []
+    groups += [f"{SMALL['en'][hundreds]} hundred"] if hundreds else []
+    return " and ".join(filter(None, [" ".join(groups), last]))
+
+
+def ordinal_words(cardinal: str, language: str) -> str:
+    "The last word decides: twenty-first, thirtieth; einundzwanzigste, zwölfte."
+    for word, other in ORDINAL[language].items():
+        if cardinal.endswith(word):
+            return cardinal.removesuffix(word) + other
+    if language == "en":
+        return f"{cardinal[:-1]}ieth" if cardinal.endswith("ty") else f"{cardinal}th"
+    return cardinal + ("te" if cardinal.endswith(tuple(SMALL["de"])) else "ste")
 
 
 def words(
@@ -35,13 +75,19 @@ def words(
     to: str = "cardinal",  # or "ordinal"
 ) -> str:
     "A number in words: 21 is `twenty-one`, `twenty-first`, `einundzwanzig`, `einundzwanzigste`."
-    thousands, rest = divmod(n, 1000)
-    if not thousands:  # num2words shortens the hundredth alone: hundertste, but zweihundertste, tausendeinhundertste
-        return spell(n, lang=language, to=to) if (n, language, to) != (100, "de", "ordinal") else "einhundertste"
-    end = words(rest, language, to) if rest else {"en": "th", "de": "ste"}[language] * (to == "ordinal")
+    cardinal = cardinal_words(n, language)
+    return cardinal if to == "cardinal" else ordinal_words(cardinal, language)
+
+
+def year(n: int, language: str) -> str:
+    "As it is read, from 1700 to 2099: nineteen eighty-four, seventeen oh-five; neunzehnhundertvierundachtzig, zweitausendfünf."
+    century, rest = divmod(n, 100)
     if language == "de":
-        return f"{before_noun(thousands)}tausend{end}"
-    return f"{words(thousands, 'en')} thousand{' and ' if 0 < rest < 100 else ' ' if rest else ''}{end}"
+        return words(n, "de") if century == 20 else f"{words(century, 'de')}hundert{words(rest, 'de') if rest else ''}"
+    if century == 20 and rest < 10:
+        return words(n, "en")
+    oh = "oh-" if 0 < rest < 10 else ""
+    return f"{words(century, 'en')} {oh}{words(rest, 'en') if rest else 'hundred'}"
 
 
 def before_noun(n: int) -> str:
@@ -81,30 +127,28 @@ def price(rng: random.Random) -> tuple[str, str]:
     return english, german
 
 
-@cache
-def month_names(language: str) -> dict[int, str]:
-    "From 1."
-    return extra("babel.dates").get_month_names("wide", locale=language)
-
-
-@cache
-def day_names(language: str) -> dict[int, str]:
-    "From 0, Monday."
-    return extra("babel.dates").get_day_names("wide", locale=language)
+MONTHS = {  # from 1
+    "en": dict(enumerate("January February March April May June July August September October November December".split(), 1)),
+    "de": dict(enumerate("Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split(), 1)),
+}
+DAYS = {  # from 0, Monday
+    "en": dict(enumerate("Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split())),
+    "de": dict(enumerate("Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split())),
+}
 
 
 def day_and_month(day: date) -> tuple[str, str]:
     "the third of May → dritten Mai"
-    english = f"the {words(day.day, 'en', 'ordinal')} of {month_names('en')[day.month]}"
-    return english, f"{words(day.day, 'de', 'ordinal')}n {month_names('de')[day.month]}"
+    english = f"the {words(day.day, 'en', 'ordinal')} of {MONTHS['en'][day.month]}"
+    return english, f"{words(day.day, 'de', 'ordinal')}n {MONTHS['de'][day.month]}"
 
 
 def full_date(rng: random.Random) -> tuple[str, str]:
     "on Wednesday, the twenty-first of March nineteen eighty-four → am Mittwoch, dem einundzwanzigsten März ..."
     day = date(1700, 1, 1) + timedelta(days=rng.randrange(146_097))  # 400 years of our calendar
     english, german = day_and_month(day)
-    english = f"on {day_names('en')[day.weekday()]}, {english} {spell(day.year, lang='en', to='year')}"
-    return english, f"am {day_names('de')[day.weekday()]}, dem {german} {spell(day.year, lang='de', to='year')}"
+    english = f"on {DAYS['en'][day.weekday()]}, {english} {year(day.year, 'en')}"
+    return english, f"am {DAYS['de'][day.weekday()]}, dem {german} {year(day.year, 'de')}"
 
 
 def clock(hour: int, minute: int) -> tuple[str, str]:

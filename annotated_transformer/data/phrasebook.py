@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from string import Formatter
 
-from .number_words import before_noun, day_names, month_names, words
+from .number_words import DAYS, MONTHS, before_noun, words
 from .parallel_text import Pairs
 from .phrasebook_words import CITIES, CITIES_IN_GERMAN, EVERYDAY, FIXED, GOODS, MEN, OWNERS, PLACES, SURNAMES, TEMPLATES, WOMEN
 from .pronouns import NEVER_TRAINED, PRONOUNS, Noun, contracted, nouns_of, pair_with_meaning, plain_words, split_of, upper
@@ -65,13 +65,13 @@ def time_in_day(rng: random.Random) -> Draw:
 def weekday(rng: random.Random) -> Draw:
     "Monday → Montag"
     day = rng.randrange(7)
-    return day_names("en")[day], day_names("de")[day]
+    return DAYS["en"][day], DAYS["de"][day]
 
 
 def month(rng: random.Random) -> Draw:
     "May → Mai"
     n = rng.randint(1, 12)
-    return month_names("en")[n], month_names("de")[n]
+    return MONTHS["en"][n], MONTHS["de"][n]
 
 
 def day_of_month(rng: random.Random) -> tuple[str, str, str]:

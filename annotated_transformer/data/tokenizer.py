@@ -5,6 +5,7 @@ __all__ = ['learn_pieces', 'split_word', 'Tokenizer']
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #f564e800
 import io
+import logging
 import math
 import re
 from collections import Counter
@@ -66,8 +67,6 @@ def split_word(
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #51b00002
 def advice_on(message: str) -> str:
     "What to do, from the message of SentencePiece."
-    if most := re.search(r"too high .*<= (\d+)", message):
-        return f"it gives at most {most[1]}; choose a smaller --vocab-size"
     if least := re.search(r"required_chars.* vs (\d+)", message):
         return f"its single characters and the special tokens take {least[1]}; choose a --vocab-size above that"
     if "sentences_.empty()" in message or "all_chars_count" in message:
@@ -93,7 +92,7 @@ def sentencepiece_model(
         SentencePieceTrainer.train(
             sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
             character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
-            user_defined_symbols=[f"▁{word}" for word in whole_words],
+            user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
         )
     except RuntimeError as error:
         advice = advice_on(str(error))
@@ -139,8 +138,13 @@ class Tokenizer:
         vocab_size: int,           # pieces, the special tokens included
         whole_words: Sequence[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
     ) -> "Tokenizer":
-        "Learn the vocabulary. InputError when the text is too small, or has too many characters, for `vocab_size`."
-        return cls(sentencepiece_model(sentences, vocab_size, whole_words))
+        """Learn the vocabulary. A text that gives fewer pieces than `vocab_size` gets all that it gives, with a warning;
+        InputError when it has no words, or too many characters."""
+        learnt = cls(sentencepiece_model(sentences, vocab_size, whole_words))
+        if learnt.vocab_size < vocab_size:
+            said = "the text gives no more than %d pieces: the vocabulary has so many, not %d"
+            logging.getLogger(__name__).warning(said, learnt.vocab_size, vocab_size)
+        return learnt
 
     @classmethod
     def load(cls, path: str | Path) -> "Tokenizer":

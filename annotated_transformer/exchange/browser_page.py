@@ -206,5 +206,5 @@ def page_settings(translator) -> dict:
         "model": Path(translator.name or "the model").name, "config": asdict(config), "search": asdict(search),
         "ids": {"pad": PAD, "eos": EOS, "unk": UNK}, "switches": SWITCHES, "kinds": KINDS,
         "longest": min(LONGEST_TYPED, config.max_length), "sentences": {"whole": WHOLE, **PATTERNS},
-        "doubtful_below": translator.record.doubtful_below, "unsure": UNSURE,
+        "doubtful_below": translator.record.doubtful_below, "unsure": UNSURE, "head": translator.record.alignment_head,
     }

@@ -7,7 +7,7 @@ __all__ = ['Flops', 'forward_flops', 'training_flops', 'paper_cost', 'flops_per_
 # %% ../../nbs/tables/training_cost.ipynb #0487de09
 import math
 import reprlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypedDict
 
@@ -169,7 +169,8 @@ def run_cost(
     pairs = run.pairs("train")
     sample = pairs.lengths_of(np.arange(0, len(pairs), math.ceil(len(pairs) / 100_000)))
     passes = 2 if config.consistency else 1  # two draws of dropout go through the model for every token
-    flops = passes * flops_per_target_token(config.model, sample) * state["target_tokens"]
+    learnt = run.tokenizer.vocab_size if run.has_tokenizer() else config.model.vocab_size  # a small text gives fewer than asked
+    flops = passes * flops_per_target_token(replace(config.model, vocab_size=learnt), sample) * state["target_tokens"]
     updates, *sums = (state[key] for key in keys)
     return RunCost(updates, **dict(zip(keys[1:], sums)), flops=flops, rate=rate)
 

@@ -260,7 +260,7 @@ def collect(
         seeds = [end for run in directory.glob(f"{name}-seed*") if (end := run.name.removeprefix(f"{name}-seed")).isdecimal()]
         runs = {seed: directory / f"{name}-seed{seed}" for seed in sorted(map(int, seeds))}
         values = [measured(run, replace(row, seed=seed)) for seed, run in runs.items()]
-        vocabulary = max((Run(run).config.model.vocab_size for run in islice(runs.values(), 1)), default=row.model.vocab_size)
+        vocabulary = max((Run(run).tokenizer.vocab_size for run in islice(runs.values(), 1)), default=row.model.vocab_size)
         found[name] = {
             "change": change(row, base), "parameters": parameters(replace(row.model, vocab_size=vocabulary)),
             "seeds": [value for value in values if value],

@@ -79,11 +79,10 @@ class Run:
         path, starts = self.directory / "config.json", []
         if path.exists():
             before, starts = self.config, self.starts
-            for name in changed(before, config):
-                old, new = before.to_dict()[name], config.to_dict()[name]
+            if other := changed(before, config):
+                said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
-                    f"{path}: the run was started with {name}={old!r}, not {new!r}; "
-                    "take another --run-directory, or the old setting"
+                    f"{path}: the run was started with {said}: take another --run-directory, or the old settings"
                 )
         about = environment(group and group.device)
         if group is not None:

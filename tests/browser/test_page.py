@@ -9,6 +9,7 @@ import pytest
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.exchange.browser_page import write_page
+from annotated_transformer.model_record import record_of
 from annotated_transformer.translation.lines import UNSURE
 from benchmarks.explorer import NEXT_FRAME
 from benchmarks.page import PageGraphs, served
@@ -126,8 +127,8 @@ def test_all_heads_of_all_kinds_are_drawn_from_the_right_weights(translator, gra
     n_layers, n_heads = weights["encoder"].shape[:2]
     thumbnails = translator.locator("#heads button")
     assert thumbnails.count() == n_layers * n_heads
-    diagonal = translator.locator("#heads [aria-pressed=true]").get_attribute("aria-label")
-    assert diagonal == "layer 2, head 7", "it starts at a head along the diagonal"
+    first, (layer, head) = translator.locator("#heads [aria-pressed=true]"), record_of("everyday-en-de").alignment_head
+    assert first.get_attribute("aria-label") == f"layer {layer}, head {head}", "it starts where the figures start"
     for number, (kind, name) in enumerate(KINDS.items()):
         translator.locator("select[name=kind]").select_option(label=name)
         for layer, head in ((number, number + 1), (3, 7 - number)):

@@ -10,7 +10,7 @@ import sys
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -18,7 +18,8 @@ from benchmarks.explorer import NEXT_FRAME
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-from build_site import only_imports  # noqa: E402
+from build_site import guides, only_imports  # noqa: E402
+from links import Links, dead_links  # noqa: E402
 from pages import measure  # noqa: E402
 
 SITE, PACKAGE = ROOT / "_site", ROOT / "annotated_transformer"
@@ -35,28 +36,8 @@ CUT_FORMULAS = """[...document.querySelectorAll('article mjx-container:not([disp
 BROKEN_IMAGES = "[...document.images].filter(one => one.complete && !one.naturalWidth).map(one => one.src)"
 
 
-class Links(HTMLParser):
-    "What a page links to and asks for, and the places in it that a link can name."
-
-    def __init__(self, text: str):
-        super().__init__()
-        self.links, self.resources, self.places = [], [], set()
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        self.places.add(attributes.get("id"))
-        if tag == "a" and attributes.get("href"):
-            self.links.append(attributes["href"])
-        if tag in ("script", "img", "iframe") and attributes.get("src"):
-            self.resources.append(attributes["src"])
-        if tag == "link" and attributes.get("rel") not in ("index", "search", "next", "prev", "canonical"):
-            self.resources.append(attributes["href"])
-
-
-@functools.cache
 def parsed(page: str) -> Links:
-    return Links((SITE / page).read_text(encoding="utf-8"))
+    return Links.of(SITE / page)
 
 
 @pytest.fixture(scope="module")
@@ -74,30 +55,23 @@ def address():
 
 def test_every_notebook_and_module_has_a_page_and_its_place_in_the_navigation():
     modules = {f"api/{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}.html" for path in PACKAGE.rglob("[a-z]*.py")}
-    assert NOTEBOOKS | modules <= set(PAGES)
+    assert NOTEBOOKS | modules | {f"docs/{name}.html" for name in guides()} <= set(PAGES)
     cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
     contents = [line for cell in cells for line in "".join(cell["source"]).splitlines() if line.startswith("| ")]
     in_order = re.findall(r"\]\(([\w./]+)\.ipynb\)", "\n".join(contents))
     tree = (SITE / "index.html").read_text(encoding="utf-8").partition("sidebar-tree")[2].partition("</aside>")[0]
     found = re.findall(r'class="reference internal" href="([\w./]+)\.html"', tree)
-    shown = [name for name in found if not name.startswith("api/")]
+    shown = [name for name in found if not name.startswith(("api/", "docs/"))]
     assert shown == in_order and {f"{name}.html" for name in shown} == NOTEBOOKS - {"index.html"}
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_links_lead_somewhere_and_nothing_is_asked_of_another_host(name):
-    here = parsed(name)
-    assert [address for address in here.resources if urlsplit(address).netloc] == []
-    broken = []
-    for link in here.links:
-        parts = urlsplit(link)
-        if parts.scheme:
-            continue
-        path = (SITE / name).parent.joinpath(unquote(parts.path)).resolve() if parts.path else SITE / name
-        path = path / "index.html" if path.is_dir() else path
-        if not path.is_file() or parts.fragment and unquote(parts.fragment) not in parsed(str(path.relative_to(SITE))).places:
-            broken.append(link)
-    assert broken == []
+def test_nothing_is_asked_of_another_host(name):
+    assert [address for address in parsed(name).resources if urlsplit(address).netloc] == []
+
+
+def test_links_lead_somewhere_also_those_of_the_listed_sources():
+    assert dead_links(SITE) == []
 
 
 class Seen(HTMLParser):
@@ -187,6 +161,38 @@ def test_a_search_finds_beam_search(page, address):
     paths = {urlsplit(a.get_attribute("href")).path for a in found.all()}
     assert {"paper/6.1_decoding.html", "api/translation.search.html"} <= paths
     assert all(asked.startswith(address) for asked in page.asked) and page.faults == []
+
+
+def test_a_search_finds_how_to_install(page, address):
+    page.goto(f"{address}/search.html?q=install")
+    page.locator("#search-results li a").first.wait_for()
+    page.wait_for_load_state("networkidle")
+    paths = [urlsplit(a.get_attribute("href")).path for a in page.locator("#search-results li a").all()]
+    assert {"index.html", "docs/installation.html"} <= set(paths[:5])
+
+
+def test_the_first_link_of_the_index_leads_to_the_page_that_translates(page, address):
+    own = f"{address}/"
+    page.route(lambda asked: not asked.startswith((own, "data:")), lambda route: route.abort())
+    page.goto(f"{address}/index.html")
+    page.locator("article a:not(.headerlink)").first.click()
+    page.wait_for_url("**/translate.html")
+    page.locator("#translation").filter(has_text=re.compile(r"\w+ \w+")).wait_for()
+    assert [asked for asked in page.asked if not asked.startswith((own, "data:"))] == [] and page.faults == []
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, width):
+    page.set_viewport_size({"width": width, "height": 844})
+    for name in ("index", "paper/figures_3_to_5", "figures/explorer"):
+        page.goto(f"{address}/{name}.html", wait_until="networkidle")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            drawn = "[...document.querySelectorAll('article img, .live-chart')]"
+            filters = page.evaluate(f"{drawn}.map(one => getComputedStyle(one).filter)")
+            assert filters and {"invert" in one for one in filters} == {scheme == "dark"}
+        wide = "one => one.getBoundingClientRect().right > innerWidth"
+        assert page.evaluate(f"[...document.querySelectorAll('article img')].filter({wide}).length") == 0
 
 
 def test_a_search_shows_no_latex(page, address):

@@ -117,7 +117,7 @@ async function searched(one, number, switches) {
     if (number !== run) return false;
     part = one;
     one.result = found;
-    if (found.done) chosen ??= nearestToDiagonal(weightsOf("encoder_decoder"));
+    if (found.done) chosen ??= measuredHead() ?? nearestToDiagonal(weightsOf("encoder_decoder"));
     draw();
     await new Promise(done => setTimeout(done)); // so that it is seen
     if (number !== run) return false;
@@ -164,6 +164,12 @@ function look(index) {
 
 function weightsOf(kind) {
   return kind === "encoder" ? part.weights : part.result.best.before.weights[kind];
+}
+
+// The head that aligns best, where that was measured: the one with which the figures begin, too.
+function measuredHead() {
+  const {head} = model.settings;
+  return head && {layer: head[0] - 1, head: head[1] - 1};
 }
 
 // The head that is chosen, as drawing.js takes it.

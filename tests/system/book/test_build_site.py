@@ -1,7 +1,6 @@
 "tools/build_site.py prepares the notebooks for the site; tests/browser looks at the site itself."
-import base64
 import json
-import struct
+import re
 import sys
 from pathlib import Path
 
@@ -11,6 +10,7 @@ ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 import build_site  # noqa: E402
 from contents import NEIGHBOURS, Page, read_contents  # noqa: E402
+from links import dead_links  # noqa: E402
 
 
 def test_the_navigation_is_the_list_of_notebooks():
@@ -19,10 +19,11 @@ def test_the_navigation_is_the_list_of_notebooks():
 
     pages = [page("paper/3.1_layers", "paper", "§3 The model"), page("paper/3_model", "paper", "§3 The model"),
              page("paper/5.3_adam", "paper", "§5 Training"), page("training/disk", "workshop", "Training")]
-    assert build_site.captions(pages) == [
-        ("§3 The model", ["paper/3.1_layers", "paper/3_model"]), ("§5 Training", ["paper/5.3_adam"]),
-        ("Workshop: Training", ["training/disk"]),
-    ]
+    *paper, (heading, guides), workshop = build_site.captions(pages)
+    assert paper == [("§3 The model", ["paper/3.1_layers", "paper/3_model"]), ("§5 Training", ["paper/5.3_adam"])]
+    assert heading == "Guides" and guides[:2] == ["docs/first-hour", "docs/installation"]
+    assert set(guides) == {f"docs/{path.stem}" for path in ROOT.glob("docs/*.md")}
+    assert workshop == ("Workshop: Training", ["training/disk"])
     cell = build_site.navigation(pages)["source"]
     assert ":caption: Workshop: Training\n\ntraining/disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
 
@@ -106,12 +107,44 @@ def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
     assert json.loads(html.partition("data-chart=\"chart-chart-0\">")[2].removesuffix("</script>")) == chart
 
 
-@pytest.mark.parametrize("pixels, metadata, wide", [(560, {}, False), (561, {}, True), (1650, {"width": 330}, False)],
-                         ids=["fits", "wide", "drawn small"])
-def test_a_figure_that_a_phone_would_make_unreadable_may_scroll(pixels, metadata, wide):
-    png = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", pixels, 70) + 40 * b"\0").decode()
-    cell = code_cell("draw()", hidden=True)
-    cell["outputs"] = [{"output_type": "display_data", "data": {"image/png": png}, "metadata": {"image/png": metadata}}]
-    [cell] = build_site.prepare_notebook({"cells": [cell]}, "00_toy")["cells"]
-    assert cell["metadata"]["mystnb"].get("image") == ({"classes": "wide"} if wide else None)
-    assert cell["metadata"]["mystnb"]["code_prompt_show"] == "Code"
+def test_the_index_says_first_where_to_try_it_and_how_to_install(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    index = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
+    prepared = build_site.prepare_notebook(index, "index")["cells"]
+    assert build_site.WHAT in [cell["id"] for cell in prepared]
+    title = prepared[0]["source"]
+    assert re.search(r"\]\(([^)]*)\)|href=\"([^\"]*)\"", title)[2] == build_site.PAGE, "the first link of all"
+    cell = build_site.installation()["source"]
+    assert "pip install ./annotated_transformer" in cell and "git clone" in cell and "](docs/installation.md)" in cell
+
+
+def test_the_guides_links_stay_in_the_site_where_they_can(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    text, repository = build_site.guide("first-hour"), build_site.repository()
+    assert "](../training/checkpoints.ipynb)" in text and "](trained-weights.md)" in text and "../nbs" not in text
+    assert f"]({repository}/results/translation/everyday-en-de.json)" in build_site.guide("trained-weights")
+    assert build_site.with_links_of_the_site("[a](../../docs/speed.md) [b](../../docs/transformer.py)", "data/x") == (
+        f"[a](../docs/speed.md) [b]({repository}/docs/transformer.py)")
+
+
+def test_a_link_that_leads_nowhere_is_named(tmp_path):
+    (tmp_path / "folder").mkdir()
+    good = ["#here", "folder/page.html#there", "folder/", "https://elsewhere.org/x#y"]
+    links = [f'<a href="{link}"></a>' for link in (*good, "gone.html", "folder/page.html#gone")]
+    (tmp_path / "index.html").write_text(f'<h1 id="here"></h1>{"".join(links)}')
+    page = '<p id="there"></p><a href="../index.html#h%65re"></a><a href="../a.txt"></a>'
+    (tmp_path / "folder" / "page.html").write_text(page)
+    (tmp_path / "folder" / "index.html").write_text("")
+    assert dead_links(tmp_path) == ["folder/page.html: ../a.txt leads nowhere", "index.html: gone.html leads nowhere",
+                                    "index.html: folder/page.html#gone leads nowhere"]
+
+
+def test_listed_sources_lose_the_ways_back_that_lead_nowhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_site, "SITE", tmp_path)
+    way = '<a class="viewcode-back" href="../api/x.html#{}">[docs]</a>'
+    for folder in ("_modules", "api"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "api" / "x.html").write_text('<dt id="one"></dt>')
+    (tmp_path / "_modules" / "x.html").write_text(f"{way.format('one')} def one {way.format('other')} def other")
+    build_site.without_dead_ways_back()
+    assert (tmp_path / "_modules" / "x.html").read_text() == f"{way.format('one')} def one  def other"

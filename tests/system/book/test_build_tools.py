@@ -1,19 +1,25 @@
 """tools/export_tests.py turns cells into tests that hold what the cells held; tools/colab.py puts in what Colab needs;
 tools/build.py tells when anything is out of step."""
+import asyncio
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from ipykernel.ipkernel import IPythonKernel
 from IPython.core.inputtransformer2 import TransformerManager
+from jupyter_client.kernelspec import get_kernel_spec
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
 from colab import with_colab  # noqa: E402
 from export_tests import convert, export_tests  # noqa: E402
+from lab import Contents  # noqa: E402
+from metadata import METADATA, with_metadata  # noqa: E402
 from streams import joined  # noqa: E402
 
 
@@ -280,3 +286,26 @@ def test_make_run_leaves_one_stream_of_what_came_in_pieces(tmp_path):
         subprocess.run(command, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
     [output] = json.loads(path.read_text())["cells"][2]["outputs"]
     assert output == dict(output_type="stream", name="stdout", text=["0\n", "1\n", "2\n"])
+
+
+def test_a_notebook_says_of_its_kernel_what_jupyterlab_writes_and_nothing_else():
+    "So none is unsaved as soon as it is opened; `make lab` gives JupyterLab the version of the Python that runs."
+    kernel = json.loads(Path(get_kernel_spec("python3").resource_dir, "kernel.json").read_text(encoding="utf-8"))
+    told = IPythonKernel.language_info
+    expected = {"kernelspec": {"display_name": kernel["display_name"], "language": kernel["language"], "name": "python3"},
+                "language_info": {**told, "version": METADATA["language_info"]["version"]}}
+    assert METADATA == expected
+    for path in [*(ROOT / "nbs").rglob("*.ipynb"), *(ROOT / "annotated_transformer" / "workbook").glob("*.ipynb")]:
+        if ".ipynb_checkpoints" not in path.parts:
+            assert json.loads(path.read_text(encoding="utf-8"))["metadata"] == METADATA, path
+
+
+def test_jupyterlab_reads_the_notebooks_with_the_version_that_runs(tmp_path):
+    path = notebook(tmp_path / "00_toy.ipynb", EXPORTED)
+    read = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(with_metadata(read)), encoding="utf-8")
+    contents = Contents(root_dir=str(tmp_path))
+    model = asyncio.run(contents.get("00_toy.ipynb"))
+    assert model["content"]["metadata"]["language_info"]["version"] == platform.python_version()
+    assert "version" not in str(asyncio.run(contents.get("00_toy.ipynb", content=False))["content"])
+    assert "--config tools/lab.py" in (ROOT / "Makefile").read_text(encoding="utf-8")

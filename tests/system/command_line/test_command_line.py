@@ -185,7 +185,7 @@ def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
     ("--dropout 1", "dropout must be at least 0 and less than 1"),
     ("--vocab-size 1", "no vocabulary of 1 pieces can be learnt from this text: the special tokens alone take 3; choose"),
-    ("--vocab-size 4000", "no vocabulary of 4000 pieces can be learnt"),
+    ("--vocab-size 9", "no vocabulary of 9 pieces can be learnt from this text: its single characters and the special"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
     ("--max-length 1", "max-length"),
 ])
@@ -193,6 +193,23 @@ def test_an_option_that_cannot_be(options, expected, corpus, tmp_path, complaint
     given = ["--corpus", corpus, "--run", tmp_path / "run"]
     assert expected in complaint(*TRAIN, *given, *options.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_a_vocabulary_that_does_not_fit_is_as_large_as_the_text_allows(corpus, tmp_path, command):
+    asked = [*TRAIN, "--corpus", corpus, "--run", tmp_path / "run", "--vocab-size", "4000", "--steps", "2"]
+    status, out, err = command(*asked)
+    size = Run(tmp_path / "run").tokenizer.vocab_size
+    assert status == 0 and f"the text gives no more than {size} pieces: the vocabulary has so many, not 4000\n" in err
+    assert 48 < size < 400 and Translator.from_pretrained(tmp_path / "run").model.config.vocab_size == size
+    status, out, err = command(*asked[:-1], "3")  # it goes on, and says nothing more
+    assert status == 0 and "vocabulary" not in err
+
+
+def test_settings_that_differ_are_named_one_by_one(run, complaint):
+    message = complaint("train", "--run", run, "--dropout", "0.2", "--d-ff", "20", "--warmup-steps", "9", "--steps", "7")
+    said = "d_ff=16, not 20; dropout=0.1, not 0.2; warmup_steps=20, not 9"
+    parts = message.removeprefix(f"{run / 'config.json'}: the run was started with ").partition(": ")
+    assert sorted(parts[0].split("; ")) == said.split("; ") and "take another --run directory" in parts[2]
 
 
 def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint):
@@ -803,12 +820,11 @@ def test_help_and_version_answer_before_torch_is_loaded(words):
 def test_translating_loads_nothing_that_it_does_not_use(run):
     loaded = loaded_by(["translate", str(run), "--extra-length", "4"])
     assert "torch" in loaded and "torch._dynamo" not in loaded  # its compiler, which takes over a second to load
-    unused = "nltk num2words babel tensorboard vl_convert altair matplotlib sacrebleu sacremoses pooch transformers ctranslate2"
+    unused = "nltk tensorboard vl_convert altair matplotlib sacrebleu sacremoses pooch transformers ctranslate2"
     assert not loaded & set(unused.split())
 
 
 @pytest.mark.parametrize("package, extra, words", [
-    ("num2words", "numbers", "corpora numbers-en-de"), ("babel", "numbers", "corpora numbers-en-de"),
     ("nltk", "parsing", "parse RUN"),
     ("transformers", "exchange", "export RUN --to marian --out TMP/new"),
 ])
