@@ -108,7 +108,8 @@ def test_processes_destroy_their_group_only_where_all_of_them_leave(device, monk
     monkeypatch.setattr(processes, "own_device", lambda device, *_: torch.device(device))
     monkeypatch.setattr(processes, "connected", lambda *_: None)
     monkeypatch.setattr(dist, "destroy_process_group", lambda: ended.append(True))
-    monkeypatch.setenv("WORLD_SIZE", "2")
+    for name, value in {"RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
     for error, destroyed in (
         (InputError("a mistake"), True), (SystemExit(2), True), (Stopped("saved"), True), (KeyboardInterrupt(), True),
         (torch.cuda.OutOfMemoryError("of this process alone"), False), (RuntimeError("likewise"), False), (ValueError(), False),
