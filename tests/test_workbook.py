@@ -101,7 +101,7 @@ def test_a_cell_that_is_not_python_costs_only_its_own_exercise(fill):
         try:
             check_all(directory)
         except InputError as error:
-            assert "is not a notebook" in str(error)
+            assert "rename it" in str(error)
         else:
             raise AssertionError("not refused")
 

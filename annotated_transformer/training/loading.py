@@ -48,6 +48,8 @@ def load(
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
     directory = model_directory(path_or_name, **options)
+    if average is not None and not Run(directory).exists():
+        raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
         raise InputError(f"{fault}; install the package or copy the model again")
     tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
@@ -55,8 +57,6 @@ def load(
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         model = filled(Transformer, config, run.weights(average), directory)
         record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
-    elif average is not None:
-        raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     else:
         model, run, record = Transformer.from_pretrained(directory), None, read_record(directory)
     require_one_vocabulary(model, tokenizer)

@@ -134,7 +134,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
                 to_onnx(refused, place, **options)
         with pytest.raises(InputError, match="is there already"):
             to_onnx(plain, directory)
-        with pytest.raises(InputError, match="there is no settings.json"):
+        with pytest.raises(InputError, match="settings.json: there is no such file"):
             OnnxTranslator(directory)
         assert list(Path(directory).iterdir()) == [], "nothing was written"
         to_onnx(plain, place)
