@@ -15,6 +15,7 @@ from configparser import ConfigParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from chinese import complaints as behind_in_chinese
 from colab import with_colab
 from contents import notebook_files, read_contents, with_contents
 from equations import complaints as mistakes_in_equations
@@ -128,7 +129,8 @@ def unfinished(notebook: Path) -> Iterator[str]:
 
 def check() -> int:
     "Print what is out of step; 1 when anything is."
-    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path)), *mistakes_in_equations()]
+    complaints = [*differences(), *(line for path in notebook_files() for line in unfinished(path)), *mistakes_in_equations(),
+                  *behind_in_chinese()]
     print("\n".join(complaints) or "Notebooks, package and tests are in step.")
     return 1 if complaints else 0
 
