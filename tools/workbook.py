@@ -30,7 +30,7 @@ OWN, SECTION = "workbook", "## Your functions in one model"   # the page and its
 TOGETHER = "all_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
-    %pip install -q "{repo}[parsing,numbers] @ git+https://github.com/{user}/{repo}@{branch}\""""
+    %pip install -q "{repo}[parsing] @ git+https://github.com/{user}/{repo}@{branch}\""""
 FOLDED = {"jupyter": {"source_hidden": True}}
 
 
@@ -274,8 +274,7 @@ TITLE = """\
 # All together: your Transformer
 
 Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
-step and your search. What you have not written yet, or what is still red, comes from the package. The corpus needs
-more packages: `pip install 'annotated_transformer[numbers]'`."""
+step and your search. What you have not written yet, or what is still red, comes from the package."""
 
 
 def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:

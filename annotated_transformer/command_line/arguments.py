@@ -28,8 +28,8 @@ class Argument(NamedTuple):
 
     @property
     def option(self) -> str:
-        "`--warmup-steps` for `warmup_steps`."
-        return "--" + self.name.replace("_", "-")
+        "`--warmup-steps` for `warmup_steps`, `--for` for `for_`, since Python keeps the word `for` to itself."
+        return "--" + self.name.rstrip("_").replace("_", "-")
 
 
 class Described(NamedTuple):

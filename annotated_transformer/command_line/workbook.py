@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 from .. import InputError
 
@@ -23,19 +23,25 @@ PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 def workbook_command(
     directory: Annotated[Path, "DIRECTORY"],
     check: bool = False,
+    for_: Literal["nbgrader"] | None = None,
 ) -> None:
     """Write the book's notebooks with the code left out, for you to write; or check what you have written.
 
     Args:
         directory: Where the notebooks are, or are to be. Those that are there stay as they are.
         check: Run the book's tests on your code, and say what is green, what is red, and why.
+        for_: Write a new course directory of nbgrader instead, for teachers: an assignment for each page, a point for each test.
 
     Example:
         annotated-transformer workbook my-transformer
         annotated-transformer workbook my-transformer --check
+        annotated-transformer workbook my-course --for nbgrader
     """
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory")
+    if for_ is not None:
+        write_course(directory, check)
+        return
     from ..progress_bar import progress_bar
     from ..workbook import exercises, in_directory, write
 
@@ -54,6 +60,19 @@ def workbook_command(
         print(page, *verdicts, sep="\n  ")
     everything = [verdict for verdicts in found.values() for verdict in verdicts]
     print(f"{sum(verdict.green is True for verdict in everything)} of {len(everything)} exercises are green")
+
+
+def write_course(directory: Path, check: bool) -> None:
+    "For teachers."
+    if check:
+        raise InputError("--check judges your own notebooks, and nbgrader judges those of --for nbgrader: leave one of them out")
+    if directory.exists():
+        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from ..assignments import write_assignments
+
+    names = write_assignments(directory)
+    print(f"{directory}: a course of nbgrader with {len(names)} assignments\n"
+          f"Next, in {directory}: nbgrader generate_assignment {names[0]}")
 
 
 def judged_apart(
