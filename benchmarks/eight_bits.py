@@ -136,7 +136,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.eight_bits", description=__doc__.split("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME", help=", ".join(MODELS))
     parser.add_argument("--sentences", type=int, help="of each test set; all if not given")
-    parser.add_argument("--out", type=Path, default=RESULTS / "int8.json")
+    parser.add_argument("--out", type=Path, default=Path("results/speed/int8.json"))
     arguments = parser.parse_args(options)
     if arguments.sentences is not None and arguments.sentences < 1:
         parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")

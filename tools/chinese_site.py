@@ -12,7 +12,6 @@ from pathlib import Path
 
 import chinese
 from contents import INDEX, Page, chapters, read_contents
-from docutils.nodes import make_id
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
@@ -50,6 +49,8 @@ def address(target: str, name: str, published: dict[str, str]) -> str | None:
         return None
     if there not in published:
         return f"{published['']}/{there}"
+    from docutils.nodes import make_id  # comes with Sphinx, which only `make site` installs
+
     way = posixpath.relpath(published[there], here)
     return f"{way}#{make_id(place.replace('-', ' '))}" if place else way
 

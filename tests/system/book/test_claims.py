@@ -109,7 +109,18 @@ def test_pages_name_all_that_the_finish_changed(trainings):
             assert "dropout falls from 0.3 to 0.1" in said
             assert (before["rate_factor"], after["rate_factor"]) == (1.4, 0.2) and "rate from 1.4 to 0.2 times" in said
             assert after["start_from"] and after["consistency"] == 5 and "Adam begins anew" in said
-        assert "Which of the changes helps is not separated yet" in said, page
+        assert "same finish" in said or "all else the same" in said, page
+
+
+def test_the_same_finish_without_r_drop_falls_below_plain_training():
+    finish, plain, with_it = (
+        json.loads((ROOT / f"results/translation/multi30k-en-de{name}.json").read_text(encoding="utf-8"))
+        for name in ("-plain-finish", "-first", "")
+    )
+    (_, control), (_, ships) = finish["config"]["recipe"], with_it["config"]["recipe"]
+    assert {name for name in control if control[name] != ships[name]} - {"start_from", "execution", "corpus"} == {"consistency"}
+    scores = [found["figures"]["by_seed"][0]["validation_bleu"] for found in (finish, plain, with_it)]
+    assert scores == sorted(scores) and scores[1] - scores[0] > 1
 
 
 def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
