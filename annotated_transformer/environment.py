@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from . import InputError
 
-__all__ = ["Launched", "blamed", "data_directory", "launched", "require_docstrings"]
+__all__ = ["Launched", "blamed", "data_directory", "keep_few_kernels", "launched", "require_docstrings"]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
 
@@ -49,6 +49,15 @@ def data_directory() -> Path | None:
     "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
     named = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
     return Path(named) if named else None
+
+
+def keep_few_kernels() -> None:
+    """Let oneDNN keep the kernels of the last 64 shapes, unless the user has said how many.
+
+    By itself it keeps 1,024, and a training meets a new shape with each batch: gigabytes, for kernels that seldom serve again.
+    Heeded before the first product of a process only.
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
 
 
 def require_docstrings() -> None:

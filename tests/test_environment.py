@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import InputError
-from annotated_transformer.environment import Launched, data_directory, launched
+from annotated_transformer.environment import Launched, data_directory, keep_few_kernels, launched
 
 PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "MASTER_PORT": "29500", "MASTER_ADDR": "localhost"}
@@ -42,6 +42,15 @@ def test_what_torchrun_would_never_say_is_refused(monkeypatch, name, value):
         monkeypatch.delenv(key, raising=False) if good is None else monkeypatch.setenv(key, good)
     with pytest.raises(InputError, match=f"environment: {name}"):
         launched()
+
+
+def test_few_kernels_are_kept_unless_the_user_says_how_many(monkeypatch):
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
+    keep_few_kernels()
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
 
 
 def test_a_rank_without_others_is_refused(monkeypatch):

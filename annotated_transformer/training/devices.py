@@ -14,7 +14,7 @@ from torch import nn
 
 from .. import InputError
 from ..config import Execution
-from ..environment import launched
+from ..environment import keep_few_kernels, launched
 
 __all__ = [
     "as_chosen", "autocast", "compile_each", "compiles_loss", "memory_kept", "on_device", "own_device", "products", "ready",
@@ -150,6 +150,7 @@ def products(
 @contextmanager
 def memory_kept() -> Iterator[None]:
     "Let the C library keep freed memory for the next step instead of handing it back; where it cannot, nothing happens."
+    keep_few_kernels()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if not hasattr(libc, "mallopt"):
         yield

@@ -209,7 +209,7 @@ def test_settings_that_differ_are_named_one_by_one(run, complaint):
     message = complaint("train", "--run", run, "--dropout", "0.2", "--d-ff", "20", "--warmup-steps", "9", "--steps", "7")
     said = "d_ff=16, not 20; dropout=0.1, not 0.2; warmup_steps=20, not 9"
     parts = message.removeprefix(f"{run / 'config.json'}: the run was started with ").partition(": ")
-    assert sorted(parts[0].split("; ")) == said.split("; ") and "take another --run directory" in parts[2]
+    assert sorted(parts[0].split("; ")) == said.split("; ") and "take another --run-directory" in parts[2]
 
 
 def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint):
@@ -234,10 +234,10 @@ def test_no_network_and_no_cached_file(tmp_path, monkeypatch, complaint):
 
 
 def test_a_full_disk_and_an_interruption(tmp_path, monkeypatch, command, complaint):
-    def full(config, run):
+    def full(config, run, *_):
         raise OSError(28, "No space left on device", str(run / "metrics.jsonl"))
 
-    def interrupted(config, run):
+    def interrupted(config, run, *_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training, "train", full)
