@@ -17,6 +17,7 @@ import yaml
 
 NOTEBOOKS = Path("nbs")
 INDEX = "index"
+SECONDS = Path("results/checks/pages.json")
 TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
 PARTS = {"paper": "The paper", "workshop": "The workshop"}
 ROW = ("notebook", "title", "shows")  # and a tag, where a page has equations of its own
@@ -133,13 +134,17 @@ def table(pages: list[Page]) -> str:
 
 
 def list_of_pages(pages: list[Page], here: str = "reference") -> str:
-    "For the reference: every page with its module; the workshop's with what they are about, which the index does not say."
-    lines = ["| notebook | module | what it is about |", "|---|---|---|"]
+    "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
+    lines, measured = ["| notebook | module | seconds | what it is about |", "|---|---|---|---|"], seconds()
     for page in pages:
-        if page.part == "workshop" or page.module:
-            module = f"`{page.module}`" if page.module else ""
-            lines.append(f"| {page.link(here)} | {module} | {page.shows if page.part == 'workshop' else ''} |")
+        module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
+        lines.append(f"| {page.link(here)} | {module} | {took} | {page.shows if page.part == 'workshop' else ''} |")
     return "\n".join(lines)
+
+
+def seconds() -> dict[str, int]:
+    "How many seconds of a processor each page takes, by its name, as `python tools/pages.py --run` has measured it."
+    return json.loads(SECONDS.read_text(encoding="utf-8"))["figures"]["seconds"] if SECONDS.exists() else {}
 
 
 def neighbours(name: str, pages: list[Page]) -> str:

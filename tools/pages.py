@@ -1,7 +1,8 @@
 """Measure the pages of the book: how much a reader reads, and what it is.
 
 python tools/pages.py           a table of all pages, and the totals of both parts
-python tools/pages.py --run     the same, each page run first (its seconds are shown; no file is changed)
+python tools/pages.py --run     the same, each page run first: its seconds are shown, and go into results/checks/pages.json and,
+                                by the next build, into the list of pages of nbs/reference.ipynb
 python tools/pages.py paper/3   only the pages whose names begin so
 
 words      of Markdown, tables included. Not counted: links to Colab, "Before ... Next", the table of contents, displayed
@@ -23,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colab import CELL as COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, TABLE, read_contents
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, SECONDS, TABLE, read_contents
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
@@ -153,6 +154,14 @@ def row(name: str, found: Measures, picture: str) -> str:
             f"{found.shown:6,} {found.share:6.0%} {found.share_with_tests:6.0%} {picture:>8} {seconds:>8}")
 
 
+def keep(seconds: dict[str, int]) -> None:
+    "Write them down, as other measurements are."
+    sys.path.insert(0, "")
+    from annotated_transformer import results
+
+    results.write(SECONDS, {"seconds": seconds}, command="python tools/pages.py --run")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="how the names of the wanted pages begin; all without it")
@@ -161,7 +170,7 @@ def main() -> int:
     print(f"{'page':34} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
           f"{'+tests':>6} {'picture':>8} {'seconds':>8}")
     places = {INDEX: "paper"} | {page.notebook: page.part for page in read_contents()}
-    totals = dict.fromkeys(PARTS, Measures())
+    totals, seconds = dict.fromkeys(PARTS, Measures()), {}
     for name, part in places.items():
         if not name.startswith(tuple(arguments.names)) and arguments.names:
             continue
@@ -169,10 +178,13 @@ def main() -> int:
         found = measure(json.loads(path.read_text(encoding="utf-8")))
         if arguments.run:
             found.seconds = seconds_to_run(path)
+            seconds[name] = round(found.seconds)
         totals[part] += found
         said = [] if name == "reference" else beyond(found, part)  # which is tables alone
         marks = "  " + "; ".join(said) if said else ""
         print(row(name, found, str(found.picture or "none")) + marks, flush=True)
+    if seconds.keys() == places.keys():
+        keep(seconds)
     for part, total in totals.items():
         print(row(PARTS[part], total, ""))
     print(f"Goals for the paper's part: at most {MOST_WORDS:,} words; half of the lines in sight demonstrate.")

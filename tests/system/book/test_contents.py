@@ -8,6 +8,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "tools"))
+import contents  # noqa: E402
 from contents import list_of_pages, neighbours, read_contents, table, with_contents  # noqa: E402
 
 
@@ -51,17 +52,27 @@ def test_the_pages_stand_in_the_order_of_the_list(book):
                      ("paper/end", None, "paper"), ("use/shop", "use.shop", "workshop"), ("shelf", None, "workshop")]
 
 
-def test_the_tables_have_each_page(book):
+def test_the_tables_have_each_page(book, monkeypatch):
+    monkeypatch.setattr(contents, "seconds", lambda: {"paper/1_more": 7, "use/shop": 60})
     rows = [line for line in table(read_contents(book)).split("\n") if "ipynb" in line]
     assert rows == ["| §1 Halves | [§1 More](paper/1_more.ipynb) | halves |",
                     "|  | [§1.2 Toy](paper/1.2_toy.ipynb) | halves |",
                     "|  | [End](paper/end.ipynb) | halves |",
                     "| In use | To buy. | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
     rows = list_of_pages(read_contents(book)).split("\n")[2:]
-    assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` |  |",
-                    "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |",
-                    "| [Shop](use/shop.ipynb) | `use.shop` | halves |",
-                    "| [Shelf](shelf.ipynb) |  | halves |"]
+    assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` | 7 |  |",
+                    "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |  |",
+                    "| [End](paper/end.ipynb) |  |  |  |",
+                    "| [Shop](use/shop.ipynb) | `use.shop` | 60 | halves |",
+                    "| [Shelf](shelf.ipynb) |  |  | halves |"]
+
+
+def test_no_page_takes_more_than_a_minute_of_a_processor():
+    measured = json.loads((ROOT / "results/checks/pages.json").read_text(encoding="utf-8"))["figures"]["seconds"]
+    names = {str(path.relative_to(ROOT / "nbs").with_suffix("")) for path in contents.notebook_files(ROOT / "nbs")}
+    assert measured.keys() == names and max(measured.values()) <= 60
+    listed = (ROOT / "nbs/reference.ipynb").read_text(encoding="utf-8")
+    assert all(f"| {took} |" in listed for took in measured.values())
 
 
 def test_neighbours_are_those_of_the_same_part_and_links_lead_from_folder_to_folder(book):
