@@ -2,9 +2,9 @@
 
     python -m benchmarks.everyday [LIST] [--model everyday-en-de] [--out results/translation/LIST-sentences.json]
 
-The lists stand in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written before
-the weights that ship were trained to their end; and `phrasebook`, forty of times, dates, names, prices and greetings, with German that is accepted
-without a judge.
+The lists stand in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written before the weights
+that ship were trained to their end; and `phrasebook`, forty of times, dates, names, prices and greetings, with German that is
+accepted without a judge.
 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
 hand, and kept by the next run as long as the translation stays the same; a new translation is `open` until somebody judges it.
