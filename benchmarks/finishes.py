@@ -1,11 +1,11 @@
 """Which way of finishing a small translator pays? Plain updates, two draws that must agree, or a cut of the words.
 
-    python -m benchmarks.finishes [everyday-en-de] [--updates 200] [--ways plain ...] [--out results/translation/finishes.json]
+    python -m benchmarks.finishes [everyday-en-de] [--updates 200] [--seeds 1 2 3] [--ways plain ...] [--out FILE]
 
-Each way goes on from the shipped weights for equally many updates, on the same batches, at the same low rate. `two draws` is
-R-Drop. `cut` is SimCut (Gao et al. 2022): the same batch once more with 5% of the embedded tokens set to zero, on both
-sides, and 3 times the divergence of that prediction from the whole one added to the loss. Both cost two passes for an update.
-What is compared comes from the validation split alone: loss and perplexity on the way, BLEU at the end.
+Each way goes on from the shipped weights for equally many updates at the same low rate, with each seed on the same batches.
+`two draws` is R-Drop. `cut` is SimCut (Gao et al. 2022): the same batch once more with 5% of the embedded tokens set to zero, on
+both sides, and 3 times the divergence of that prediction from the whole one added to the loss. Both cost two passes for an
+update. What is compared comes from the validation split alone: loss and perplexity on the way, BLEU at the end.
 """
 import argparse
 import dataclasses
@@ -24,12 +24,12 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.runs import Run
-from benchmarks.pretrained import EVERYDAY, JUDGES, one_sentence
-from benchmarks.shared.side_by_side import save
+from benchmarks.pretrained import EVERYDAY_MORE, JUDGES, one_sentence
+from benchmarks.shared.side_by_side import mean_and_deviation, save
 
 RECIPES = {
-    "everyday-en-de": dataclasses.replace(  # at a tenth of the rate of its training
-        EVERYDAY, steps=2_500, warmup_steps=200, rate_factor=0.02, validate_every=250, checkpoint_every=100,
+    "everyday-en-de": dataclasses.replace(  # at half the rate or less that its training ended with
+        EVERYDAY_MORE, steps=2_500, warmup_steps=200, rate_factor=0.01, validate_every=250, checkpoint_every=100,
     ),
 }
 CUT, STRENGTH = 0.05, 3.0  # share of the tokens, weight of the divergence: the published ones
@@ -67,18 +67,28 @@ def cut_loss(
 WAYS = {"plain": (0.0, training.batch_loss), "two draws": (5.0, training.batch_loss), "cut": (STRENGTH, cut_loss)}
 
 
-def finish(name: str, way: str, updates: int, directory: Path) -> dict:
+def finish(name: str, way: str, seed: int, updates: int, directory: Path) -> dict:
     "Go on for so many updates in this way; what the validation split says of it."
     consistency, loss = WAYS[way]
     config = dataclasses.replace(
-        RECIPES[name], consistency=consistency, steps=updates, warmup_steps=min(200, updates // 2), start_from=name,
+        RECIPES[name], consistency=consistency, seed=seed, steps=updates, warmup_steps=min(200, updates // 2), start_from=name,
         validate_every=max(1, updates // 4), checkpoint_every=updates, keep=1,
     )
-    run = directory / f"{name}-{way.replace(' ', '-')}"
+    run = directory / f"{name}-{way.replace(' ', '-')}-seed{seed}"
     with patch.object(training, "batch_loss", loss):
         training.train(config, run)
     course = [line for line in Run(run).metrics() if "validation_loss" in line]
-    return {"validation": course, "validation_bleu": validation_bleu(name, run), "minutes": Run(run).reached()["seconds"] / 60}
+    bleu, minutes = validation_bleu(name, run), Run(run).reached()["seconds"] / 60
+    return {"seed": seed, "validation": course, "validation_bleu": bleu, "minutes": minutes}
+
+
+def over_seeds(found: Sequence[dict]) -> dict:
+    "Mean and standard deviation of one way, and each of its seeds."
+    summary = {
+        "validation_bleu": mean_and_deviation([one["validation_bleu"] for one in found]),
+        "validation_perplexity": mean_and_deviation([one["validation"][-1]["validation_perplexity"] for one in found]),
+    }
+    return summary | {"by_seed": list(found)}
 
 
 def validation_bleu(name: str, model: str | Path) -> float:
@@ -92,16 +102,22 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.finishes", description=__doc__.split("\n")[0])
     parser.add_argument("name", nargs="?", default="everyday-en-de", choices=RECIPES)
     parser.add_argument("--updates", type=int, default=200)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--runs", type=Path, default=Path("runs/finishes"))
     parser.add_argument("--out", type=Path, default=Path("results/translation/finishes.json"))
     arguments = parser.parse_args(options)
     with one_sentence():
         figures = {"before": {"validation_bleu": validation_bleu(arguments.name, arguments.name)}}
-        figures |= {way: finish(arguments.name, way, arguments.updates, arguments.runs) for way in arguments.ways}
+        found = [  # seed by seed, so that a run that is cut short has whole comparisons
+            finish(arguments.name, way, seed, arguments.updates, arguments.runs)
+            for seed in arguments.seeds for way in arguments.ways
+        ]
+    for number, way in enumerate(arguments.ways):
+        figures[way] = over_seeds(found[number :: len(arguments.ways)])
     recipe = RECIPES[arguments.name]
     config = {"recipe": recipe.to_dict(), "cut": CUT, "strength": STRENGTH, "updates": arguments.updates}
-    save(arguments.out, "benchmarks.finishes", figures, config, seed=recipe.seed, options=options)
+    save(arguments.out, "benchmarks.finishes", figures, config, seed=arguments.seeds, options=options)
 
 
 if __name__ == "__main__":
