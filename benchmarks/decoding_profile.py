@@ -17,14 +17,14 @@ from pathlib import Path
 from unittest.mock import patch
 
 import torch
-import torch.nn.functional as F
 from torch.profiler import profile, record_function
 
 from annotated_transformer import InputError
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import fast_search as decoding
-from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight, whole_rows
+from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
+from benchmarks.kernels import KERNELS
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -33,7 +33,10 @@ OTHER, WHOLE = "sums, copies, masks", "between the operations"
 INSIDE = {  # what an operation is for, by the name of what it is a part of; the first that fits
     VOCABULARY: (VOCABULARY,),
     CHOICE: (CHOICE,),
-    "products: layers": ("quantized::linear_dynamic", "aten::linear", "aten::mm", "aten::addmm"),
+    "products: layers": (
+        "quantized::linear_dynamic", "onednn::qlinear_pointwise", "aten::_weight_int8pack_mm",
+        "aten::linear", "aten::mm", "aten::addmm",
+    ),
     "attention": ("aten::scaled_dot_product_attention",),
     "layer norm": ("aten::layer_norm",),
 }
@@ -104,25 +107,11 @@ def profile_of(model: Transformer, search: Decoder, rounds: int) -> dict:
 
 
 def kernels(x: torch.Tensor, weight: torch.Tensor) -> dict[str, Callable[[], object]]:
-    "Ways to multiply by the same matrix."
+    "Ways to multiply by the same matrix; without VNNI one of them takes seconds for the largest."
+    slow = ("int8, _int_mm",) if x.size(0) > 64 or weight.size(0) > 2048 else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        rows = whole_rows(weight)
-        whole, scales = rows.int_repr(), rows.q_per_channel_scales().float()
-        found = {"float32": functools.partial(F.linear, x, weight)}
-        half = torch.ops.quantized.linear_prepack_fp16(weight, None)
-        found["linear_dynamic_fp16"] = functools.partial(torch.ops.quantized.linear_dynamic_fp16, x, half)
-        usual = torch.backends.quantized.engine
-        for engine in ("fbgemm", "x86", "onednn"):
-            if engine in torch.backends.quantized.supported_engines:
-                torch.backends.quantized.engine = engine
-                packed = torch.ops.quantized.linear_prepack(rows, None)
-                found[f"linear_dynamic, {engine}"] = functools.partial(torch.ops.quantized.linear_dynamic, x, packed)
-        torch.backends.quantized.engine = usual
-    if x.size(0) <= 64 and weight.size(0) <= 2048:  # without VNNI they take seconds for the largest
-        found["_int_mm"] = functools.partial(torch._int_mm, (x * 20).round().clamp(-127, 127).to(torch.int8), whole.T)
-        found["_weight_int8pack_mm"] = functools.partial(torch._weight_int8pack_mm, x, whole, scales)
-    return found
+        return {name: functools.partial(kernel(weight, None, 2**20), x) for name, kernel in KERNELS.items() if name not in slow}
 
 
 def least_microseconds(run: Callable[[], object], budget: float) -> int:

@@ -48,7 +48,7 @@ def test_the_product_is_that_of_the_whole_numbers(gone):
             whole_weight = ((weight / scale).round() * scale).double()
             expected, within = whole_x @ whole_weight.T, 1e-6 * (whole_x.abs() @ whole_weight.abs().T + 1)
             for place in (nullcontext, gone):
-                with place(), patch.object(torch.cpu, "_is_vnni_supported", lambda: vnni):
+                with place(), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
                     for matrix, more in ((EightBits(weight, few=0), 0), (EightBits(weight, bias, few=0), bias)):
                         found = F.linear(x.view(B, 1, d), matrix).view(B, n)
                         assert ((found - expected - more).abs() < within).all()
@@ -58,7 +58,7 @@ def test_the_product_is_that_of_the_whole_numbers(gone):
 def test_few_multiplications_leave_the_inputs_floats(gone):
     torch.manual_seed(0)
     for vnni in {has_vnni(), False}:
-        with gone(), patch.object(torch.cpu, "_is_vnni_supported", lambda: vnni):
+        with gone(), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
             for B, d, n in [(1, 6, 3), (5, 70, 33), (3, 64, 257), (9, 48, 31)]:
                 weight, bias, x = torch.randn(n, d), torch.randn(n), torch.randn(d, B).T * 3 + 1
                 scale = weight.abs().amax(1, True) / (127 if vnni else 63)
@@ -136,7 +136,7 @@ def test_searches_find_the_same_where_the_old_operators_are_gone(gone):
     lines = ["Where is the station?", "I don't know what she said.", "If it rains tomorrow, we will stay at home."]
     exact = Translator.from_pretrained("everyday-en-de")
     for vnni in {has_vnni(), False}:
-        with gone(), patch.object(torch.cpu, "_is_vnni_supported", lambda: vnni):
+        with gone(), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
             assert not old_is_faster(8) and not old_is_faster(16)
             found = {kind: Translator.from_pretrained("everyday-en-de", precision=kind) for kind in ("int8", "float16", "auto")}
             assert found["auto"].precision == "float32", "what is no faster is not chosen"
