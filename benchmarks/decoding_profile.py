@@ -5,6 +5,9 @@
 The works are those of `benchmarks.decoding`, with one thread. The profiler says when an operation began and ended, so what the
 machine does beside lengthens it: the shares of the round that took the fewest seconds are kept. `seconds` are the processor's,
 without the profiler, the least of the rounds. The kernels multiply alone, the weights in the processor's memory already.
+
+`--shipped NAME` does the same for a translator that ships and 32 sentences of Tatoeba, and nothing else: what share of a search
+the vocabulary has, and so how many times as fast a search could be at most that looks at a few words only.
 """
 import argparse
 import functools
@@ -19,12 +22,12 @@ from unittest.mock import patch
 import torch
 from torch.profiler import profile, record_function
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, Translator
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
-from benchmarks.kernels import KERNELS
+from benchmarks.kernels import KERNELS, first_sentences, ways
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -106,6 +109,20 @@ def profile_of(model: Transformer, search: Decoder, rounds: int) -> dict:
     return {"seconds": round(min(seconds), 4), "profiled_seconds": round(profiled, 4), "shares": shares}
 
 
+def shipped(name: str, rounds: int) -> dict[str, dict]:
+    "By precision and search: seconds, shares, and the gain if the vocabulary's product and the choice of words took no time."
+    found: dict[str, dict] = {}
+    for precision in ("float32", "float16", "int8"):
+        translator = Translator.from_pretrained(name, precision=precision)
+        found[precision] = {}
+        for work, search in ways(first_sentences(translator, 32), translator.search).items():
+            part = profile_of(translator.searched, functools.partial(search, translator.searched), rounds)
+            words = part["shares"][VOCABULARY] + part["shares"][CHOICE]
+            found[precision][work] = part | {"at_most": round(1 / (1 - words), 2)}
+            print(precision, work, found[precision][work], flush=True)
+    return found
+
+
 def kernels(x: torch.Tensor, weight: torch.Tensor) -> dict[str, Callable[[], object]]:
     "Ways to multiply by the same matrix; without VNNI one of them takes seconds for the largest."
     slow = ("int8, _int_mm",) if x.size(0) > 64 or weight.size(0) > 2048 else ()
@@ -129,6 +146,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding_profile", description=__doc__.split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--shipped", metavar="NAME", help="profile this translator alone, in 32, 16 and 8 bits")
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
     parser.add_argument("--out", type=Path, default=Path("results/speed/int8-profile.json"))
     arguments = parser.parse_args(options)
@@ -137,6 +155,11 @@ def main(options: Sequence[str] | None = None) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
+        if arguments.shipped:
+            config = {"models": [arguments.shipped], "rounds": arguments.rounds}
+            figures = shipped(arguments.shipped, arguments.rounds)
+            save(arguments.out, "benchmarks.decoding_profile", figures, config, SEED, options)
+            return
         model = random_model(SIZES[arguments.size], ends=False)
         models = {"int8": in_eight_bits(model), "float32": model}
         works = {}

@@ -19,7 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotated_transformer import Translator
+from annotated_transformer import Transformer, Translator
+from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import pad
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
@@ -119,23 +120,30 @@ def products(rounds: int) -> dict[str, dict[str, float]]:
     return found
 
 
-def searches(rounds: int, sentences: int) -> dict[str, dict]:
-    "By the search, of each kernel: its seconds beside float32's, and how many sentences change."
-    translator = Translator.from_pretrained(MODEL)
-    texts = [source for source, _ in list(corpora.load(CORPUS).split("test"))[:sentences]]
-    ids = translator.tokenizer.encode_all(texts)
-    models = {name: with_matrices(translator.model, form(KERNELS[name])) for name in SEARCHED} | {"float32": translator.model}
-
-    def beams(model, batch: int) -> list:
+def ways(ids: list[list[int]], search: Search) -> dict[str, Callable[[Transformer], list]]:
+    "Searches for these sentences, by a model."
+    def beams(model: Transformer, batch: int) -> list:
         parts = [pad(ids[start : start + batch]) for start in range(0, len(ids), batch)]
-        return [found[0].tokens for part in parts for found in beam_search(model, part, translator.search)]
+        return [found[0].tokens for part in parts for found in beam_search(model, part, search)]
 
-    works = {
+    return {
         "greedy, one sentence at a time": lambda model: [greedy_search(model, pad([each]))[0] for each in ids],
         "beam 4, one at a time": partial(beams, batch=1),
         "beam 4, batch 16": partial(beams, batch=16),
         "beam 4, all at once": partial(beams, batch=len(ids)),
     }
+
+
+def first_sentences(translator: Translator, most: int) -> list[list[int]]:
+    "The first of Tatoeba's test split."
+    return translator.tokenizer.encode_all([source for source, _ in list(corpora.load(CORPUS).split("test"))[:most]])
+
+
+def searches(rounds: int, sentences: int) -> dict[str, dict]:
+    "By the search, of each kernel: its seconds beside float32's, and how many sentences change."
+    translator = Translator.from_pretrained(MODEL)
+    models = {name: with_matrices(translator.model, form(KERNELS[name])) for name in SEARCHED} | {"float32": translator.model}
+    works = ways(first_sentences(translator, sentences), translator.search)
     found = {}
     for name, search in works.items():
         outputs = {who: search(model) for who, model in models.items()}

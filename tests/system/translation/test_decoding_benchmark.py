@@ -4,6 +4,7 @@ import importlib.util
 import json
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import torch
 from annotated_transformer import InputError
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.transformer import Transformer, count_parameters
-from benchmarks import decoding, decoding_profile
+from benchmarks import decoding, decoding_profile, kernels
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
 from benchmarks.shared.decoding_chart import chart
 
@@ -197,3 +198,15 @@ def test_a_profile_tells_the_parts_of_a_search_apart(tmp_path, capsys, monkeypat
             assert set(part["shares"]) == set(decoding_profile.KINDS) and min(part["shares"].values()) > 0
             assert sum(part["shares"].values()) == pytest.approx(1, abs=1e-3) and part["seconds"] > 0
     assert set(figures["microseconds"]) == {"2 × 64 × 96"} and "float32" in figures["microseconds"]["2 × 64 × 96"]
+
+
+def test_the_share_of_the_vocabulary_says_what_a_short_list_could_gain(tmp_path, capsys, monkeypatch):
+    two = SimpleNamespace(split=lambda name: [("Where is the station?", ""), ("I am tired.", "")])
+    monkeypatch.setattr(kernels.corpora, "load", lambda name: two)
+    out = tmp_path / "vocabulary.json"
+    decoding_profile.main(["--shipped", "everyday-en-de", "--rounds", "1", "--out", str(out)])
+    figures = json.loads(out.read_text())["figures"]
+    assert set(figures) == {"float32", "float16", "int8"} and "greedy" in capsys.readouterr().out
+    for part in (part for found in figures.values() for part in found.values()):
+        words = part["shares"][decoding_profile.VOCABULARY] + part["shares"][decoding_profile.CHOICE]
+        assert part["at_most"] == pytest.approx(1 / (1 - words), abs=0.006) and 0 < words < 1

@@ -1,5 +1,6 @@
 "The benchmark of kernels, tried on tiny sizes: all multiply by the same matrix, and the record says what was done."
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -22,6 +23,8 @@ def test_the_record_says_what_was_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kernels, "PRODUCTS", ((32, 48),))
     monkeypatch.setattr(kernels, "ROWS", (1, 3))
     monkeypatch.setattr(kernels, "CACHES", 1)
+    two = SimpleNamespace(split=lambda name: [("Where is the station?", ""), ("I am tired.", "")])
+    monkeypatch.setattr(kernels.corpora, "load", lambda name: two)
     out, threads = tmp_path / "kernels.json", torch.get_num_threads()
     kernels.main(["--rounds", "1", "--sentences", "2", "--out", str(out)])
     record = json.loads(out.read_text())
