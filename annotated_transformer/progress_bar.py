@@ -7,13 +7,19 @@ __all__ = ["EVERY", "progress_bar"]
 EVERY = 60.0  # seconds between two lines
 
 
+def in_notebook() -> bool:
+    "Is this the kernel of a notebook? A script that has merely imported IPython is not."
+    asked = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(asked, "kernel", None) is not None
+
+
 def progress_bar(shown: bool = True, **options):
     "tqdm's bar on a terminal or in a notebook; a line of text a minute where the output is a file or a pipe; or nothing."
     from tqdm import tqdm
 
     if not shown:
         return tqdm(**options, disable=True)
-    if sys.stderr.isatty() or "ipykernel" in sys.modules:
+    if sys.stderr.isatty() or in_notebook():
         return tqdm(**options)
 
     class Lines:

@@ -2,13 +2,13 @@
 
 python -m benchmarks.heads --model multi30k-en-de --corpus multi30k-en-de --out results/heads/multi30k.json
 python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out results/heads/everyday.json
-python -m benchmarks.heads --seeds 1 2 3 --corpus tatoeba-en-de --out results/heads/seeds.json
+python -m benchmarks.heads --seeds 1 2 3 --weights DIRECTORY DIRECTORY DIRECTORY --out results/heads/seeds.json
 
 Positions, rare tokens and aligned words are counted in the corpus's (first) test set. Pronouns with their nouns and verbs with
 their objects are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand. The end
 sign, and where the question is about words all signs, are left out before the strongest key is taken. Then each head is
-switched off: losses are those of the validation split, translations those of the test set. With --seeds a small model is
-trained from each seed (a run under runs/heads/, which the same command continues) and measured alike.
+switched off: losses are those of the validation split, translations those of the test set. With --seeds models that differ in
+their seed alone are measured alike: for the file above, those of `benchmarks.pretrained multi30k-en-de --parts 1 --steps 12000`.
 """
 import argparse
 import dataclasses
@@ -20,7 +20,6 @@ import torch
 from nltk.translate import AlignedSent, IBMModel1
 
 from annotated_transformer import InputError, Transformer, Translator
-from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps, token_labels
@@ -42,8 +41,6 @@ from annotated_transformer.figures.head_scores import (
 from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
-from annotated_transformer.training.loop import train
-from annotated_transformer.training.runs import Run
 from benchmarks.shared import heads_off
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
@@ -188,15 +185,6 @@ def without(translator: Translator, corpus: Corpus, named: dict, limit: int | No
     }
 
 
-def small(vocabulary: int, steps: int, corpus: str, seed: int) -> TrainingConfig:
-    "The model that is trained from several seeds: the paper's recipe, small."
-    model = TransformerConfig(vocabulary, n_layers=3, d_model=128, d_ff=256, n_heads=4, dropout=0.1, max_length=128)
-    return TrainingConfig(
-        model, corpus=corpus, batch_tokens=2_048, steps=steps, warmup_steps=400, seed=seed, validate_every=500,
-        checkpoint_every=250, checkpoint_minutes=None, keep=1, execution=Execution(precision="auto"),
-    )
-
-
 def of_nothing(translator: Translator, asked: Sample) -> dict:
     "The same questions to a model of the same size that has learnt nothing."
     torch.manual_seed(0)
@@ -229,9 +217,8 @@ def main() -> None:
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
     parser.add_argument("--out", type=Path, default=Path("results/heads/multi30k.json"))
     parser.add_argument("--ship", action="store_true", help="put the head that aligns best into the record of the shipped model")
-    parser.add_argument("--seeds", type=int, nargs="+", help="train a small model from each of these instead")
-    parser.add_argument("--steps", type=int, default=1_500, help="updates of each small model")
-    parser.add_argument("--vocabulary", type=int, default=4_000, help="pieces of each small model")
+    parser.add_argument("--seeds", type=int, nargs="+", help="measure models that differ in these seeds alone instead")
+    parser.add_argument("--weights", nargs="+", default=[], metavar="DIRECTORY", help="the model or run of each of the seeds")
     arguments = parser.parse_args()
     try:
         (of_seeds if arguments.seeds else of_model)(arguments)
@@ -253,21 +240,22 @@ def of_model(arguments: argparse.Namespace) -> None:
 
 
 def of_seeds(arguments: argparse.Namespace) -> None:
-    "Train a small model from each seed, and measure them alike."
+    "Measure models that differ in their seed alone: all are asked about the same sentences."
+    if len(arguments.weights) != len(arguments.seeds):
+        raise InputError(f"--weights names {len(arguments.weights)} models, and there are {len(arguments.seeds)} seeds")
     corpus, figures, asked = load(arguments.corpus), {}, None
-    for seed in arguments.seeds:
-        config = small(arguments.vocabulary, arguments.steps, arguments.corpus, seed)
-        run = Run(Path("runs/heads", f"seed-{seed}"))
-        translator = Translator(train(config, run.directory), run.tokenizer)
-        if asked is None:  # all seeds have the same tokenizer, so all are asked about the same sentences
-            asked, known, about = sample(translator, corpus, arguments.limit)
+    for seed, weights in zip(arguments.seeds, arguments.weights):
+        translator = Translator.from_pretrained(weights)
+        if asked is None:
+            first, (asked, known, about) = translator, sample(translator, corpus, arguments.limit)
             untrained = of_nothing(translator, asked)
-        losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
-        found = figures_of(translator, asked, untrained, corpus, arguments.limit, f"seed {seed}")
-        figures[f"seed {seed}"] = {"validation_loss": round(losses[-1], 4), **found}
-        print(f"\nSeed {seed}, validation loss {losses[-1]:.3f}")
-        print_claims(found)
-    save(arguments.out, "benchmarks.heads", known | figures, dataclasses.asdict(config) | about, arguments.seeds)
+        elif (translator.model.config, translator.tokenizer.model) != (first.model.config, first.tokenizer.model):
+            raise InputError(f"{weights}: its sizes or its vocabulary are not those of {arguments.weights[0]}")
+        figures[f"seed {seed}"] = figures_of(translator, asked, untrained, corpus, arguments.limit, f"seed {seed}")
+        print(f"\nSeed {seed}")
+        print_claims(figures[f"seed {seed}"])
+    config = {"weights": arguments.weights, "sizes": vars(first.model.config), "corpus": arguments.corpus} | about
+    save(arguments.out, "benchmarks.heads", known | figures, config, arguments.seeds)
 
 
 if __name__ == "__main__":

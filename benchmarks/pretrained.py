@@ -69,8 +69,8 @@ EVERYDAY = TrainingConfig(  # ten million weights for seven times as many pairs
     batch_tokens=2_048, steps=60_000, init_gain=0.5, warmup_steps=1_500, validate_every=500, checkpoint_every=250,
     checkpoint_minutes=None, keep=20,
 )
-EVERYDAY_MORE = dataclasses.replace(  # more dropout, once it knows its pairs by heart: the last of four parts
-    EVERYDAY, model=dataclasses.replace(EVERYDAY.model, dropout=0.2), steps=40_000, rate_factor=0.3, warmup_steps=500,
+EVERYDAY_MORE = dataclasses.replace(  # more dropout, once it knows its pairs by heart: the last of five parts
+    EVERYDAY, model=dataclasses.replace(EVERYDAY.model, dropout=0.2), steps=12_000, rate_factor=0.12, warmup_steps=500,
     validate_every=1_000, keep=24, execution=Execution(precision="auto"),
 )
 RECIPES = {

@@ -907,8 +907,8 @@ def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeyp
     from annotated_transformer import progress_bar
 
     monkeypatch.setattr(progress_bar, "EVERY", 0.02)
-    monkeypatch.setitem(sys.modules, "ipykernel", None)
-    monkeypatch.delitem(sys.modules, "ipykernel")
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)  # imported, as by a debugger; and yet no notebook
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
     with progress_bar.progress_bar(total=40, desc="a run", unit="step", disable=False) as bar:
         for _ in range(40):
             time.sleep(0.005)
@@ -921,3 +921,7 @@ def test_work_that_lasts_writes_a_line_now_and_then_where_nobody_watches(monkeyp
     with progress_bar.progress_bar(total=4, shown=False) as bar:
         bar.update()
     assert capsys.readouterr() == ("", "")
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1)))
+    with progress_bar.progress_bar(total=4, ascii=True):
+        pass
+    assert "\r" in capsys.readouterr().err  # a notebook gets the bar itself

@@ -1,5 +1,4 @@
 "The benchmark of heads: its aligner, planted heads, and the whole of it on a model that has learnt nothing."
-import dataclasses
 import json
 import sys
 from collections import Counter
@@ -194,32 +193,41 @@ def test_every_head_is_asked_every_question_and_switched_off(model, tmp_path, mo
     assert lost["translations"]["sentences"] == 3 and len(lost["translations"]["choices"]) == 7
 
 
-def test_small_models_are_trained_from_seeds_and_asked_the_same(tmp_path, monkeypatch):
+def model_of(seed, tokenizer, directory, d_model=16):
+    "An untrained model in a directory of its own."
+    torch.manual_seed(seed)
+    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=d_model, d_ff=8, n_heads=2, d_k=8, d_v=8, max_length=64)
+    Translator(Transformer(config), tokenizer).save_pretrained(directory)
+    return str(directory)
+
+
+def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, capsys):
     lines = texts()
     for split, some in {"train": lines, "validation": lines[:3], "test": lines[3:6]}.items():
         for language in ("en", "de"):
             (tmp_path / f"{split}.{language}").write_text("\n".join(some) + "\n", encoding="utf-8")
-    made, small = [], heads.small
-
-    def tiny(vocabulary, steps, corpus, seed):
-        "The recipe with a smaller model."
-        made.append((vocabulary, steps, seed))
-        found = small(vocabulary, steps, corpus, seed)
-        model = dataclasses.replace(found.model, n_layers=1, d_model=16, d_ff=8, n_heads=2, d_k=8, d_v=8)
-        return dataclasses.replace(found, batch_tokens=256, model=model)
-
-    monkeypatch.setattr(heads, "small", tiny)
+    tokenizer = Tokenizer.train(lines, 300)
+    weights = [model_of(seed, tokenizer, tmp_path / f"model-{seed}") for seed in (5, 7)]
     monkeypatch.chdir(tmp_path)
-    options = ["--seeds", "5", "7", "--corpus", str(tmp_path), "--steps", "2", "--vocabulary", "300", "--out", "out.json"]
-    monkeypatch.setattr(sys, "argv", ["heads", *options])
-    heads.main()
+
+    def run(*weights):
+        options = ["--seeds", "5", "7", "--weights", *weights, "--corpus", str(tmp_path), "--out", "out.json"]
+        monkeypatch.setattr(sys, "argv", ["heads", *options])
+        heads.main()
+
+    run(*weights)
     record = json.loads(Path("out.json").read_text(encoding="utf-8"))
-    assert made == [(300, 2, 5), (300, 2, 7)] and record["seed"] == [5, 7] and record["config"]["model"]["n_heads"] == 2
+    assert record["seed"] == [5, 7] and record["config"]["sizes"]["n_heads"] == 2
     one, other = (record["figures"][f"seed {seed}"] for seed in (5, 7))
     assert one["measures"].keys() == other["measures"].keys() and one["untrained"] == other["untrained"]
     assert one["measures"] != other["measures"] and one["without"]["loss"] != other["without"]["loss"]
     queries = [{name: found["queries"] for name, found in some["measures"]["encoder"].items()} for some in (one, other)]
     assert queries[0] == queries[1]
+    for bad, said in ((weights[:1], "names 1 models, and there are 2 seeds"),
+                      ([weights[0], model_of(7, tokenizer, tmp_path / "wide", 32)], "are not those of")):
+        with pytest.raises(SystemExit) as stopped:
+            run(*bad)
+        assert stopped.value.code == 2 and said in capsys.readouterr().err
 
 
 class Planted:
