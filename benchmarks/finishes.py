@@ -67,12 +67,12 @@ def cut_loss(
 WAYS = {"plain": (0.0, training.batch_loss), "two draws": (5.0, training.batch_loss), "cut": (STRENGTH, cut_loss)}
 
 
-def finish(name: str, way: str, seed: int, updates: int, directory: Path) -> dict:
+def finish(name: str, way: str, seed: int, updates: int, directory: Path, corpus: str) -> dict:
     "Go on for so many updates in this way; what the validation split says of it."
     consistency, loss = WAYS[way]
     config = dataclasses.replace(
         RECIPES[name], consistency=consistency, seed=seed, steps=updates, warmup_steps=min(200, updates // 2), start_from=name,
-        validate_every=max(1, updates // 4), checkpoint_every=updates, keep=1,
+        validate_every=max(1, updates // 4), checkpoint_every=updates, keep=1, corpus=corpus,
     )
     run = directory / f"{name}-{way.replace(' ', '-')}-seed{seed}"
     with patch.object(training, "batch_loss", loss):
@@ -104,18 +104,20 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--updates", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
+    parser.add_argument("--corpus", help="pairs to train on, such as benchmarks.everyday_extra writes; the recipe's if not given")
     parser.add_argument("--runs", type=Path, default=Path("runs/finishes"))
     parser.add_argument("--out", type=Path, default=Path("results/translation/finishes.json"))
     arguments = parser.parse_args(options)
+    corpus = arguments.corpus or RECIPES[arguments.name].corpus
     with one_sentence():
         figures = {"before": {"validation_bleu": validation_bleu(arguments.name, arguments.name)}}
         found = [  # seed by seed, so that a run that is cut short has whole comparisons
-            finish(arguments.name, way, seed, arguments.updates, arguments.runs)
+            finish(arguments.name, way, seed, arguments.updates, arguments.runs, corpus)
             for seed in arguments.seeds for way in arguments.ways
         ]
     for number, way in enumerate(arguments.ways):
         figures[way] = over_seeds(found[number :: len(arguments.ways)])
-    recipe = RECIPES[arguments.name]
+    recipe = dataclasses.replace(RECIPES[arguments.name], corpus=corpus)
     config = {"recipe": recipe.to_dict(), "cut": CUT, "strength": STRENGTH, "updates": arguments.updates}
     save(arguments.out, "benchmarks.finishes", figures, config, seed=arguments.seeds, options=options)
 
