@@ -80,7 +80,7 @@ def test_the_page_asks_nothing_of_any_network():
     text = explore(maps, whole_words=False).html(beside=maps)
     page = Page(text)
     assert {tag for tag, _ in page.tags} == {
-        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "strong", "button", "main",
+        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "button", "main",
         "noscript", "script"}
     names = {name for _, attributes in page.tags for name in attributes}
     assert names == {"lang", "charset", "name", "http-equiv", "content", "id", "type", "aria-label"}  # no src, href, style or onclick

@@ -54,10 +54,11 @@ class Panel {
     this.lines = madeSvg("svg", {class: "lines", role: "group"});
     this.cells = madeSvg("svg", {class: "cells", "aria-hidden": "true"});
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
+    this.names = made("p", {class: "chosen"}); // beside or below the thumbnails: what grows must not move them under a pointer
     this.said = made("p", {class: "said", "aria-live": "polite"});
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
     this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
-      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.said, this.picture)));
+      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture)));
     this.listen();
   }
 
@@ -83,6 +84,7 @@ class Panel {
     const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
     this.arrange();
     const {shown} = this, {layer, head} = shown.at(-1);
+    nameHeads(this.names, shown);
     drawThumbnails(this.heads, this.now, shown);
     [...this.heads.children].forEach((one, i) => { one.tabIndex = i === layer * this.now.heads + head ? 0 : -1; });
     drawLines(this.lines, {queries, keys, titles, heads: shown}, Math.min(room, 420) / FINGER);
@@ -119,22 +121,24 @@ class Panel {
       drawing.classList.toggle("frozen", this.isFrozen);
     }
     for (const label of this.lines.querySelectorAll(".label")) label.setAttribute("aria-pressed", this.isFrozen && label.classList.contains("pointed"));
+    this.said.style.minHeight = `${1.45 * Math.max(2, this.shown.length)}em`; // what comes below stays in its place
     this.said.textContent = one ? this.inWords() + (this.isFrozen ? " Frozen." : "") : "Point at a token or a cell. A click freezes it.";
   }
 
   inWords() {
     const {query, key} = this.focus, {query: queries, key: keys} = this.now.labels, {shown} = this, many = shown.length > 1;
-    const each = said => shown.map(one => many ? `${headName(one)}: ${said(one)}` : said(one)).join("; ");
+    const each = said => shown.map(one => said(one, many ? ` in ${headName(one)}` : "")).join(";");
     if (query !== undefined && key !== undefined) {
-      const list = each(({weight}) => many ? weight(query, key).toFixed(2) : `the weight ${weight(query, key).toFixed(3)}`);
-      return `“${queries[query]}” looks at “${keys[key]}” with ${list}.`;
+      const list = each(({weight}, where) => ` ${weight(query, key).toFixed(many ? 2 : 3)}${where}`);
+      return `“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
     }
     const others = query !== undefined ? keys : queries, at = (weight, i) => query !== undefined ? weight(query, i) : weight(i, key);
-    const list = each(({weight}) => {
+    const list = by => each(({weight}, where) => {
       const most = others.map((label, i) => [at(weight, i), label]).filter(([w]) => w >= LEAST).sort(([a], [b]) => b - a);
-      return most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ") || "nothing";
+      const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ");
+      return `${where} ${by} ${list || "nothing"}`;
     });
-    return query !== undefined ? `“${queries[query]}” looks at ${list}.` : `“${keys[key]}” is looked at by ${list}.`;
+    return query !== undefined ? `“${queries[query]}” looks${list("at")}.` : `“${keys[key]}” is looked at${list("by")}.`;
   }
 
   point(place) { this.pointed = place; this.show(); }
@@ -201,7 +205,7 @@ function still(drawing, x, y) {
 function asFile() {
   const {color: fill, backgroundColor: ground} = getComputedStyle(document.body), size = (drawing, name) => Number(drawing.getAttribute(name));
   const inside = [madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
-  const named = () => chosen.heads.length < 2 ? [headNames()] : [...document.querySelectorAll("#chosen span")].map((one, i) =>
+  const named = () => chosen.heads.length < 2 ? [headNames()] : [...panels[0].names.children].map((one, i) =>
     madeSvg("tspan", {fill: getComputedStyle(one).borderBottomColor}, (i ? "; " : "") + one.textContent));
   let wide = 32 + 9 * (30 + headNames().length), y = 16;
   for (const {title, lines, cells, picture} of panels) {
@@ -236,7 +240,6 @@ function choose(choice) {
     if (another) Object.assign(panel, {frozen: {}, pointed: {}}); // its tokens are others
     panel.draw();
   }
-  nameHeads(document.getElementById("chosen"), chosen.heads);
 }
 
 several.addEventListener("change", () => { if (!several.checked) pick(chosen.heads.at(-1), false); });
