@@ -92,7 +92,7 @@ class Explorer:
         return specification(self.maps, *self.first)
 
     def only(self, *heads: tuple[int, int]) -> None:
-        "Leave out the other heads of all kinds, and the buttons that choose among them. Several lie over one another, in colours."
+        "Leave out all other heads, and the buttons that choose among them. Several lie over one another, in colours."
         kind, data = self.first[0], self.specification["datasets"]
         found = {(one["layer"], one["head"]): one for one in data["heads"] if one["kind"] == kind}
         data["heads"] = [found[head] | {"place": place} for place, head in enumerate(heads)]
@@ -226,7 +226,7 @@ def live(
     layer: int | None = None,  # where it starts, as for `explore`
     head: int | None = None,
 ):                             # ipywidgets.VBox
-    """A text field, two menus and a box in JupyterLab: type a sentence, choose heads, or switch them off; all else follows.
+    """A text field, two menus and a box in JupyterLab: type a sentence, choose heads, switch them off.
 
     Of several sentences the first is drawn, with whole words. A translation of which the model is unsure is followed by its warning.
     """
@@ -235,11 +235,12 @@ def live(
     maps, _ = read(text, off)
     kind, first = "encoder_decoder", first_head(maps, "encoder_decoder", layer, head)
     titles = {name: of.title for name, of in maps.kinds.items()}
-    wide, numbers = {"width": "min(720px, 98%)"}, itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
+    wide = {"width": "min(720px, 98%)"}
+    numbers = itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
     kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind)
     options = [(f"layer {one[0]}, head {one[1]}", one) for one in numbers]
-    heads = widgets.SelectMultiple(options=options, value=[first], rows=5, tooltip="Ctrl (or ⌘) and a click: one head more, or less")
+    heads = widgets.SelectMultiple(options=options, value=[first], rows=5, tooltip="with Ctrl or ⌘: one more, or less")
     box = widgets.Checkbox(description="switch off what is chosen", indent=False)
     answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
     said, all_on, picture = widgets.HTML(), widgets.Button(description="all on"), widgets.Output()

@@ -244,7 +244,6 @@ function drawHead() {
   if (part.result.done) drawThumbnails(place("heads"), drawn.weights, drawn.heads); // while tokens come, one head is enough to draw
   const {layer, head} = drawn.heads.at(-1);
   [headForm.elements.layer.value, headForm.elements.number.value] = [layer, head];
-  place("several").hidden = drawn.heads.length < 2;
   nameHeads(place("several"), drawn.heads);
   drawOff({layer, head});
   drawFocus();
