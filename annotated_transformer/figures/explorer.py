@@ -228,7 +228,7 @@ def live(
 ):                             # ipywidgets.VBox
     """A text field, two menus and a box in JupyterLab: type a sentence, choose heads, switch them off.
 
-    Of several sentences the first is drawn, with whole words. A translation of which the model is unsure is followed by its warning.
+    Of several sentences the first is drawn. A translation of which the model is unsure is followed by its warning.
     """
     widgets, config, off = extra("ipywidgets"), translator.model.config, frozenset()
     read = functools.lru_cache(maxsize=1)(functools.partial(read_without, translator))  # a choice of head translates nothing
