@@ -131,7 +131,7 @@ def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", 
     shown, beside = (one.words() if drawn.whole_words and one else one for one in (maps, second))
     if drawn.hide_end:
         shown, beside = (one and one.without_end() for one in (shown, beside))
-    explore(shown, drawn.kind_for(out), *begins).save(out, beside=beside)
+    explore(shown, drawn.kind_for(out), *begins, whole_words=False).save(out, beside=beside)
 
 
 def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:

@@ -45,11 +45,11 @@ def known_to_policy(text: str) -> str:
 
 
 def in_one(
-    module: str,  # JavaScript that exports functions
+    module: str,  # JavaScript that exports names
     script: str,  # and what imports them
 ) -> str:
     "The text of both, since a page that is opened as a file may not import another file."
-    names = ", ".join(re.findall(r"(?m)^export function (\w+)", module))
+    names = ", ".join(re.findall(r"(?m)^export (?:function|const) (\w+)", module))
     inner, script = re.sub(r"(?m)^export ", "", module), re.sub(r"(?m)^import .*\n", "", script)
     return f"const {{{names}}} = (() => {{\n{inner}\nreturn {{{names}}};\n}})();\n{script}"
 
@@ -77,21 +77,29 @@ def write_page(
 class Explorer:
     "All heads in one picture that responds to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
 
-    def __init__(self, maps, kind: str, layer: int, head: int):
-        self.maps, self.first = maps, (kind, layer, head)
+    def __init__(self, maps, kind: str, layer: int, head: int, whole_words: bool = True):
+        self.whole_words = whole_words
+        self.maps, self.first = self.drawn(maps), (kind, layer, head)
         self.source, self.target = both_texts(maps)
+
+    def drawn(self, maps):
+        "The maps as they are drawn."
+        return maps.words() if self.whole_words else maps
 
     @functools.cached_property
     def specification(self) -> dict:
         "The picture in Vega-Lite."
         return specification(self.maps, *self.first)
 
-    def only_first(self) -> None:
-        "Leave out the other heads, and the buttons that choose among them."
-        data = self.specification["datasets"]
-        data["heads"] = [one for one in data["heads"] if (one["kind"], one["layer"], one["head"]) == self.first]
+    def only(self, *heads: tuple[int, int]) -> None:
+        "Leave out all other heads, and the buttons that choose among them. Several lie over one another, in colours."
+        kind, data = self.first[0], self.specification["datasets"]
+        found = {(one["layer"], one["head"]): one for one in data["heads"] if one["kind"] == kind}
+        data["heads"] = [found[head] | {"place": place} for place, head in enumerate(heads)]
         for one in self.specification["params"]:
             one.pop("bind", None)
+            if one["name"] == "left":
+                one["value"] = len(heads)
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         "What Jupyter stores: the specification for JupyterLab, a PNG for pages that run no code (with the extra `charts`)."
@@ -105,7 +113,7 @@ class Explorer:
         beside=None,  # AttentionMaps of a second sentence, by the same model
     ) -> str:
         "A page with all heads at once; `beside` stands next to this sentence."
-        sentences = [maps for maps in (self.maps, beside) if maps is not None]
+        sentences = [self.maps] if beside is None else [self.maps, self.drawn(beside)]
         sizes = [{kind: tuple(maps.of(kind)[0].shape[:2]) for kind in maps.kinds} for maps in sentences]
         if sizes[0].keys() != sizes[-1].keys():
             said = (", ".join(kind.title for kind in maps.kinds.values()) for maps in sentences)
@@ -172,10 +180,11 @@ def explore(
     kind: str | None = None,        # what is chosen at first; encoder_decoder if there, else the first kind that is
     layer: int | None = None,       # counted from 1; the last if only a head is given
     head: int | None = None,        # counted from 1; the first if only a layer is given
+    whole_words: bool = True,       # the pieces of a word are one, as in the figures
 ) -> Explorer:
     "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
     kind = kind or ("encoder_decoder" if "encoder_decoder" in maps.kinds else next(iter(maps.kinds)))
-    return Explorer(maps, kind, *first_head(maps, kind, layer, head))
+    return Explorer(maps, kind, *first_head(maps.words() if whole_words else maps, kind, layer, head), whole_words)
 
 # %% ../../nbs/figures/explorer.ipynb #e70a0052
 LONGEST_TYPED = 60  # tokens
@@ -201,12 +210,14 @@ def read_without(
 def said_of(
     off: frozenset,           # of (kind, layer, head)
     titles: dict[str, str],   # of the kinds
-    drawn: tuple,             # kind, layer and head
+    drawn: set,               # of the same
 ) -> str:
     "Which heads are off; nothing if none is."
     order = sorted(off, key=lambda one: ([*titles].index(one[0]), *one[1:]))
     names = "; ".join(f"{titles[kind]}, layer {layer}, head {head}" for kind, layer, head in order)
-    return f"Off: {names}." * bool(off) + " The picture shows the weights that this head would have." * (drawn in off)
+    seen = off.intersection(drawn)
+    which = "these heads" if len(seen) > 1 else "this head"
+    return f"Off: {names}." * bool(off) + f" The picture shows the weights that {which} would have." * bool(seen)
 
 
 def live(
@@ -215,7 +226,7 @@ def live(
     layer: int | None = None,  # where it starts, as for `explore`
     head: int | None = None,
 ):                             # ipywidgets.VBox
-    """A text field, two menus and a box in JupyterLab: type a sentence, choose a head, or switch it off; all else follows.
+    """A text field, two menus and a box in JupyterLab: type a sentence, choose heads, switch them off.
 
     Of several sentences the first is drawn. A translation of which the model is unsure is followed by its warning.
     """
@@ -224,24 +235,31 @@ def live(
     maps, _ = read(text, off)
     kind, first = "encoder_decoder", first_head(maps, "encoder_decoder", layer, head)
     titles = {name: of.title for name, of in maps.kinds.items()}
-    wide, numbers = {"width": "min(720px, 98%)"}, itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
+    wide = {"width": "min(720px, 98%)"}
+    numbers = itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
     kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind)
-    heads = widgets.Dropdown(options=[(f"layer {one[0]}, head {one[1]}", one) for one in numbers], value=first)
-    box = widgets.Checkbox(description="switch this head off", indent=False)
+    options = [(f"layer {one[0]}, head {one[1]}", one) for one in numbers]
+    heads = widgets.SelectMultiple(options=options, value=[first], rows=5, tooltip="with Ctrl or ⌘: one more, or less")
+    box = widgets.Checkbox(description="switch off what is chosen", indent=False)
     answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
     said, all_on, picture = widgets.HTML(), widgets.Button(description="all on"), widgets.Output()
 
+    def shown():
+        return {(kinds.value, *one) for one in heads.value}
+
     def follow(change=None):
-        shown = (kinds.value, *heads.value)
-        said.value, box.value, all_on.disabled = said_of(off, titles, shown), shown in off, not off
+        if not heads.value:  # a click took the last one away: it comes back
+            heads.value = change.old
+            return
+        said.value, box.value, all_on.disabled = said_of(off, titles, shown()), shown() <= off, not off
         try:
             maps, answered = read(field.value, off)
-            drawn = Explorer(maps, *shown)
+            drawn = Explorer(maps, kinds.value, *heads.value[0])
         except InputError as error:
             answer.value, picture.outputs = str(error), ()
             return
-        drawn.only_first()
+        drawn.only(*heads.value)
         answer.value = answered
         data = {"application/vnd.vegalite.v5+json": drawn.specification, "text/plain": drawn.source}
         picture.outputs = ({"output_type": "display_data", "data": data, "metadata": {}},)
@@ -253,8 +271,7 @@ def live(
             follow()
 
     def tick(change):
-        one = frozenset([(kinds.value, *heads.value)])
-        switch(off | one if change.new else off - one)
+        switch(off | shown() if change.new else off - shown())
 
     for widget in (field, kinds, heads):
         widget.observe(follow, "value")

@@ -24,7 +24,7 @@ def head_records(
 ) -> list[dict]:
     "One record for each head: what it is, and its weights in thousandths, a list for each query."
     return [
-        {"kind": kind, "layer": layer, "head": head, "rows": (1000 * weights).round().int().tolist()}
+        {"kind": kind, "layer": layer, "head": head, "place": head - 1, "rows": (1000 * weights).round().int().tolist()}
         for kind in maps.kinds
         for layer, of_layer in enumerate(maps.of(kind)[0], 1)
         for head, weights in enumerate(of_layer, 1)
@@ -77,6 +77,7 @@ class Layout:
 
 
 INK, FAINT, BLUE, PALE_BLUE, NAVY, AMBER = "#222222", "#6b6b6b", "#1f5fa8", "#6aa5e3", "#0a2142", "#f5c242"
+COLOURS = ["#0b62b8", "#c2410c", "#0b7a52", "#9b2f8f", "#7a6000", "#00707f", "#b3003b", "#4d5763"]  # of several heads at once
 
 # What is pointed at, in Vega's language. `query` and `key` are -1 while there is none.
 ROW, COLUMN = "(query >= 0 && datum.query == query)", "(query < 0 && key >= 0 && datum.key == key)"
@@ -93,11 +94,21 @@ def down(field: str) -> alt.Y:
     return alt.Y(field, type="quantitative", scale=None, axis=None)
 
 
-def chosen_cells(at: Layout) -> alt.Chart:
-    "The cells of the head that is chosen: weight, labels and place of each."
+def chosen_heads() -> alt.Chart:
+    "The head that is chosen, all heads of its layer, or those that `Explorer.only` has left; of several, each has its colour."
     return (
         alt.Chart(alt.NamedData("heads"))
-        .transform_filter("datum.kind == kind && datum.layer == layer && datum.head == head")
+        .transform_filter("datum.kind == kind && (left || datum.layer == layer && (together || datum.head == head))")
+        .transform_calculate(place="shown > 1 ? datum.place : 0")
+        .transform_calculate(colour=f"shown > 1 ? {json.dumps(COLOURS)}[datum.place % {len(COLOURS)}] : '{BLUE}'")
+    )
+
+
+def chosen_cells(at: Layout) -> alt.Chart:
+    "The cells of the chosen heads: weight, labels and place of each. Lines of several heads lie beside each other."
+    beside = f"{at.step / 2} + (datum.place - (shown - 1) / 2) * min(3, {at.step - 8} / shown)"
+    return (
+        chosen_heads()
         .transform_calculate(query="sequence(length(datum.rows))")
         .transform_flatten(["rows", "query"], ["row", "query"])
         .transform_calculate(key="sequence(length(datum.row))")
@@ -109,34 +120,62 @@ def chosen_cells(at: Layout) -> alt.Chart:
             x=f"{at.cells + at.step / 2} + {at.step} * datum.key",
             query_y=f"{at.top + at.step / 2} + {at.step} * datum.query",
             key_y=f"{at.top + at.step / 2} + {at.step} * datum.key",
+            query_line=f"{at.top} + {at.step} * datum.query + {beside}",
+            key_line=f"{at.top} + {at.step} * datum.key + {beside}",
         )
     )
 
 
 def draw_weights(at: Layout) -> list[alt.Chart]:
     "The heat map, the lines, and for the token that is pointed at its weights beside the others, in colour and in numbers."
-    cells = chosen_cells(at)
-    heat_map = cells.mark_square(size=(at.step - 1) ** 2, opacity=1).encode(
+    cells, weight = chosen_cells(at), alt.Tooltip("weight:Q", title="weight", format=".3f")
+    tooltip = [alt.Tooltip("query_label:N", title="query"), alt.Tooltip("key_label:N", title="key"), weight]
+    heat_map = cells.transform_filter("shown == 1").mark_square(size=(at.step - 1) ** 2, opacity=1).encode(
         across("x"), down("query_y"),
         fill=alt.Fill("weight:Q", title="weight").scale(domain=[0, 1], range=["#f0f3f8", BLUE, NAVY])
             .legend(orient="none", direction="horizontal", legendX=at.cells, legendY=at.height + 10, gradientLength=110),
         fillOpacity=alt.condition(FOCUS, alt.value(1), alt.value(0.25)),
-        tooltip=[alt.Tooltip("query_label:N", title="query"), alt.Tooltip("key_label:N", title="key"),
-                 alt.Tooltip("weight:Q", title="weight", format=".3f")],  # a mark with a tooltip also answers to the pointer
+        tooltip=tooltip,  # a mark with a tooltip also answers to the pointer
     )
     visible, as_opaque = cells.transform_filter("datum.thousandths >= 5"), alt.StrokeOpacity("weight:Q", scale=None)
-    lines = visible.transform_filter(FOCUS).mark_rule(stroke=BLUE, strokeWidth=2.5 if at.step > 14 else 2).encode(
-        alt.X(value=at.query + at.label), down("query_y"), alt.X2(value=at.key), alt.Y2("key_y"), strokeOpacity=as_opaque)
-    drawn = [heat_map, lines]
+    colour, width = alt.Stroke("colour:N", scale=None), 2.5 if at.step > 14 else 2
+    lines = visible.transform_filter(FOCUS).mark_rule(strokeWidth=width).encode(
+        alt.X(value=at.query + at.label), down("query_line"), alt.X2(value=at.key), alt.Y2("key_line"), colour, as_opaque)
+    drawn = [heat_map, draw_strips(at, visible, tooltip), lines]
     for pointed, y, left, number, align in (
         (ROW, "key_y", at.key, at.key + at.label + 4, "left"), (COLUMN, "query_y", at.query, at.query - 4, "right"),
     ):
         others = visible.transform_filter(pointed)
-        drawn.append(others.mark_rule(stroke=PALE_BLUE, strokeWidth=at.step - 1).encode(
-            alt.X(value=left), down(y), alt.X2(value=left + at.label), strokeOpacity=as_opaque))
-        drawn.append(others.mark_text(align=align, baseline="middle", fontSize=at.font - 1, fill=INK).encode(
-            alt.X(value=number), down(y), text=alt.Text("weight:Q", format=".2f")))
-    return drawn
+        part = {name: f"{left} + {at.label} * (datum.place + {more}) / shown" for name, more in (("from", 0), ("to", 1))}
+        behind = others.transform_calculate(**part, colour=f"shown > 1 ? datum.colour : '{PALE_BLUE}'",
+                                            weight="shown > 1 ? datum.weight / 2 : datum.weight")
+        drawn.append(behind.mark_rule(strokeWidth=at.step - 1).encode(across("from"), down(y), alt.X2("to"), colour, as_opaque))
+        drawn.append(others.transform_filter("shown == 1").mark_text(
+            align=align, baseline="middle", fontSize=at.font - 1, fill=INK,
+        ).encode(alt.X(value=number), down(y), text=alt.Text("weight:Q", format=".2f")))
+    return [*drawn, name_heads(at)]
+
+
+def draw_strips(at: Layout, visible: alt.Chart, tooltip: list) -> alt.Chart:
+    "The heat map of several heads: each has its strip of every cell."
+    within = {name: f"{at.cells} + {at.step} * datum.key + {at.step - 1} * (datum.place + {more}) / shown"
+              for name, more in (("from", 0), ("to", 1))}
+    ends = {"top": f"datum.query_y - {at.step / 2 - 0.5}", "bottom": f"datum.query_y + {at.step / 2 - 0.5}"}
+    shade = f"{FOCUS} ? datum.weight : 0.25 * datum.weight"
+    return visible.transform_filter("shown > 1").transform_calculate(**within, **ends, shade=shade).mark_rect(opacity=1).encode(
+        across("from"), down("top"), alt.X2("to"), alt.Y2("bottom"), fill=alt.Fill("colour:N", scale=None),
+        fillOpacity=alt.FillOpacity("shade:Q", scale=None), tooltip=[alt.Tooltip("layer:Q"), alt.Tooltip("head:Q"), *tooltip])
+
+
+def name_heads(at: Layout) -> alt.Chart:
+    "Below the lines, each of several heads in its colour."
+    return (
+        chosen_heads().transform_filter("shown > 1")
+        .transform_calculate(name="'layer ' + datum.layer + ', head ' + datum.head", x=f"{at.query} + 105 * (datum.place % 4)",
+                             y=f"{at.height + 12} + 16 * floor(datum.place / 4)")
+        .mark_text(align="left", baseline="top", fontSize=at.font, fontWeight="bold")
+        .encode(across("x"), down("y"), text="name:N", fill=alt.Fill("colour:N", scale=None))
+    )
 
 
 def draw_labels(
@@ -188,19 +227,24 @@ def specification(
         alt.param("kind", value=kind, bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
         alt.param("layer", value=layer, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
         alt.param("head", value=head, bind=buttons(name="head ", options=list(range(1, n_heads + 1)))),
+        alt.param("together", value=False, bind=alt.binding_checkbox(name="all heads of the layer ")),
     ]
+    size = f"{json.dumps(sizes)}[kind]"
     derived = [
         alt.param("axes", value=axes),
+        alt.param("left", value=0),  # how many heads `Explorer.only` has left; nothing else is then chosen
+        alt.param("shown", expr=f"left || (together ? {size}[1] : 1)"),
         alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
         alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
     ]
-    size = f"{json.dumps(sizes)}[kind]"
-    title = f"{json.dumps(names)}[kind] + ', layer ' + layer + ' of ' + {size}[0] + ', head ' + head + ' of ' + {size}[1]"
+    one = f"', layer ' + layer + ' of ' + {size}[0] + (shown > 1 ? '' : ', head ' + head + ' of ' + {size}[1])"
+    title = f"{json.dumps(names)}[kind] + (left > 1 ? '' : {one})"
     subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
     boxes, texts = draw_labels(at, maps.kinds)
     drawing = (
         alt.layer(boxes, *draw_weights(at), *texts)
         .add_params(*choices, *derived)
+        .resolve_scale(fill="independent")  # weights have a scale, the colours of several heads have none
         .properties(width=at.width, height=at.height, padding=10, background="white")
         .properties(title=alt.Title(alt.expr(title), subtitle=subtitle, anchor="start", fontSize=15, subtitleColor=FAINT))
         .configure(aria=False, view=alt.ViewConfig(stroke=None))

@@ -132,6 +132,18 @@ def batches_from(
             yield epoch, batch, rows
         epoch, batch = epoch + 1, 0
 
+# %% ../../nbs/paper/5.2_training.ipynb #52a30001
+def nothing_of(batch: Batch) -> Batch:
+    "The same with targets of padding alone, for a process that has no sentences left: its loss is 0."
+    return batch._replace(target=torch.full_like(batch.target, PAD))
+
+
+def on_its_way(batch: Batch, device: torch.device) -> Batch:
+    "On the device, or soon to be: from pinned memory a GPU fetches by itself, and nobody waits for it."
+    if device.type == "cuda":
+        batch = Batch(*(ids.pin_memory() for ids in batch))
+    return Batch(*(ids.to(device, non_blocking=True) for ids in batch))
+
 # %% ../../nbs/paper/5.2_training.ipynb #2723007d
 def own_parts(
     pairs: TokenizedPairs,
@@ -143,20 +155,11 @@ def own_parts(
     "The parts of a batch that this process works off: every `group.size`-th."
     cut = shares(rows, lengths, n_parts)
     for number in range(group.rank, n_parts, group.size):
-        part = collate(pairs, cut[number] if len(cut[number]) else rows[:1])
-        if not len(cut[number]):
-            part = part._replace(target=torch.full_like(part.target, PAD))
-        if group.device.type == "cuda":  # from pinned memory a GPU fetches by itself, and nobody waits for it
-            part = Batch(*(ids.pin_memory() for ids in part))
-        yield number, Batch(*(ids.to(group.device, non_blocking=True) for ids in part))
+        part = collate(pairs, cut[number]) if len(cut[number]) else nothing_of(collate(pairs, rows[:1]))
+        yield number, on_its_way(part, group.device)
 
 # %% ../../nbs/paper/5.2_training.ipynb #1a8648a6
-def learner_for(
-    model: Transformer,
-    config: TrainingConfig,
-    execution: Execution,
-    group: Group,
-) -> nn.Module:
+def learner_for(model: Transformer, config: TrainingConfig, execution: Execution, group: Group) -> nn.Module:
     "The model with its loss, compiled if that is asked for, and exchanging gradients if there are several processes."
     if execution.compile:
         compile_each([*model.encoder.layers, *model.decoder.layers])

@@ -80,10 +80,99 @@ def test_all_heads_stand_on_the_page_and_a_click_shows_one_in_full(open_explorer
             page.mouse.move(0, 0)
             assert lit(section) == expected_lines(maps, kind, layer, head)
             assert section.locator(".heads [aria-pressed=true]").get_attribute("aria-label") == f"layer {layer}, head {head}"
-            assert page.locator("#chosen").text_content() == f"layer {layer}, head {head}"
+            assert page.locator(".chosen").first.text_content() == f"layer {layer}, head {head}"
         for side, labels in (("query", queries), ("key", keys)):
             for picture in ("lines", "cells"):
                 assert section.locator(f".{picture} .label[data-{side}] text").all_text_contents() == labels
+
+
+def overlaid(section) -> dict[str, list]:
+    "By colour, the lines that are seen: query, key, opacity."
+    found = section.locator(".lines .weight:not(.far)").evaluate_all("""all => all.map(one => {
+        const {stroke, strokeOpacity} = getComputedStyle(one);
+        return [stroke, ...[one.dataset.query, one.dataset.key, strokeOpacity].map(Number)]; })""")
+    return {stroke: sorted(tuple(rest) for of, *rest in found if of == stroke) for stroke, *_ in found}
+
+
+def colour_of(section, layer: int, head: int) -> str:
+    "Of a head's frame."
+    return thumbnail(section, layer, head).evaluate("one => getComputedStyle(one).outlineColor")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_several_heads_lie_over_one_another_each_in_its_colour(scheme, open_explorer):
+    maps = planted_maps()
+    page = open_explorer(explore(maps, layer=1, head=1), color_scheme=scheme)
+    section, chosen, box = page.locator("section"), page.locator(".chosen").first, page.get_by_label("several heads")
+
+    def is_shown(*heads: tuple[int, int], **focus) -> None:
+        expected = {colour_of(section, *head): expected_lines(maps, "encoder_decoder", *head, **focus) for head in heads}
+        assert overlaid(section) == expected and len(expected) == len(heads)
+        for layer, head in itertools.product((1, 2), (1, 2, 3)):
+            assert thumbnail(section, layer, head).get_attribute("aria-pressed") == str((layer, head) in heads).lower()
+        assert chosen.locator("span").all_text_contents() == [f"layer {layer}, head {head}" for layer, head in heads]
+
+    box.check()
+    thumbnail(section, 2, 3).click()
+    thumbnail(section, 1, 2).click()
+    page.mouse.move(0, 0)
+    is_shown((1, 1), (2, 3), (1, 2))
+    cells = section.locator(".cells .cell").evaluate_all("all => all.map(one => Number(one.getAttribute('width')).toFixed(2))")
+    assert len(cells) == 3 * len(expected_lines(maps, "encoder_decoder", 1, 1)) and {*cells} == {"8.33"}
+    ends = section.locator(".lines line").evaluate_all("all => all.map(one => one.getAttribute('y1'))")
+    assert len(set(ends)) == 3 * 4, "no line hides another"
+    token(section, "query", 1).click()
+    is_shown((1, 1), (2, 3), (1, 2), query=1)
+    assert page.locator(".said").text_content() == (
+        "“Hund” looks in layer 1, head 1 at “has” 0.90, “a” 0.10; in layer 2, head 3 at “dog” 0.90, “has” 0.10; "
+        "in layer 1, head 2 at “a” 0.90, “ball” 0.10. Frozen.")
+    text = token(section, "query", 1).locator("text").text_content()
+    assert text == "Hund" and numbers(section, "key") == [""] * 6
+    strips = token(section, "key", 2).locator(".strip").evaluate_all("all => all.map(one => one.getAttribute('fill-opacity'))")
+    assert strips == ["0.450", "0.050", "0.000"]
+    drawn = ElementTree.fromstring(downloaded(page))
+    colours = {one.attrib["stroke"] for one in drawn.iter(f"{SVG}line")}
+    assert len(colours) == 3 and not any("style" in one.attrib for one in drawn.iter())
+    save(page, f"several-{scheme}")
+    thumbnail(section, 1, 1).click()  # away with it; the others keep their colours
+    first = colour_of(section, 2, 3)
+    is_shown((2, 3), (1, 2), query=1)
+    thumbnail(section, 2, 2).click(modifiers=["Shift"])
+    is_shown((2, 3), (1, 2), (2, 2), query=1)
+    assert colour_of(section, 2, 3) == first
+    token(section, "query", 1).click()
+    thumbnail(section, 1, 2).dblclick()
+    page.mouse.move(0, 0)
+    assert lit(section) == expected_lines(maps, "encoder_decoder", 1, 2) and chosen.text_content() == "layer 1, head 2"
+    thumbnail(section, 1, 2).click()
+    assert chosen.text_content() == "layer 1, head 2", "one always stays"
+    thumbnail(section, 1, 3).focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowLeft")  # only moves on
+    assert chosen.locator("span").count() == 2
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Enter")
+    assert chosen.locator("span").all_text_contents() == [f"layer 1, head {head}" for head in (2, 3, 1)]
+    box.uncheck()
+    assert chosen.text_content() == "layer 1, head 1"
+    thumbnail(section, 2, 2).click()
+    thumbnail(section, 2, 1).click(modifiers=["Control"])
+    assert chosen.locator("span").all_text_contents() == ["layer 2, head 2", "layer 2, head 1"]
+    thumbnail(section, 1, 1).click()
+    assert chosen.text_content() == "layer 1, head 1"
+
+
+def test_of_many_heads_the_newest_eight_are_shown(open_explorer):
+    planted = planted_maps()
+    page = open_explorer(explore(replace(planted, encoder=planted.encoder.repeat(1, 4, 1, 1)), "encoder", 1, 1))
+    page.get_by_label("several heads").check()
+    for head in range(2, 11):
+        thumbnail(page.locator("section"), 2, head).click()
+    names = page.locator(".chosen").first.locator("span")
+    assert names.all_text_contents() == [f"layer 2, head {head}" for head in range(3, 11)]
+    assert len(set(names.evaluate_all("all => all.map(one => getComputedStyle(one).borderBottomColor)"))) == 8
+    page.get_by_role("radio").nth(1).check()  # a kind with three heads
+    assert names.all_text_contents() == ["layer 2, head 3"]
 
 
 def test_encoder_and_decoder_may_differ_in_layers_and_heads_and_one_may_be_missing(open_explorer):
@@ -95,7 +184,7 @@ def test_encoder_and_decoder_may_differ_in_layers_and_heads_and_one_may_be_missi
         kinds.nth(number).check()
         page.mouse.move(0, 0)
         kind = [*maps.kinds][number]
-        assert page.locator("#chosen").text_content() == f"layer {layer}, head {head}"
+        assert page.locator(".chosen").first.text_content() == f"layer {layer}, head {head}"
         assert lit(section) == expected_lines(maps, kind, layer, head)
         assert section.locator(".heads button").count() == layers * heads
         assert [section.locator(f".{name} span").all_text_contents() for name in ("across", "down")] == [
@@ -113,7 +202,7 @@ def test_encoder_and_decoder_may_differ_in_layers_and_heads_and_one_may_be_missi
 def test_it_begins_at_the_head_that_aligns_best(open_explorer):
     page = open_explorer(explore(replace(planted_maps(), aligned=(2, 1))))
     assert page.get_by_role("radio", name="encoder-decoder attention").is_checked()
-    assert page.locator("#chosen").text_content() == "layer 2, head 1"
+    assert page.locator(".chosen").first.text_content() == "layer 2, head 1"
     assert page.title() == "Attention: A dog has a ball"
 
 
@@ -171,13 +260,13 @@ def test_a_keyboard_is_enough(open_explorer):
         for key in keys:
             page.keyboard.press(key)
 
-    press("Tab", "ArrowLeft", "ArrowLeft")  # the kinds, then Save, then the thumbnails
+    press("Tab", "ArrowLeft", "ArrowLeft")  # the kinds, the box, Save, then the thumbnails
     assert page.get_by_role("radio", name="encoder self-attention").is_checked()
-    press("Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight")
-    assert page.locator("#chosen").text_content() == "layer 2, head 3"
+    press("Tab", "Tab", "Tab", "ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight")
+    assert page.locator(".chosen").first.text_content() == "layer 2, head 3"
     assert page.evaluate("document.activeElement.title") == "layer 2, head 3"
     press("ArrowRight", "Home")
-    assert page.locator("#chosen").text_content() == "layer 1, head 1"
+    assert page.locator(".chosen").first.text_content() == "layer 1, head 1"
     press("Tab")  # the tokens
     assert lit(section) == expected_lines(maps, "encoder", 1, 1, query=0)
     press("ArrowDown", "ArrowDown", "ArrowRight")

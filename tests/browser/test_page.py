@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from annotated_transformer import InputError, Translator
+from annotated_transformer import EOS, PAD, InputError, Translator
 from annotated_transformer.exchange.browser_page import write_page
+from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
+from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import record_of
 from annotated_transformer.translation.lines import UNSURE
 from benchmarks.explorer import NEXT_FRAME
@@ -91,11 +94,13 @@ def drawn(page, name: str, shape: tuple[int, int]) -> np.ndarray:
 
 
 def expected(graphs, sentence: str, off=()) -> dict[str, np.ndarray]:
-    "By kind, the weights of all heads while the best translation is written: (L, h, queries, keys)."
+    "By kind, the weights of all heads while the best translation is written, between whole words: (L, h, queries, keys)."
     ids, tokens = graphs.tokenizer.encode(sentence), graphs.translate(sentence, off=off)
     _, own, cross = graphs.decode(ids, off)([tokens])
     _, of_encoder = graphs.encoder.run(None, graphs.given(ids, off))
-    return {"encoder": of_encoder[:, 0], "decoder": own[:, 0], "encoder_decoder": cross[:, 0]}
+    source, target, read = (token_labels(graphs.tokenizer, ids) for ids in (ids, [*tokens, EOS], [PAD, *tokens]))
+    maps = AttentionMaps(source, read, target, *(torch.from_numpy(weights[:, 0]) for weights in (of_encoder, own, cross)))
+    return {kind: maps.words().of(kind)[0].numpy() for kind in KINDS}
 
 
 def near(drawn: np.ndarray, weights: np.ndarray) -> bool:
@@ -173,6 +178,68 @@ def test_hovering_shows_and_a_click_freezes(translator, graphs):
     translator.keyboard.press("Escape")
     translator.locator("#sentence").focus()
     assert alone()
+
+
+PIECES = "The unbelievable children overslept, didn't they?!"
+
+
+def test_pieces_of_a_word_are_joined_and_can_be_looked_at_apart(translator, graphs):
+    type_in(translator, PIECES)
+    done(translator)
+    ids, tokens = graphs.tokenizer.encode(PIECES), graphs.translate(PIECES)
+    labels = [token_labels(graphs.tokenizer, ids), token_labels(graphs.tokenizer, [*tokens, EOS])]
+    words = [group_words(side, signs_apart=True)[0] for side in labels]
+    assert len(words[0]) < len(labels[0]) and translator.locator("#source button").all_text_contents() == labels[0]
+
+    def shown(side: str) -> list[str]:
+        return translator.locator(f"#lines .label[data-{side}] title").all_text_contents()
+
+    layer, head = record_of("everyday-en-de").alignment_head
+    for kind in KINDS:
+        translator.locator("select[name=kind]").select_option(kind)
+        weights = expected(graphs, PIECES)[kind][layer - 1, head - 1]
+        assert near(drawn(translator, "cell", weights.shape), weights), kind
+    translator.locator("select[name=kind]").select_option("encoder_decoder")
+    assert (shown("key"), shown("query")) == (words[0], words[1])
+    index = next(i for i, label in enumerate(labels[0]) if label.startswith("·"))
+    translator.locator("#source button").nth(index).hover()
+    lit = translator.locator("#source .pointed").all_text_contents()
+    word = translator.locator("#lines .pointed title").text_content()
+    assert len(lit) > 1 and "".join(one.removeprefix("·") for one in lit) == word
+    translator.get_by_label("whole words").uncheck()
+    assert (shown("key"), shown("query")) == (labels[0], labels[1])
+    _, _, cross = graphs.decode(ids)([tokens])
+    assert near(drawn(translator, "cell", (len(labels[1]), len(labels[0]))), cross[layer - 1, 0, head - 1])
+
+
+def test_several_heads_lie_over_one_another(translator, graphs):
+    weights, thumbnails = expected(graphs, EXAMPLE)["encoder_decoder"], translator.locator("#heads button")
+    first = tuple(number - 1 for number in record_of("everyday-en-de").alignment_head)
+    translator.get_by_label("several heads").check()
+    for layer, head in ((0, 2), (1, 5)):
+        thumbnails.nth(layer * weights.shape[1] + head).click()
+    for marks, opacity in (("cell", "fillOpacity"), ("weight", "strokeOpacity")):
+        for number, (layer, head) in enumerate((first, (0, 2), (1, 5)), 1):
+            group = "#cells" if marks == "cell" else "#lines"
+            found = translator.locator(f"{group} > g:not(.label)").nth(number - 1).locator(f".{marks}").evaluate_all(
+                f"all => all.map(one => [one.dataset.query, one.dataset.key, getComputedStyle(one).{opacity}].map(Number))")
+            seen = np.zeros_like(weights[layer, head])
+            for query, key, weight in found:
+                seen[int(query), int(key)] = weight
+            assert near(seen, weights[layer, head])
+    names = [f"layer {layer + 1}, head {head + 1}" for layer, head in (first, (0, 2), (1, 5))]
+    assert translator.locator("#several span").all_text_contents() == names
+    assert translator.locator("select[name=layer]").input_value() == "1" and translator.locator("#heads .one-of").count() == 3
+    for scheme in ("light", "dark"):
+        translator.emulate_media(color_scheme=scheme)
+        translator.screenshot(path=SCREENSHOTS / f"several-{scheme}.png", full_page=True)
+    thumbnails.nth(2).dblclick()
+    assert translator.locator("#several").text_content() == "layer 1, head 3"
+    assert near(drawn(translator, "cell", weights[0, 2].shape), weights[0, 2])
+    thumbnails.nth(3).click()
+    translator.get_by_label("several heads").uncheck()
+    assert near(drawn(translator, "cell", weights[0, 3].shape), weights[0, 3])
+    assert translator.locator("#heads .one-of").count() == 0
 
 
 def test_a_token_can_be_forced_and_the_tables_say_what_else_was_possible(translator, graphs):

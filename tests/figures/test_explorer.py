@@ -46,11 +46,16 @@ def test_a_notebook_stores_vega_lite_5_and_a_picture():
     stored = found._repr_mimebundle_()
     drawn = json.loads(json.dumps(stored["application/vnd.vegalite.v5+json"]))
     assert drawn["$schema"].endswith("/vega-lite/v5.json")
-    old, new = (re.sub(r"gradient_\d+", "", vl_convert.vegalite_to_svg(drawn, vl_version=version)) for version in ("5.8", VEGA_LITE))
-    assert old == new
+    one, every = drawn, copy.deepcopy(drawn)
+    next(choice for choice in every["params"] if choice["name"] == "together")["value"] = True
+    for drawn in (every, one):  # all heads of the layer, and one
+        old, new = (vl_convert.vegalite_to_svg(drawn, vl_version=version) for version in ("5.8", VEGA_LITE))
+        old, new = (re.sub(r"gradient_\d+", "", text) for text in (old, new))
+        assert old == new
     choices = {one["name"]: one for one in vl_convert.vegalite_to_vega(drawn, vl_version="5.8")["signals"] if "bind" in one}
-    assert {name: (one["value"], one["bind"]["options"]) for name, one in choices.items()} == {
+    assert {name: (one["value"], one["bind"].get("options")) for name, one in choices.items()} == {
         "kind": ("encoder_decoder", ["encoder", "decoder", "encoder_decoder"]), "layer": (1, [1, 2]), "head": (1, [1, 2]),
+        "together": (False, None),
     }
     picture = base64.b64decode(stored["image/png"])
     assert picture[:8] == b"\x89PNG\r\n\x1a\n"
@@ -73,10 +78,11 @@ def test_the_page_asks_nothing_of_any_network():
     scores = [torch.rand(2, 3, *size).softmax(-1) for size in ((4, 4), (3, 3), (3, 4))]
     source, target = ["</script>", "<img", "·src=//x>", "<eos>"], ["a&b", "\ud800🐶$x", "<eos>"]
     maps = AttentionMaps(source, ["<start>", *target[:-1]], target, *scores)
-    text = explore(maps).html(beside=maps)
+    text = explore(maps, whole_words=False).html(beside=maps)
     page = Page(text)
     assert {tag for tag, _ in page.tags} == {
-        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "strong", "button", "main", "noscript", "script"}
+        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "button", "main",
+        "noscript", "script"}
     names = {name for _, attributes in page.tags for name in attributes}
     assert names == {"lang", "charset", "name", "http-equiv", "content", "id", "type", "aria-label"}  # no src, href, style or onclick
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
@@ -87,6 +93,9 @@ def test_the_page_asks_nothing_of_any_network():
                      "base-uri": "'none'", "form-action": "'none'"}
     assert not re.search(r"url\(|@import", style) and not re.search(r"\b(eval|Function|innerHTML|fetch|import)\b", script)
     held = json.loads(data)
+    assert "<img" in held["sentences"][1]["maps"]["encoder"]["keys"]
+    joined = json.loads(re.search(r'id="maps">(.*?)</script>', explore(maps).html(beside=maps))[1])["sentences"]
+    assert all(one["maps"]["encoder"]["keys"] == ["</script>", "<imgsrc=//x>", "<eos>"] for one in joined), "whole words"
     assert held["kinds"] == {kind: [*names] for kind, names in maps.kinds.items()} and len(held["sentences"]) == 2
     for one in held["sentences"]:
         assert one["source"] == "</script> <imgsrc=//x>"
@@ -138,22 +147,32 @@ def test_what_is_typed_and_chosen_is_what_is_drawn():
     field, menus, _, answer, picture = live(translator, layer=4, head=4).children
     kinds, heads, _ = menus.children
 
-    def drawn_is(sentence: str, kind: str, layer: int, head: int) -> bool:
+    def drawn_is(sentence: str, kind: str, *heads: tuple) -> bool:
         output, = picture.outputs
         drawn = output["data"]["application/vnd.vegalite.v5+json"]
-        one, = drawn["datasets"]["heads"]
-        expected = (1000 * translator.attention(sentence).of(kind)[0][layer - 1, head - 1]).round().int().tolist()
-        return one == {"kind": kind, "layer": layer, "head": head, "rows": expected} and "bind" not in json.dumps(drawn["params"])
+        weights, expected = translator.attention(sentence).words().of(kind)[0], []
+        for place, (layer, head) in enumerate(heads):
+            rows = (1000 * weights[layer - 1, head - 1]).round().int().tolist()
+            expected.append({"kind": kind, "layer": layer, "head": head, "place": place, "rows": rows})
+        left, = (one["value"] for one in drawn["params"] if one["name"] == "left")
+        return drawn["datasets"]["heads"] == expected and left == len(heads) and "bind" not in json.dumps(drawn["params"])
 
-    assert answer.value == translator(field.value) and drawn_is(field.value, "encoder_decoder", 4, 4)
+    assert answer.value == translator(field.value) and drawn_is(field.value, "encoder_decoder", (4, 4))
     field.value = "I am reading a book."
-    assert answer.value == translator("I am reading a book.") and drawn_is(field.value, "encoder_decoder", 4, 4)
-    heads.value, kinds.value = (1, 2), "encoder"
-    assert drawn_is("I am reading a book.", "encoder", 1, 2) and len(heads.options) == 32
+    assert answer.value == translator("I am reading a book.") and drawn_is(field.value, "encoder_decoder", (4, 4))
+    heads.value, kinds.value = [(1, 2)], "encoder"
+    assert drawn_is("I am reading a book.", "encoder", (1, 2)) and len(heads.options) == 32
+    heads.value = [(1, 2), (3, 1)]
+    assert drawn_is("I am reading a book.", "encoder", (1, 2), (3, 1))
+    heads.value = []
+    assert drawn_is("I am reading a book.", "encoder", (1, 2), (3, 1)) and heads.value == ((1, 2), (3, 1)), "there is always one"
     field.value = "I got up early. It was very cold. I went to work by car."
     assert answer.value == translator(field.value) and answer.value.count(".") == 3
-    assert drawn_is("I got up early.", "encoder", 1, 2)
-    assert live(translator, "Good morning.").children[1].children[1].value == translator.record.alignment_head
+    assert drawn_is("I got up early.", "encoder", (1, 2), (3, 1))
+    field.value = "The unbelievable children overslept."
+    assert any(label.startswith("·") for label in translator.attention(field.value).source[:-2]), "a word of several pieces"
+    assert drawn_is(field.value, "encoder", (1, 2), (3, 1))
+    assert live(translator, "Good morning.").children[1].children[1].value == (translator.record.alignment_head,)
 
 
 def test_whatever_is_typed_is_answered_by_a_sentence():
@@ -163,7 +182,7 @@ def test_whatever_is_typed_is_answered_by_a_sentence():
     for head, (typed, expected) in enumerate(refused, 1):
         field.value = typed
         assert expected in answer.value and len(answer.value) < 100 and picture.outputs == ()
-        menus.children[1].value = (1, head)  # a choice meanwhile
+        menus.children[1].value = [(1, head)]  # a choice meanwhile
         assert expected in answer.value and picture.outputs == ()
     for typed in ("<script>alert(1)</script>", "</textarea><img src=//x>", "🐶🐱 \u202e\x00", "$x$ \\(y\\)", "犬が走る。"):
         field.value = typed
@@ -204,8 +223,8 @@ def test_a_head_that_is_switched_off_is_off_in_the_translation_and_in_the_maps()
             "Whether all that the widget shows is what it would be with these heads off, and it says so."
             output, = picture.outputs
             rows = output["data"]["application/vnd.vegalite.v5+json"]["datasets"]["heads"][0]["rows"]
-            other, (layer, head) = without(translator, off), heads.value
-            weights = other.attention(field.value).of(kinds.value)[0][layer - 1, head - 1]
+            other, [(layer, head)] = without(translator, off), heads.value
+            weights = other.attention(field.value).words().of(kinds.value)[0][layer - 1, head - 1]
             torch.testing.assert_close(torch.tensor(rows) / 1000, weights, atol=0.0006, rtol=0)
             drawn = (kinds.value, layer, head) in off
             words = f"Off: {'; '.join(names[one] for one in off)}." * bool(off)
@@ -217,13 +236,13 @@ def test_a_head_that_is_switched_off_is_off_in_the_translation_and_in_the_maps()
         assert is_off()
         box.value = True
         assert is_off(first) and answer.value != before
-        heads.value, kinds.value = second[1:], "encoder"
+        heads.value, kinds.value = [second[1:]], "encoder"
         assert is_off(first)
         box.value = True
         assert is_off(second, first)
         field.value = "A dog runs with a ball in its mouth."
         assert is_off(second, first)
-        heads.value, kinds.value = first[1:], "encoder_decoder"
+        heads.value, kinds.value = [first[1:]], "encoder_decoder"
         box.value = False
         assert is_off(second)
         field.value = ""

@@ -9,7 +9,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from annotated_transformer.figures.attention_maps import AttentionMaps
-from annotated_transformer.figures.explorer_chart import VEGA_LITE, specification
+from annotated_transformer.figures.explorer_chart import COLOURS, VEGA_LITE, specification
 
 
 def test_weights_and_labels_are_those_of_the_maps():
@@ -89,6 +89,29 @@ def test_a_pointed_token_shows_its_own_weights_in_numbers():
         assert len(full) == len(expected) and len({cell["y" if name == "query" else "x"] for cell in full}) == 1
 
 
+def test_all_heads_of_a_layer_lie_over_one_another_each_in_its_colour():
+    torch.manual_seed(0)
+    S, T, L, h = 5, 3, 2, 4
+    scores = [torch.randn(L, h, *size).softmax(-1) for size in ((S, S), (T, T), (T, S))]
+    maps = AttentionMaps([*"abcd", "<eos>"], ["<start>", *"xy"], [*"xy", "<eos>"], *scores)
+    drawn = specification(maps, "encoder_decoder", 2, 3)
+    next(choice for choice in drawn["params"] if choice["name"] == "together")["value"] = True
+    scene = vl_convert.vegalite_to_scenegraph(drawn, vl_version=VEGA_LITE)["scenegraph"]["items"][0]["items"]
+    found = {name: [item for mark in scene if mark["marktype"] == name for item in mark["items"]] for name in ("rule", "rect", "text")}
+    rects = [item for item in found["rect"] if item["fill"] in COLOURS]
+    for head, colour in enumerate(COLOURS[:h]):
+        weights = maps.encoder_decoder[1, head].flatten()
+        expected = (1000 * weights).round()[(1000 * weights).round() >= 5] / 1000
+        for marks, paint, opacity in ((found["rule"], "stroke", "strokeOpacity"), (rects, "fill", "fillOpacity")):
+            seen = torch.tensor([one[opacity] for one in marks if one[paint] == colour])
+            torch.testing.assert_close(seen, expected, msg=f"{paint}, head {head + 1}")
+    assert len(rects) == len(found["rule"]) == len({(one["x"], one["y"]) for one in rects}), "no strip hides another"
+    assert len({(one["y"], one["y2"]) for one in found["rule"]}) == len(rects), "no line hides another"
+    texts = [(one["text"], one.get("fill")) for one in found["text"]]
+    assert [one for one in texts if one[0].startswith("layer 2")] == [(f"layer 2, head {i + 1}", COLOURS[i]) for i in range(h)]
+    assert "layer 2 of 2<" in vl_convert.vegalite_to_svg(drawn, vl_version=VEGA_LITE)
+
+
 def test_no_text_overlaps_another():
     @functools.cache
     def width_of(text: str) -> float:
@@ -130,7 +153,8 @@ def test_the_chart_says_of_each_kind_how_many_layers_and_heads_it_has():
     S, T = 4, 3
     weights = [torch.full((*size, Q, K), 1 / K) for size, Q, K in (((2, 3), S, S), ((5, 1), T, T), ((5, 1), T, S))]
     maps = AttentionMaps.from_tensors(list("abcd"), list("xyz"), *weights)
-    choices = {one["name"]: one["bind"]["options"] for one in specification(maps, "encoder", 1, 1)["params"] if "bind" in one}
+    params = specification(maps, "encoder", 1, 1)["params"]
+    choices = {one["name"]: one["bind"]["options"] for one in params if "options" in one.get("bind", {})}
     assert choices == {"kind": [*maps.kinds], "layer": [1, 2, 3, 4, 5], "head": [1, 2, 3]}
     for kind, layer, head, title in (("encoder", 2, 3, "encoder self-attention, layer 2 of 2, head 3 of 3"),
                                      ("decoder", 4, 1, "decoder self-attention, layer 4 of 5, head 1 of 1")):

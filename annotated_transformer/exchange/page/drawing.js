@@ -1,7 +1,9 @@
-// One head as lines and as a heat map, all heads as thumbnails. A darker mark is a larger weight: one colour for all.
+// One head or several as lines and as a heat map, all heads as thumbnails. A darker mark is a larger weight. One head has the page's
+// colour, several have one each.
 
 const SVG = "http://www.w3.org/2000/svg";
 const ROW = 22, NUMBER = 36, LEAST = 0.005; // pixels; weights below the last are not drawn
+const COLOURS = 8, ON_LABEL = 0.5; // how many the style has; a head's colour behind letters is this much paler
 
 function make(parent, name, attributes = {}, text = null) {
   const element = document.createElementNS(SVG, name);
@@ -22,15 +24,51 @@ function shortened(label, room) {
   return first(n);
 }
 
-function label(parent, side, index, text, room, box, attributes) {
-  const group = make(parent, "g", {class: "label", [`data-${side}`]: index});
+export const sameHead = (a, b) => a.layer === b.layer && a.head === b.head;
+
+// The heads that are shown after a click on one: that one alone, or, of several, with it or without it. Each keeps its colour.
+export function picked(heads, {layer, head}, several) {
+  const one = {layer, head, colour: 0}, others = heads.filter(other => !sameHead(other, one));
+  if (!several) return [one];
+  if (others.length < heads.length) return others.length ? others : heads; // one always stays
+  const kept = others.slice(-(COLOURS - 1)), taken = kept.map(other => other.colour);
+  one.colour = Array.from({length: COLOURS}, (_, colour) => colour).find(colour => !taken.includes(colour));
+  return [...kept, one];
+}
+
+export const headName = ({layer, head}) => `layer ${layer + 1}, head ${head + 1}`;
+
+// The names of the heads that are shown; of several, each in its colour.
+export function nameHeads(parent, heads) {
+  parent.replaceChildren(...heads.flatMap((one, i) => {
+    const name = document.createElement("span");
+    name.textContent = headName(one);
+    name.classList.toggle("swatch", heads.length > 1);
+    return [...i ? [" "] : [], paint(name, heads, one)];
+  }));
+}
+
+// What is drawn in an element has the colour of its head, if there are several.
+export function paint(element, heads, {colour}) {
+  if (heads.length > 1) element.style.setProperty("--map", `var(--head-${colour})`);
+  else element.style.removeProperty("--map");
+  return element;
+}
+
+function label(parent, side, index, text, room, box, attributes, heads) {
+  const group = make(parent, "g", {class: "label", [`data-${side}`]: index}), {x = 0, y, width, height} = box;
   make(group, "rect", {class: "box", "fill-opacity": 0, rx: 3, ...box});
+  if (heads.length > 1) heads.forEach((head, i) => {
+    const strip = {x: x + i * width / heads.length, y, width: width / heads.length, height};
+    paint(make(group, "rect", {class: "strip", "fill-opacity": 0, ...strip}), heads, head);
+  });
   make(group, "text", attributes, shortened(text, room));
   make(group, "title", {}, text);
 }
 
-// A head to draw: `queries` and `keys` are labels, `titles` what they are, `weight(query, key)` its numbers.
-export function drawLines(svg, {queries, keys, titles, weight}, room) {
+// What to draw: `queries` and `keys` are labels, `titles` what they are, `heads` one or several, `weight(query, key)` the numbers
+// of each.
+export function drawLines(svg, {queries, keys, titles, heads}, room) {
   const width = Math.max(300, Math.min(room, 560)), column = Math.min(130, (width - 2 * NUMBER) / 2 - 35);
   const height = 24 + ROW * Math.max(queries.length, keys.length), middle = i => 24 + ROW * (i + 0.5);
   const left = NUMBER + column, right = width - NUMBER - column;
@@ -38,25 +76,30 @@ export function drawLines(svg, {queries, keys, titles, weight}, room) {
   for (const [name, value] of [["width", width], ["height", height], ["viewBox", `0 0 ${width} ${height}`]]) svg.setAttribute(name, value);
   make(svg, "text", {class: "heading", x: left - 4, y: 14, "text-anchor": "end"}, titles[0]);
   make(svg, "text", {class: "heading", x: right + 4, y: 14}, titles[1]);
-  for (let query = 0; query < queries.length; query++) {
-    for (let key = 0; key < keys.length; key++) {
-      const w = weight(query, key);
-      if (w < LEAST) continue;
-      make(svg, "line", {class: "weight", "data-query": query, "data-key": key, "stroke-opacity": w.toFixed(3),
-                         x1: left, y1: middle(query), x2: right, y2: middle(key)});
+  heads.forEach((head, number) => {
+    const group = paint(make(svg, "g"), heads, head);
+    const beside = (number - (heads.length - 1) / 2) * Math.min(3, (ROW - 8) / heads.length); // no line hides another
+    for (let query = 0; query < queries.length; query++) {
+      for (let key = 0; key < keys.length; key++) {
+        const w = head.weight(query, key);
+        if (w < LEAST) continue;
+        make(group, "line", {class: "weight", "data-query": query, "data-key": key, "stroke-opacity": w.toFixed(3),
+                             x1: left, y1: middle(query) + beside, x2: right, y2: middle(key) + beside});
+      }
     }
-  }
+  });
   const sides = [["query", queries, NUMBER, left - 4, "end", NUMBER - 4], ["key", keys, right, right + 4, "start", width - NUMBER + 4]];
   for (const [side, labels, x, at, anchor, number] of sides) {
     labels.forEach((text, i) => {
       const box = {x, y: middle(i) - ROW / 2 + 1, width: column, height: ROW - 2};
-      label(svg, side, i, text, column - 8, box, {x: at, y: middle(i) + 4.5, "text-anchor": anchor});
+      label(svg, side, i, text, column - 8, box, {x: at, y: middle(i) + 4.5, "text-anchor": anchor}, heads);
       make(svg, "text", {class: "number", [`data-${side}`]: i, x: number, y: middle(i) + 4, "text-anchor": anchor});
     });
   }
 }
 
-export function drawCells(svg, {queries, keys, weight}, room) {
+// Of several heads each has its strip of every cell.
+export function drawCells(svg, {queries, keys, heads}, room) {
   const across = 96, down = 96, step = Math.max(14, Math.min(26, Math.floor((room - across) / keys.length)));
   const width = across + step * keys.length, height = down + step * queries.length;
   svg.replaceChildren();
@@ -64,40 +107,48 @@ export function drawCells(svg, {queries, keys, weight}, room) {
   make(svg, "rect", {class: "back", x: across, y: down, width: step * keys.length, height: step * queries.length});
   queries.forEach((text, i) => {
     const y = down + step * i, box = {x: 0, y, width: across - 2, height: step - 1};
-    label(svg, "query", i, text, across - 8, box, {x: across - 6, y: y + step / 2 + 4.5, "text-anchor": "end"});
+    label(svg, "query", i, text, across - 8, box, {x: across - 6, y: y + step / 2 + 4.5, "text-anchor": "end"}, heads);
   });
   keys.forEach((text, i) => {
     const x = across + step * i, box = {x, y: 0, width: step - 1, height: down - 2}, at = `${x + step / 2 + 4.5} ${down - 6}`;
-    label(svg, "key", i, text, down - 8, box, {transform: `translate(${at}) rotate(-90)`});
+    label(svg, "key", i, text, down - 8, box, {transform: `translate(${at}) rotate(-90)`}, heads);
   });
-  for (let query = 0; query < queries.length; query++) {
-    for (let key = 0; key < keys.length; key++) {
-      const w = weight(query, key);
-      if (w < LEAST) continue;
-      const cell = make(svg, "rect", {class: "cell", "data-query": query, "data-key": key, "fill-opacity": w.toFixed(3),
-                                      x: across + step * key, y: down + step * query, width: step - 1, height: step - 1});
-      make(cell, "title", {}, `${queries[query]} looks at ${keys[key]}: ${w.toFixed(3)}`);
+  heads.forEach((head, number) => {
+    const group = paint(make(svg, "g"), heads, head), strip = (step - 1) / heads.length;
+    for (let query = 0; query < queries.length; query++) {
+      for (let key = 0; key < keys.length; key++) {
+        const w = head.weight(query, key);
+        if (w < LEAST) continue;
+        const cell = make(group, "rect", {class: "cell", "data-query": query, "data-key": key, "fill-opacity": w.toFixed(3),
+                                          x: across + step * key + strip * number, y: down + step * query, width: strip, height: step - 1});
+        make(cell, "title", {}, `${queries[query]} looks at ${keys[key]}: ${w.toFixed(3)}`);
+      }
     }
-  }
+  });
 }
 
 // What belongs to the token that is pointed at is shown alone: {query: i}, {key: i}, or null for everything.
-export function show(svg, focus, weight) {
+export function show(svg, focus, heads) {
   const [side] = Object.keys(focus ?? {}), index = side && focus[side], other = side === "query" ? "key" : "query";
-  const beside = i => side === "query" ? weight(index, i) : weight(i, index);
+  const beside = ({weight}, {dataset}) => {
+    if (!side || dataset[other] === undefined) return 0;
+    const i = Number(dataset[other]);
+    return side === "query" ? weight(index, i) : weight(i, index);
+  };
   for (const mark of svg.querySelectorAll(".weight, .cell")) mark.classList.toggle("far", Boolean(side) && Number(mark.dataset[side]) !== index);
   for (const group of svg.querySelectorAll(".label")) {
     group.classList.toggle("pointed", Boolean(side) && group.dataset[side] === String(index));
-    const w = side && group.dataset[other] !== undefined ? beside(Number(group.dataset[other])) : 0;
-    group.querySelector(".box").setAttribute("fill-opacity", w.toFixed(3));
+    group.querySelector(".box").setAttribute("fill-opacity", heads.length > 1 ? 0 : beside(heads[0], group).toFixed(3));
+    group.querySelectorAll(".strip").forEach((strip, i) => strip.setAttribute("fill-opacity", (ON_LABEL * beside(heads[i], group)).toFixed(3)));
   }
   for (const number of svg.querySelectorAll(".number")) {
-    const w = side && number.dataset[other] !== undefined ? beside(Number(number.dataset[other])) : 0;
+    const w = heads.length > 1 ? 0 : beside(heads[0], number);
     number.textContent = w >= LEAST ? w.toFixed(2) : "";
   }
 }
 
-// Buttons for all heads, by layer; `choose(layer, head)` when one is clicked.
+// Buttons for all heads, by layer. `choose({layer, head}, several)` when one is clicked: with a key held down that adds elsewhere,
+// it joins the others. A double click shows it alone.
 export function makeThumbnails(parent, layers, heads, choose) {
   parent.replaceChildren();
   parent.style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
@@ -105,19 +156,22 @@ export function makeThumbnails(parent, layers, heads, choose) {
     for (let head = 0; head < heads; head++) {
       const button = document.createElement("button");
       button.type = "button";
-      button.title = `layer ${layer + 1}, head ${head + 1}`;
+      button.title = headName({layer, head});
       button.setAttribute("aria-label", button.title);
       button.append(document.createElement("canvas"));
-      button.addEventListener("click", () => choose(layer, head));
+      button.addEventListener("click", ({ctrlKey, metaKey, shiftKey}) => choose({layer, head}, ctrlKey || metaKey || shiftKey || undefined));
+      button.addEventListener("dblclick", () => choose({layer, head}, false));
       parent.append(button);
     }
   }
 }
 
-export function drawThumbnails(parent, weights, chosen) {
-  const [red, green, blue] = getComputedStyle(parent).getPropertyValue("--map").match(/[0-9a-f]{2}/gi).map(two => parseInt(two, 16));
+export function drawThumbnails(parent, weights, heads) {
   [...parent.children].forEach((button, number) => {
     const layer = Math.floor(number / weights.heads), head = number % weights.heads, canvas = button.firstChild;
+    const shown = heads.find(one => sameHead(one, {layer, head}));
+    paint(button, shown ? heads : [], shown ?? {});
+    const [red, green, blue] = getComputedStyle(button).getPropertyValue("--map").match(/[0-9a-f]{2}/gi).map(two => parseInt(two, 16));
     const picture = new ImageData(weights.keys, weights.queries);
     for (let query = 0, at = 0; query < weights.queries; query++) {
       for (let key = 0; key < weights.keys; key++, at += 4) {
@@ -126,7 +180,8 @@ export function drawThumbnails(parent, weights, chosen) {
     }
     [canvas.width, canvas.height] = [weights.keys, weights.queries];
     canvas.getContext("2d").putImageData(picture, 0, 0);
-    button.setAttribute("aria-pressed", layer === chosen.layer && head === chosen.head);
+    button.setAttribute("aria-pressed", Boolean(shown));
+    button.classList.toggle("one-of", Boolean(shown) && heads.length > 1);
   });
 }
 

@@ -1,10 +1,11 @@
 // The page: what is typed is translated step by step, and what is computed is shown.
 
-import {drawCells, drawLines, drawThumbnails, makeThumbnails, nearestToDiagonal, show} from "./drawing.js";
+import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, nearestToDiagonal, picked, show} from "./drawing.js";
 import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
 import {splitSentences} from "./sentences.js";
 import {Tokenizer} from "./tokenizer.js";
+import {apart, grouped, joined} from "./words.js";
 
 const MOST_CHARACTERS = 1000, BETWEEN_DRAWINGS = 250; // milliseconds
 const place = id => document.getElementById(id);
@@ -20,7 +21,7 @@ let part = null;                                    // ids, labels, what the enc
                                                     // `forced` tokens that its translation begins with; `choices` of the reader
 let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
 let drawnAt = 0;                                    // when the head was, in milliseconds
-let chosen = null;                                  // {layer, head}; null: the page chooses
+let chosen = [];                                    // the heads that are shown, the newest last; none: the page chooses
 let off = new Set();                                // numbers of the heads that are off
 
 const say = text => { place("status").textContent = text; };
@@ -117,7 +118,7 @@ async function searched(one, number, switches) {
     if (number !== run) return false;
     part = one;
     one.result = found;
-    if (found.done) chosen ??= measuredHead() ?? nearestToDiagonal(weightsOf("encoder_decoder"));
+    if (found.done && !chosen.length) chosen = picked([], measuredHead() ?? nearestToDiagonal(weightsOf("encoder_decoder")), false);
     draw();
     await new Promise(done => setTimeout(done)); // so that it is seen
     if (number !== run) return false;
@@ -172,20 +173,23 @@ function measuredHead() {
   return head && {layer: head[0] - 1, head: head[1] - 1};
 }
 
-// The head that is chosen, as drawing.js takes it.
+// The heads that are chosen, as drawing.js takes them; `rows` and `columns` say which pieces each word has.
 function view() {
-  const kind = headForm.elements.kind.value, weights = weightsOf(kind), {layer, head} = chosen ?? {layer: 0, head: 0};
+  const kind = headForm.elements.kind.value, shown = chosen.length ? chosen : [{layer: 0, head: 0, colour: 0}];
   const written = part.result.best.tokens.map(id => tokenizer.label(id)), read = ["<start>", ...written.slice(0, -1)];
-  const [queries, keys] = {encoder: [part.labels, part.labels], decoder: [read, read], encoder_decoder: [written, part.labels]}[kind];
-  return {queries, keys, titles: TITLES[kind], weight: (query, key) => weights.at(layer, head, query, key), weights, layer, head};
+  const axes = {encoder: [part.labels, part.labels], decoder: [read, read], encoder_decoder: [written, part.labels]}[kind];
+  const [rows, columns] = axes.map(headForm.elements.words.checked ? grouped : apart), weights = joined(weightsOf(kind), rows, columns);
+  const heads = shown.map(one => ({...one, weight: (query, key) => weights.at(one.layer, one.head, query, key)}));
+  const [queries, keys] = [rows, columns].map(words => words.map(({label}) => label));
+  return {queries, keys, rows, columns, titles: TITLES[kind], heads, weights, kind};
 }
 
-// A token as a query or a key of the picture; null where it is neither.
-function asFocus(token) {
+// A token as a query or a key of the picture, alone or in its word; null where it is neither.
+function asFocus(token, {kind, rows, columns}) {
   if (!token) return null;
-  const {side, index} = token, kind = headForm.elements.kind.value;
-  if (side === "target") return kind === "encoder" ? null : {query: index};
-  return kind === "encoder" ? {query: index} : kind === "encoder_decoder" ? {key: index} : null;
+  const among = words => words.findIndex(({pieces}) => pieces.includes(token.index));
+  if (token.side === "target") return kind === "encoder" ? null : {query: among(rows)};
+  return kind === "encoder" ? {query: among(rows)} : kind === "encoder_decoder" ? {key: among(columns)} : null;
 }
 
 function drawTokens(side, labels) {
@@ -237,9 +241,11 @@ function drawHead() {
   const drawn = view();
   drawLines(place("lines"), drawn, place("lines").parentElement.clientWidth);
   drawCells(place("cells"), drawn, place("cells").parentElement.clientWidth);
-  if (part.result.done) drawThumbnails(place("heads"), drawn.weights, drawn); // while tokens come, one head is enough to draw
-  [headForm.elements.layer.value, headForm.elements.number.value] = [drawn.layer, drawn.head];
-  drawOff(drawn);
+  if (part.result.done) drawThumbnails(place("heads"), drawn.weights, drawn.heads); // while tokens come, one head is enough to draw
+  const {layer, head} = drawn.heads.at(-1);
+  [headForm.elements.layer.value, headForm.elements.number.value] = [layer, head];
+  nameHeads(place("several"), drawn.heads);
+  drawOff({layer, head});
   drawFocus();
 }
 
@@ -259,12 +265,12 @@ function drawOff({layer, head}) {
 
 function drawFocus() {
   if (!part?.result || !place("lines").hasChildNodes()) return;
-  const token = pointed ?? frozen, focus = asFocus(token), {weight} = view();
-  for (const id of ["lines", "cells"]) show(place(id), focus, weight);
+  const token = pointed ?? frozen, seen = view(), focus = asFocus(token, seen);
+  for (const id of ["lines", "cells"]) show(place(id), focus, seen.heads);
   for (const button of document.querySelectorAll(".tokens button")) {
-    const same = one => Boolean(one) && one.side === button.dataset.side && one.index === Number(button.dataset.index);
-    button.classList.toggle("pointed", same(token));
-    button.setAttribute("aria-pressed", same(frozen));
+    const own = {side: button.dataset.side, index: Number(button.dataset.index)};
+    button.classList.toggle("pointed", sameToken(own, token) || token?.side === own.side && sameWord(asFocus(own, seen), focus));
+    button.setAttribute("aria-pressed", sameToken(own, frozen));
   }
 }
 
@@ -288,13 +294,14 @@ function draw() {
 function tokenOf(event) {
   const element = event.target.closest?.("[data-side], [data-query], [data-key]");
   if (!element || !part?.result) return null;
-  const {side, index, query, key} = element.dataset, kind = headForm.elements.kind.value;
+  const {side, index, query, key} = element.dataset, {kind, rows, columns} = view();
   if (side) return {side, index: Number(index)};
-  if (query !== undefined) return {side: kind === "encoder" ? "source" : "target", index: Number(query)};
-  return kind === "decoder" ? null : {side: "source", index: Number(key)};
+  if (query !== undefined) return {side: kind === "encoder" ? "source" : "target", index: rows[query].pieces[0]};
+  return kind === "decoder" ? null : {side: "source", index: columns[key].pieces[0]};
 }
 
 const sameToken = (a, b) => a?.side === b?.side && a?.index === b?.index;
+const sameWord = (a, b) => Boolean(a && b) && a.query === b.query && a.key === b.key;
 
 function point(token) {
   if (sameToken(token, pointed)) return;
@@ -330,9 +337,10 @@ function listen() {
   headForm.addEventListener("submit", event => event.preventDefault());
   place("all").addEventListener("click", () => { off = new Set(); form.requestSubmit(); });
   headForm.addEventListener("change", event => {
-    chosen = {layer: Number(headForm.elements.layer.value), head: Number(headForm.elements.number.value)};
+    const {layer, number: head, several} = headForm.elements, one = {layer: Number(layer.value), head: Number(head.value)};
+    if ([layer, head].includes(event.target) || !several.checked && event.target === several) chosen = picked([], one, false);
     if (event.target.name === "off") {
-      const number = model.headNumber(headForm.elements.kind.value, chosen.layer, chosen.head);
+      const number = model.headNumber(headForm.elements.kind.value, one.layer, one.head);
       off = new Set(off);
       if (event.target.checked) off.add(number); else off.delete(number);
       form.requestSubmit();
@@ -355,8 +363,8 @@ async function start() {
   for (const [field, count] of [["layer", layers], ["number", heads]]) {
     headForm.elements[field].append(...Array.from({length: count}, (_, i) => new Option(i + 1, i)));
   }
-  makeThumbnails(place("heads"), layers, heads, (layer, head) => {
-    chosen = {layer, head};
+  makeThumbnails(place("heads"), layers, heads, (one, more = headForm.elements.several.checked) => {
+    chosen = picked(chosen, one, more);
     if (part?.result) drawHead();
   });
   listen();

@@ -1,12 +1,13 @@
-// The page of the explorer (70a): choose a head among all, point at a token, freeze it, save what is seen.
+// The page of the explorer: choose a head among all, or several, point at a token, freeze it, save what is seen.
 
-import {drawCells, drawLines, drawThumbnails, makeThumbnails, show} from "../page/drawing.js";
+import {drawCells, drawLines, drawThumbnails, headName, makeThumbnails, nameHeads, picked, sameHead, show} from "../page/drawing.js";
 
 const {kinds, first, sentences} = JSON.parse(document.getElementById("maps").textContent);
-const chosen = {kind: first.kind, layer: first.layer - 1, head: first.head - 1}, panels = [];
+const chosen = {kind: first.kind, heads: picked([], {layer: first.layer - 1, head: first.head - 1}, false)}, panels = []; // the last is the newest
+const several = document.getElementById("several");
 const FINGER = matchMedia("(pointer: coarse)").matches ? 1.2 : 1; // a row is then 26 pixels high
-const LEAST = 0.005, MOST_SAID = 5; // smaller weights, and more of them, are not said
-const headName = () => `layer ${chosen.layer + 1}, head ${chosen.head + 1}`;
+const LEAST = 0.005, MOST_SAID = 5, MOST_OF_EACH = 2; // smaller weights, and more of them, are not said
+const headNames = () => chosen.heads.map(headName).join("; ");
 
 // What no font draws, what turns the text around it, and what no file of SVG may hold.
 const printable = text => text.replace(/[\p{Cc}\p{Cs}\u202a-\u202e\u2066-\u2069\ufffe\uffff]/gu, "\ufffd");
@@ -53,10 +54,11 @@ class Panel {
     this.lines = madeSvg("svg", {class: "lines", role: "group"});
     this.cells = madeSvg("svg", {class: "cells", "aria-hidden": "true"});
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
+    this.names = made("p", {class: "chosen"}); // beside or below the thumbnails: what grows must not move them under a pointer
     this.said = made("p", {class: "said", "aria-live": "polite"});
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
     this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
-      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.said, this.picture)));
+      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture)));
     this.listen();
   }
 
@@ -65,7 +67,7 @@ class Panel {
     const {layers, heads} = this.now, numbers = count => Array.from({length: count}, (_, i) => made("span", {}, String(i + 1)));
     if (this.arranged === `${layers} ${heads}`) return;
     this.arranged = `${layers} ${heads}`;
-    makeThumbnails(this.heads, layers, heads, (layer, head) => choose({layer, head}));
+    makeThumbnails(this.heads, layers, heads, pick);
     this.across.replaceChildren(...numbers(heads));
     this.across.style.gridTemplateColumns = `repeat(${heads}, minmax(0, 1fr))`;
     this.down.replaceChildren(...numbers(layers));
@@ -75,18 +77,20 @@ class Panel {
   get now() { return this.weights[chosen.kind]; }
   get focus() { return "query" in this.frozen || "key" in this.frozen ? this.frozen : this.pointed; }
   get isFrozen() { return this.focus === this.frozen; }
-  weight = (query, key) => this.now.at(chosen.layer, chosen.head, query, key);
+  get shown() { return chosen.heads.map(one => ({...one, weight: (query, key) => this.now.at(one.layer, one.head, query, key)})); }
 
   draw() {
     const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind], room = this.section.clientWidth - 8;
     const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
     this.arrange();
-    drawThumbnails(this.heads, this.now, chosen);
-    for (const one of this.heads.children) one.tabIndex = one.getAttribute("aria-pressed") === "true" ? 0 : -1;
-    drawLines(this.lines, {queries, keys, titles, weight: this.weight}, Math.min(room, 420) / FINGER);
+    const {shown} = this, {layer, head} = shown.at(-1);
+    nameHeads(this.names, shown);
+    drawThumbnails(this.heads, this.now, shown);
+    [...this.heads.children].forEach((one, i) => { one.tabIndex = i === layer * this.now.heads + head ? 0 : -1; });
+    drawLines(this.lines, {queries, keys, titles, heads: shown}, Math.min(room, 420) / FINGER);
     for (const name of ["width", "height"]) this.lines.setAttribute(name, FINGER * this.lines.getAttribute(name));
-    drawCells(this.cells, {queries, keys, titles, weight: this.weight}, Math.min(room, 400));
-    this.lines.setAttribute("aria-label", `${kind}, ${headName()}`);
+    drawCells(this.cells, {queries, keys, titles, heads: shown}, Math.min(room, 400));
+    this.lines.setAttribute("aria-label", `${kind}, ${headNames()}`);
     for (const one of this.lines.querySelectorAll(".label")) {
       const [[side, index]] = Object.entries(this.placeOf(one));
       for (const [name, value] of [["role", "button"], ["tabindex", -1], ["aria-label", `${side} ${this.now.labels[side][index]}`]]) one.setAttribute(name, value);
@@ -113,20 +117,28 @@ class Panel {
   show() {
     const {query, key} = this.focus, one = query !== undefined ? {query} : key !== undefined ? {key} : null;
     for (const drawing of [this.lines, this.cells]) {
-      show(drawing, one, this.weight);
+      show(drawing, one, this.shown);
       drawing.classList.toggle("frozen", this.isFrozen);
     }
     for (const label of this.lines.querySelectorAll(".label")) label.setAttribute("aria-pressed", this.isFrozen && label.classList.contains("pointed"));
+    this.said.style.minHeight = `${1.45 * Math.max(2, this.shown.length)}em`; // what comes below stays in its place
     this.said.textContent = one ? this.inWords() + (this.isFrozen ? " Frozen." : "") : "Point at a token or a cell. A click freezes it.";
   }
 
   inWords() {
-    const {query, key} = this.focus, {query: queries, key: keys} = this.now.labels;
-    if (query !== undefined && key !== undefined) return `“${queries[query]}” looks at “${keys[key]}” with the weight ${this.weight(query, key).toFixed(3)}.`;
-    const others = query !== undefined ? keys : queries, all = others.map((label, i) => [query !== undefined ? this.weight(query, i) : this.weight(i, key), label]);
-    const most = all.filter(([weight]) => weight >= LEAST).sort(([a], [b]) => b - a).slice(0, MOST_SAID);
-    const list = most.map(([weight, label]) => `“${label}” ${weight.toFixed(2)}`).join(", ") || "nothing";
-    return query !== undefined ? `“${queries[query]}” looks at ${list}.` : `“${keys[key]}” is looked at by ${list}.`;
+    const {query, key} = this.focus, {query: queries, key: keys} = this.now.labels, {shown} = this, many = shown.length > 1;
+    const each = said => shown.map(one => said(one, many ? ` in ${headName(one)}` : "")).join(";");
+    if (query !== undefined && key !== undefined) {
+      const list = each(({weight}, where) => ` ${weight(query, key).toFixed(many ? 2 : 3)}${where}`);
+      return `“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
+    }
+    const others = query !== undefined ? keys : queries, at = (weight, i) => query !== undefined ? weight(query, i) : weight(i, key);
+    const list = by => each(({weight}, where) => {
+      const most = others.map((label, i) => [at(weight, i), label]).filter(([w]) => w >= LEAST).sort(([a], [b]) => b - a);
+      const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ");
+      return `${where} ${by} ${list || "nothing"}`;
+    });
+    return query !== undefined ? `“${queries[query]}” looks${list("at")}.` : `“${keys[key]}” is looked at${list("by")}.`;
   }
 
   point(place) { this.pointed = place; this.show(); }
@@ -142,7 +154,7 @@ class Panel {
       const all = [...this.heads.children], to = neighbour(event.key, all.indexOf(event.target), this.now.heads, all.length);
       if (to === undefined) return;
       event.preventDefault();
-      all[to].click();
+      if (!several.checked) all[to].click(); // among several, Enter takes one in
       all[to].focus();
     });
     this.picture.addEventListener("pointermove", ({target}) => this.point(this.placeOf(target)));
@@ -182,7 +194,7 @@ function still(drawing, x, y) {
   [copy, ...copy.querySelectorAll("*")].forEach((one, i) => {
     const style = getComputedStyle(originals[i]);
     if (style.visibility === "hidden") return one.remove();
-    for (const name of one.getAttributeNames().filter(name => /^(class|role|tabindex|(aria|data)-.*)$/.test(name))) one.removeAttribute(name);
+    for (const name of one.getAttributeNames().filter(name => /^(class|role|style|tabindex|(aria|data)-.*)$/.test(name))) one.removeAttribute(name);
     if (["line", "rect", "text"].includes(one.localName)) for (const name of KEPT) one.setAttribute(name, style.getPropertyValue(name));
   });
   for (const [name, value] of [["x", x], ["y", y]]) copy.setAttribute(name, value);
@@ -193,10 +205,12 @@ function still(drawing, x, y) {
 function asFile() {
   const {color: fill, backgroundColor: ground} = getComputedStyle(document.body), size = (drawing, name) => Number(drawing.getAttribute(name));
   const inside = [madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
-  let wide = 0, y = 16;
+  const named = () => chosen.heads.length < 2 ? [headNames()] : [...panels[0].names.children].map((one, i) =>
+    madeSvg("tspan", {fill: getComputedStyle(one).borderBottomColor}, (i ? "; " : "") + one.textContent));
+  let wide = 32 + 9 * (30 + headNames().length), y = 16;
   for (const {title, lines, cells, picture} of panels) {
-    const texts = [[title, 700], [`${kinds[chosen.kind][0]}, ${headName()}`, 400]], right = 40 + size(lines, "width"), top = y + 60;
-    texts.forEach(([text, weight], i) => inside.push(madeSvg("text", {x: 16, y: y + 16 + 22 * i, "font-size": 15, "font-weight": weight, fill}, text)));
+    const texts = [[[title], 700], [[`${kinds[chosen.kind][0]}, `, ...named()], 400]], right = 40 + size(lines, "width"), top = y + 60;
+    texts.forEach(([text, weight], i) => inside.push(madeSvg("text", {x: 16, y: y + 16 + 22 * i, "font-size": 15, "font-weight": weight, fill}, ...text)));
     inside.push(still(lines, 16, top), still(cells, right, top), still(picture.querySelector(".legend"), right + 96, top + size(cells, "height")));
     y = top + Math.max(size(lines, "height"), size(cells, "height") + 40) + 24;
     wide = Math.max(wide, right + size(cells, "width") + 16, right + 342, 32 + 9 * title.length);
@@ -213,18 +227,22 @@ function save() {
 
 // --- the page ---
 
+// A head that was clicked; `more` says whether it joins the others or stands alone, if not the box does.
+function pick(one, more = several.checked) { choose({heads: picked(chosen.heads, one, more)}); }
+
 function choose(choice) {
   const another = choice.kind !== undefined;
   Object.assign(chosen, choice);
   const {layers, heads} = panels[0].now; // the same in all
-  Object.assign(chosen, {layer: Math.min(chosen.layer, layers - 1), head: Math.min(chosen.head, heads - 1)});
+  const fit = chosen.heads.map(one => ({...one, layer: Math.min(one.layer, layers - 1), head: Math.min(one.head, heads - 1)}));
+  chosen.heads = fit.filter((one, i) => !fit.slice(i + 1).some(other => sameHead(one, other)));
   for (const panel of panels) {
     if (another) Object.assign(panel, {frozen: {}, pointed: {}}); // its tokens are others
     panel.draw();
   }
-  document.getElementById("chosen").textContent = headName();
 }
 
+several.addEventListener("change", () => { if (!several.checked) pick(chosen.heads.at(-1), false); });
 for (const [kind, [title]] of Object.entries(kinds)) {
   const button = made("input", {type: "radio", name: "kind", value: kind});
   button.checked = kind === chosen.kind;

@@ -1,0 +1,38 @@
+// The pieces of each word made one, as `AttentionMaps.words` does: rows are averaged, columns are summed.
+
+const CONTINUES = "·", BEGINS = "▁";
+const bare = label => label.startsWith(CONTINUES) ? label.slice(1) : label;
+
+function isSign(label) {
+  const text = bare(label), rest = text.startsWith(BEGINS) ? text.slice(1) : text;
+  return rest !== "" && !/[\p{L}\p{N}]/u.test(rest);
+}
+
+// Each word's label and the numbers of its pieces. Punctuation stands apart before and after a word, not within.
+export function grouped(labels) {
+  const starts = labels.map((label, i) => i === 0 || !label.startsWith(CONTINUES)), words = [];
+  for (let i = labels.length - 1; i > 0; i--) starts[i] ||= isSign(labels[i]) && (starts[i + 1] ?? true);
+  for (let i = 1; i < labels.length; i++) starts[i] ||= starts[i - 1] && isSign(labels[i - 1]);
+  labels.forEach((label, i) => {
+    if (starts[i]) words.push({label: i ? bare(label) : label, pieces: [i]});
+    else {
+      words.at(-1).label += bare(label);
+      words.at(-1).pieces.push(i);
+    }
+  });
+  return words.map(({label, pieces}) => ({label: /^▁[^·]/u.test(label) ? label.slice(1) : label, pieces}));
+}
+
+// The same form for pieces that stay apart.
+export const apart = labels => labels.map((label, i) => ({label, pieces: [i]}));
+
+// Weights between words, of weights between pieces; queries and keys as `grouped` gives them.
+export function joined(weights, queries, keys) {
+  const at = (layer, head, query, key) => {
+    const rows = queries[query].pieces, columns = keys[key].pieces;
+    let sum = 0;
+    for (const row of rows) for (const column of columns) sum += weights.at(layer, head, row, column);
+    return sum / rows.length;
+  };
+  return {layers: weights.layers, heads: weights.heads, queries: queries.length, keys: keys.length, at};
+}
