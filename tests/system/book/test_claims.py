@@ -112,9 +112,10 @@ def test_pages_name_all_that_the_finish_changed(trainings):
         assert "same finish" in said or "all else the same" in said, page
 
 
-def test_the_same_finish_without_r_drop_falls_below_plain_training():
+@pytest.mark.parametrize("seed", ["", "-seed2", "-seed3"])
+def test_the_same_finish_without_r_drop_falls_below_plain_training(seed):
     finish, plain, with_it = (
-        json.loads((ROOT / f"results/translation/multi30k-en-de{name}.json").read_text(encoding="utf-8"))
+        json.loads((ROOT / f"results/translation/multi30k-en-de{name}{seed}.json").read_text(encoding="utf-8"))
         for name in ("-plain-finish", "-first", "")
     )
     (_, control), (_, ships) = finish["config"]["recipe"], with_it["config"]["recipe"]
