@@ -140,7 +140,7 @@ def sinusoids(
     "Row `pos`: sin(pos / 10000^(2i/d_model)) in column 2i, the cosine of the same angle in column 2i+1 (§3.5)."
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]
     divisor = 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    angle = position / divisor
+    angle = position / divisor  # the divisor is 1 / ω_i of (pos.1)
     # An odd d_model has one sine more than cosines.
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d_model].float()
 

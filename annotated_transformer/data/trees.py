@@ -94,6 +94,12 @@ def print_tree(tree: Tree) -> str:
     "The tree on one line, in the treebank's brackets."
     return " ".join(tree.pformat(margin=1).split())
 
+# %% ../../nbs/paper/6.3_trees.ipynb #63a0000c
+def is_unreadable(token: str) -> bool:
+    "Rule 4: a bracket inside a token, one without a label or with the outermost one's, or a mark that is no word."
+    is_bracket = token[:1] in "()"  # so is what is empty
+    return bool(re.search("[()]", token[1:])) or is_bracket and token[1:] in ROOTS or token in (TOP, EMPTY)
+
 # %% ../../nbs/paper/6.3_trees.ipynb #b3ecdefd
 def repair(
     tokens: Iterable[str],  # what a model wrote
@@ -108,7 +114,7 @@ def repair(
         tokens, repairs = put_in_place(list(tokens), words)
     open_trees = [top]
     for token in tokens:
-        if re.search("[()]", token[1:]) or token[:1] in "()" and token[1:] in ROOTS or token in (TOP, EMPTY):
+        if is_unreadable(token):
             repairs["unreadable tokens dropped"] += 1
         elif token[0] == "(":
             if len(open_trees) > DEEPEST:

@@ -22,6 +22,17 @@ from ..translation.translator import Translator
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it
 
+# %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
+def require_room(
+    self,
+    sentences: Sequence[Sequence[str]],  # words
+    place: Callable[[int], str],         # where the sentence of a number stands, from 1
+) -> None:
+    "InputError names the first sentence that is too long for the model."
+    limit = self.translator.model.config.max_length
+    for number, ids in enumerate(self.translator.tokenizer.encode_all([" ".join(words) for words in sentences]), 1):
+        require_fit(ids, limit, place(number))
+
 # %% ../../nbs/paper/6.3_parsing.ipynb #f9e1a9e2
 PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
 TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the development split
@@ -36,6 +47,8 @@ class Parse(NamedTuple):
 
 class Parser:
     "Words in, trees out: a model whose target language is brackets (§6.3)."
+
+    require_room = require_room   # folded
 
     def __init__(self, translator: Translator):
         self.translator = translator
@@ -88,16 +101,6 @@ class Parser:
             lines, search, allowed=lambda part: rule.begin([sentences[i] for i in part], device))
         signs = "tags" if self.leaves == "tags" else WORD
         return [Parse(*repair(rule.row(ids, words), words, signs)) for ids, words in zip(found, sentences)]
-
-    def require_room(
-        self,
-        sentences: Sequence[Sequence[str]],  # words
-        place: Callable[[int], str],         # where the sentence of a number stands, from 1
-    ) -> None:
-        "InputError names the first sentence that is too long for the model."
-        limit = self.translator.model.config.max_length
-        for number, ids in enumerate(self.translator.tokenizer.encode_all([" ".join(words) for words in sentences]), 1):
-            require_fit(ids, limit, place(number))
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #76de94ba
 @dataclass(frozen=True)

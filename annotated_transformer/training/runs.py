@@ -99,7 +99,7 @@ class Run:
         if (place.is_symlink() or place.exists()) and not place.is_dir():
             raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
         if self.checkpoints() and not (self.directory / "config.json").exists():
-            raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run")
+            raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run-directory")
 
     def fitted(
         self,

@@ -51,7 +51,7 @@ def test_a_cell_without_chinese_is_behind(monkeypatch):
     ("62feb586", ("512 个数", "521 个数"), "number '512'"),
     ("62feb586", ("$d_{ff} = 2048$", "$d_{ff} = 2084$"), "equation"),
     ("6d2a91be", ("`nn.Linear`", "nn.Linear"), "code span '`nn.Linear`'"),
-    ("5e0b7c92", ("../../benchmarks/README.md", "../../README.md"), "link '../../benchmarks/README.md'"),
+    ("5e0b7c92", ("pretrained.ipynb#How-it-starts", "layers.ipynb#How-it-starts"), "link '../model/pretrained.ipynb"),
     ("2f31d008", ("## ", "### "), "heading"),
     ("d4dcde3a", ("<summary>答案</summary>", "答案"), "HTML tag"),
     ("13740823", ("> §3.3", "§3.3"), "what the paper says must stand in a quotation"),
