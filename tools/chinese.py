@@ -28,6 +28,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+import chinese_figures
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
@@ -50,6 +51,7 @@ LINK = re.compile(rf"\[([^\[\]]+){TARGET.pattern}")
 HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
 WIDE = {",": "\uff0c", ";": "\uff1b", ":": "\uff1a", "?": "\uff1f", "!": "\uff01"}
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
+BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 WRITTEN_HERE = {COLAB, NEIGHBOURS, TABLE}  # cells that the build writes
 
 
@@ -280,6 +282,10 @@ def complaints() -> Iterator[str]:
     for name in filter(lambda name: place(name).exists(), wanted()):
         yield from (f"{place(name)}, cell {cell} {why}: python tools/chinese.py stale {name}" for cell, why in behind(name))
         yield from unlike(name, terms)
+        if name != README:
+            yield from chinese_figures.complaints(name)
+    for name in chinese_figures.words().keys() - {*wanted()}:
+        yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
         if str(path.relative_to(CHINESE).with_suffix("")) not in wanted():
             yield f"{path} is of no page of the edition"
@@ -374,7 +380,19 @@ def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[s
         else:
             continue
         cell["source"] = text.splitlines(keepends=True)
-    return notebook
+    return notebook | {"cells": [*with_figures(name, notebook["cells"])]}
+
+
+def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
+    "The cells with figures in Chinese where they have been drawn, and below each other one what its words mean."
+    words, drawn = chinese_figures.words().get(name, {}), chinese_figures.drawn(name)
+    for cell in cells:
+        yield cell
+        if cell["id"] in drawn:
+            for data, picture in zip(chinese_figures.pictures(cell), drawn[cell["id"]]):
+                data[chinese_figures.PICTURE] = picture
+        elif text := chinese_figures.explained(words.get(cell["id"], {})):
+            yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 
 def make() -> None:
