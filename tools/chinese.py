@@ -287,9 +287,16 @@ def complaints() -> Iterator[str]:
     for name in chinese_figures.words().keys() - {*wanted()}:
         yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
-        if str(path.relative_to(CHINESE).with_suffix("")) not in wanted():
+        if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook"]:
             yield f"{path} is of no page of the edition"
     yield from title_complaints()
+    yield from workbook_complaints()
+
+
+def workbook_complaints() -> Iterator[str]:
+    from chinese_workbook import complaints as of_the_workbook  # imports this module
+
+    yield from of_the_workbook()
 
 
 def in_one_line(text: str) -> str:

@@ -206,7 +206,7 @@ def main(options: list[str]) -> int:
         print(__doc__, file=sys.stderr)
         return 2
     if font() is None:
-        print("There is no Chinese font here (one is fonts-noto-cjk): the figures stay English, explained below.", file=sys.stderr)
+        print("No Chinese font here (one is fonts-noto-cjk): the figures stay English, explained below each.", file=sys.stderr)
         return 2
     for name in options[1:] or words():
         print(draw(name), flush=True)
