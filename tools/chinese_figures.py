@@ -83,12 +83,18 @@ def parts(word: str) -> list[str]:
 def explained(known: dict[str, str]) -> str:
     "What stands below a figure with English words; nothing where there are none."
     def shown(text: str) -> str:
-        text = re.sub(r"\s*\n\s*", " ", text.strip().replace("{}", "…"))
+        text = re.sub(r"(?<=[^\x00-\xff])\s*\n\s*(?=[^\x00-\xff])", "", text.strip())
+        text = re.sub(r"\s*\n\s*", " ", text.replace("{}", "…"))
         by_turns = enumerate(re.split(r"(\$[^$]+\$)", text))  # words, formula, words ...
         return "".join(part if at % 2 else re.sub(r"([\\*_<|`])", r"\\\1", part) for at, part in by_turns)
 
-    told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in known.items())
-    return f"<small>图中文字：{told}</small>" if known else ""
+    told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in known.items() if re.search(r"[^\W_]", word))
+    return f"<small>图中文字：{told}</small>" if told else ""
+
+
+def with_formulas(known: dict[str, str]) -> dict[str, str]:
+    "The words that Matplotlib sets together with a formula, for which it takes no second font: they stay English."
+    return {word: ours for word, ours in known.items() if "$" in word}
 
 
 def pattern(word: str) -> re.Pattern:
