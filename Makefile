@@ -13,7 +13,7 @@ NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_che
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := chinese command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
-.PHONY: help demo test test-quick workbook-test lab build run zh site test-browser
+.PHONY: help demo test test-quick workbook-test lab build run zh zh-figures site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ build: $(INSTALLED)  ## clean the notebooks, export the package and the tests fr
 
 zh: $(INSTALLED)  ## 中文版: the Chinese notebooks, in zh/ (what is not translated yet stays English)
 	$(BIN)/python tools/chinese.py make
+
+zh-figures: $(INSTALLED)  ## draw the figures with Chinese words for `make zh` and `make site` (runs the pages; needs a Chinese font)
+	TQDM_DISABLE=1 OMP_NUM_THREADS=1 $(BIN)/python tools/chinese_figures.py draw
 
 site: $(INSTALLED)-site  ## build the site of all notebooks and the reference, in _site/
 	$(BIN)/python tools/build_site.py

@@ -275,11 +275,15 @@ def written_as(
 # %% ../nbs/workbook.ipynb #91000010
 def write(
     directory: str | Path,
+    language: str = "en",           # of the instructions; "zh" for Chinese ones
 ) -> tuple[list[str], list[str]]:   # names of the notebooks written, and of those that were there already
     "Write the workbook's notebooks into a directory; what is there stays as it is."
+    there = folder() if language == "en" else folder() / language
+    if not there.is_dir():
+        raise InputError(f"the workbook is in English (en) and Chinese (zh), not in {language!r}")
     directory, written, kept = Path(directory), [], []
     directory.mkdir(parents=True, exist_ok=True)
-    for source in sorted(folder().glob("*.ipynb")):
+    for source in sorted(there.glob("*.ipynb")):
         target = directory / source.name
         if target.exists():
             kept.append(source.name)

@@ -38,7 +38,6 @@ PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 CHART = "application/vnd.vegalite.v5+json"
 GUIDES = Path("docs")  # pages of the site, too, under this name
-WHAT = "b07e21d9"  # the cell of the index before which the installation stands
 
 
 @functools.cache
@@ -268,7 +267,7 @@ def prepare() -> None:
     for name, notebook in notebooks.items():
         notebook = prepare_notebook(notebook, name)
         if name == INDEX:
-            place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)
+            place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == chinese_site.WHAT)
             notebook["cells"].insert(place, installation())
             notebook["cells"].append(navigation(listed))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)

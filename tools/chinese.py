@@ -3,7 +3,8 @@
 python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing, or is of other English: page, cell, both texts
 python tools/chinese.py check              what is stale or unlike its English, one line each; exit status 1 if there is any
 python tools/chinese.py make               the Chinese notebooks, in zh/: the English ones with the Chinese in place of the prose
-python tools/chinese.py note NAME ...      note the hashes of the English as it stands: after the Chinese was brought up to date
+python tools/chinese.py note NAME ...      note the hashes of the English as it stands, of cells whose Chinese was changed since
+                                           the last commit; --checked: also of those whose Chinese is right as it was
 python tools/chinese.py begin NAME         a file with the English text of every cell, to be translated in place
 
 nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb. Each cell begins with a line
@@ -19,6 +20,7 @@ import json
 import os
 import posixpath
 import re
+import subprocess
 import sys
 import unicodedata
 from collections import Counter
@@ -28,6 +30,7 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+import chinese_figures
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
@@ -50,6 +53,8 @@ LINK = re.compile(rf"\[([^\[\]]+){TARGET.pattern}")
 HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
 WIDE = {",": "\uff0c", ";": "\uff1b", ":": "\uff1a", "?": "\uff1f", "!": "\uff01"}
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
+CHECKED = "--checked"
+BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 WRITTEN_HERE = {COLAB, NEIGHBOURS, TABLE}  # cells that the build writes
 
 
@@ -85,14 +90,17 @@ def english(name: str) -> dict[str, str]:
 
 def chinese(name: str) -> dict[str, tuple[str, str]]:
     "Of each cell the noted digits and the Chinese; nothing where there is no file yet."
-    if not place(name).exists():
-        return {}
-    before, *rest = MARK.split(place(name).read_text(encoding="utf-8"))
+    return parsed(place(name).read_text(encoding="utf-8"), place(name)) if place(name).exists() else {}
+
+
+def parsed(text: str, where: Path) -> dict[str, tuple[str, str]]:
+    "The cells of a file."
+    before, *rest = MARK.split(text)
     if before.strip():
-        refuse(f"{place(name)} must begin with the mark of a cell, as in <!-- 0ab27f61 5c1d9e02 -->.")
+        refuse(f"{where} must begin with the mark of a cell, as in <!-- 0ab27f61 5c1d9e02 -->.")
     cells = [(rest[at], rest[at + 1], rest[at + 2].strip("\n")) for at in range(0, len(rest), 3)]
     if twice := [cell for cell, n in Counter(cell for cell, *_ in cells).items() if n > 1]:
-        refuse(f"{place(name)} has the cell {twice[0]} more than once.")
+        refuse(f"{where} has the cell {twice[0]} more than once.")
     return {cell: (noted, text) for cell, noted, text in cells}
 
 
@@ -116,10 +124,30 @@ def punctuated(text: str) -> str:
     return re.sub("\0(\\d+)\0", lambda place: kept[int(place[1])], bare)
 
 
-def note(name: str) -> None:
-    "Bring the noted digits, the order of the cells and the signs up to date; cells that the English no longer has go."
-    there, here = english(name), chinese(name)
-    write_chinese(name, {cell: (digits(there[cell]), punctuated(here[cell][1])) for cell in there if cell in here})
+def committed(name: str) -> dict[str, tuple[str, str]]:
+    "The Chinese of a page as it was at the last commit; nothing outside of a clone, or where it is new."
+    asked = ["git", "show", f"HEAD:{place(name).as_posix()}"]
+    found = subprocess.run(asked, capture_output=True, text=True, encoding="utf-8")
+    return parsed(found.stdout, place(name)) if found.returncode == 0 else {}
+
+
+def untouched(name: str) -> list[str]:
+    "Cells whose English has changed since they were translated, and whose Chinese has not."
+    there, here, before = english(name), chinese(name), committed(name)
+    return [cell for cell, (noted, text) in here.items()
+            if cell in there and noted not in ("-", digits(there[cell])) and cell in before
+            and punctuated(text) == punctuated(before[cell][1])]
+
+
+def note(name: str, checked: bool = False) -> list[str]:
+    """Bring the noted digits, the order of the cells and the signs up to date; cells that the English no longer has go.
+
+    A cell whose Chinese nobody has touched keeps its digits, unless somebody has `checked` it: these cells are returned.
+    """
+    there, here, left = english(name), chinese(name), [] if checked else untouched(name)
+    write_chinese(name, {cell: (here[cell][0] if cell in left else digits(there[cell]), punctuated(here[cell][1]))
+                         for cell in there if cell in here})
+    return left
 
 
 def behind(name: str) -> Iterator[tuple[str, str]]:
@@ -280,10 +308,21 @@ def complaints() -> Iterator[str]:
     for name in filter(lambda name: place(name).exists(), wanted()):
         yield from (f"{place(name)}, cell {cell} {why}: python tools/chinese.py stale {name}" for cell, why in behind(name))
         yield from unlike(name, terms)
+        if name != README:
+            yield from chinese_figures.complaints(name)
+    for name in chinese_figures.words().keys() - {*wanted()}:
+        yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
-        if str(path.relative_to(CHINESE).with_suffix("")) not in wanted():
+        if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook"]:
             yield f"{path} is of no page of the edition"
     yield from title_complaints()
+    yield from workbook_complaints()
+
+
+def workbook_complaints() -> Iterator[str]:
+    from chinese_workbook import complaints as of_the_workbook  # imports this module
+
+    yield from of_the_workbook()
 
 
 def in_one_line(text: str) -> str:
@@ -374,7 +413,21 @@ def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[s
         else:
             continue
         cell["source"] = text.splitlines(keepends=True)
-    return notebook
+    return notebook | {"cells": [*with_figures(name, notebook["cells"])]}
+
+
+def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
+    "The cells with figures in Chinese where they have been drawn, and below each other one what its words mean."
+    words, drawn = chinese_figures.words().get(name, {}), chinese_figures.drawn(name)
+    for cell in cells:
+        yield cell
+        english = words.get(cell["id"], {})
+        if cell["id"] in drawn:
+            english = chinese_figures.with_formulas(english)
+            for data, picture in zip(chinese_figures.pictures(cell), drawn[cell["id"]]):
+                data[chinese_figures.PICTURE] = picture
+        if text := chinese_figures.explained(english):
+            yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 
 def make() -> None:
@@ -386,6 +439,7 @@ def make() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(made(name, pages, found, translated), sort_keys=True, indent=1, ensure_ascii=False)
         path.write_text(f"{text}\n", encoding="utf-8")
+    (MADE / "figures").mkdir(exist_ok=True)  # two pages keep a picture there when they run
     print(f"{len(translated)} of {len(wanted()) - 1} pages are in {MADE}/.")
 
 
@@ -401,9 +455,12 @@ def main(options: list[str]) -> int:
     match options:
         case ["stale", *chosen]:
             show_stale(chosen)
-        case ["note", *chosen] if chosen:
-            for name in chosen:
-                note(name)
+        case ["note", *chosen] if {*chosen} - {CHECKED}:
+            left = [f"{place(name)}, cell {cell}: its English has changed and its Chinese has not. Renew it, or, if it is right "
+                    f"as it is: python tools/chinese.py note {CHECKED} {name}"
+                    for name in chosen if name != CHECKED for cell in note(name, CHECKED in chosen)]
+            print(*left, sep="\n", end="\n" * bool(left))
+            return 1 if left else 0
         case ["begin", name]:
             write_chinese(name, {cell: chinese(name).get(cell, ("-", text)) for cell, text in english(name).items()})
         case ["make"]:

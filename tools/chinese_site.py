@@ -8,12 +8,16 @@ import posixpath
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import chinese
+import chinese_figures
 from contents import INDEX, Page, chapters, read_contents
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
+WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
+GUIDES = "[头一个小时](../docs/first-hour.md)（英文）· [装了什么](../docs/installation.md)（英文）"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
@@ -85,6 +89,27 @@ def navigation(pages: list[Page], found: dict) -> dict:
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
 
 
+def installation() -> dict:
+    "The section of README.zh.md, as a cell of the index."
+    [text] = [here for cell, (_, here) in chinese.chinese(chinese.README).items()
+              if chinese.english(chinese.README).get(cell, "").startswith("## Installation\n")]
+    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{GUIDES}"}
+
+
+def with_charts(name: str, cells: list[dict]) -> Iterator[dict]:
+    "The cells with live charts in Chinese, which takes no drawing, and so without what explains their words."
+    words, chart, there = chinese_figures.words().get(name, {}), chinese_figures.CHART, set()
+    for cell in cells:
+        if cell["id"].removeprefix(chinese.BELOW) in there:
+            continue
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if chart in data:
+                data[chart] = chinese_figures.chart_in_chinese(data[chart], words.get(cell["id"], {}))
+                there.add(cell["id"])
+        yield cell
+
+
 def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
     "Write what Sphinx reads. `prepare_notebook` is what the English pages go through, too."
     pages, found = read_contents(), chinese.titles()
@@ -92,6 +117,10 @@ def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
     written = set()
     for name in chinese.names():
         notebook = chinese.made(name, pages, found, translated)
+        notebook["cells"] = [*with_charts(name, notebook["cells"])]
+        if name == INDEX:
+            place = next(number for number, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)
+            notebook["cells"].insert(place, installation())
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = with_english_pages("".join(cell["source"]), name, published)

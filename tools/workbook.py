@@ -12,13 +12,16 @@ import ast
 import itertools
 import json
 import os
+import posixpath
 import re
 import sys
 from collections.abc import Sequence
 from configparser import ConfigParser
 from hashlib import sha1
 from pathlib import Path
+from typing import NamedTuple
 
+import chinese_workbook
 import yaml
 from contents import Page, read_contents, refuse
 from export_tests import names_of, names_offered, with_sorted_imports
@@ -26,12 +29,53 @@ from metadata import METADATA
 from nbdev.process import NBProcessor
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
-OWN, SECTION = "workbook", "## Your functions in one model"   # the page and its section that make the last notebook
+OWN, SECTION = chinese_workbook.PAGE, chinese_workbook.SECTION  # the page and its section that make the last notebook
 TOGETHER = "all_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
     %pip install -q "{repo}[parsing] @ git+https://github.com/{user}/{repo}@{branch}\""""
+LINK = re.compile(r"\]\((?!https?:|#)((?:[^()\s]|\([^()\s]*\))+)\)")
 FOLDED = {"jupyter": {"source_hidden": True}}
+
+
+class Words(NamedTuple):
+    "What the workbook says of itself, in one language."
+
+    folder: str           # beside the English notebooks
+    introduction: str
+    hint: str
+    tested: str
+    solution: str
+    after: str
+    together: str
+
+
+ENGLISH = Words("", """\
+# {label}: write it yourself
+
+[Open in Colab]({colab})
+
+These are the exercises of the page [{title}]({page}). Write your code in place of
+`raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
+exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
+exercise, and the first hint says the least.""", "Hint", "What is tested", "Solution", "Next: ", """\
+# All together: your Transformer
+
+Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
+step and your search. What you have not written yet, or what is still red, comes from the package.""")
+CHINESE = Words("zh", chinese_workbook.in_one_line("""\
+# {label}：自己写一遍
+
+[在 Colab 中打开]({colab})
+
+这些是[{title}]({page})一页的练习。把 `raise NotImplementedError` 换成你的代码，运行这个单元格，再运行
+`check`：它用这一页自己的测试来检查你的代码，回答是英文的，green 表示通过，red 表示还不对。
+先做哪个练习都行，因为 `check` 需要的其他部分都取自软件包。每个练习下面折叠着提示和答案，
+第一条提示说得最少。"""), "提示", "测试什么", "答案", "下一页：", chinese_workbook.in_one_line("""\
+# 合在一起：你的 Transformer
+
+在这里，你自己写的函数合成一个模型。它先学会把数字倒过来写，再学会翻译钟点，
+用的是你的训练步和你的搜索。还没写的，或者还是 red 的，取自软件包。"""))
 
 
 def cells_of(name: str, notebooks: Path = NOTEBOOKS) -> list:
@@ -115,17 +159,22 @@ def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> lis
     return direct or found
 
 
-def abroad(text: str, about) -> str:
+def abroad(text: str, page: str, about, words: Words = ENGLISH) -> str:
     "A page's text for readers who have the workbook alone: its links lead to the repository, its title is not repeated."
     paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
-    paragraphs = [re.sub(r"^Module:.*", "", p, flags=re.MULTILINE) for p in paragraphs if not p.startswith("[Open in Colab]")]
+    paragraphs = [re.sub(r"^Module:.*|模块：\[.*", "", p, flags=re.MULTILINE) for p in paragraphs
+                  if not p.startswith("[Open in Colab]")]
     text = re.sub(r":\Z", ".", "\n\n".join(filter(str.strip, paragraphs)).strip())  # no code follows here
-    return with_links(text, about)
+    return with_links(re.sub("：\\Z", "。", text), page, about, words)
 
 
-def with_links(text: str, about) -> str:
-    "Links to other pages as links to the repository."
-    return re.sub(r"\]\((?!https?:|#)(?:\./)?([^)]+)\)", lambda link: f"]({address(about)}{link[1]})", text)
+def with_links(text: str, page: str, about, words: Words = ENGLISH) -> str:
+    "Links to other pages as links to the repository, or to the site's Chinese pages."
+    def moved(link: re.Match) -> str:
+        there = chinese_workbook.led(link[1], page, about) if words == CHINESE else None
+        return f"]({there or address(about) + posixpath.normpath(posixpath.join(posixpath.dirname(page), link[1]))})"
+
+    return LINK.sub(moved, text)
 
 
 def address(about) -> str:
@@ -168,14 +217,16 @@ def section(cells: list, heading: str, where: str) -> str:
     refuse(f"{where} has no section {heading!r}, which {EXERCISES} asks for.")
 
 
-def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]:
+def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS, words: Words = ENGLISH) -> list[dict]:
     "All exercises in reading order, with all that the workbook and its checks need to know of them."
     listed = yaml.safe_load((notebooks / EXERCISES).read_text(encoding="utf-8"))
+    listed = chinese_workbook.exercises_in_chinese(listed) if words == CHINESE else listed
     found = []
     for page in pages:
         if '"#| exercise' not in (notebooks / f"{page.notebook}.ipynb").read_text(encoding="utf-8"):
             continue
         cells = cells_of(page.notebook, notebooks)
+        cells = chinese_workbook.cells_in_chinese(page.notebook, cells) if words == CHINESE else cells
         offered = names_offered([cell for cell in cells if cell.cell_type == "code"], page.module)
         for number, text in texts(cells).items():
             cell = cells[number]
@@ -183,8 +234,9 @@ def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS) -> list[dict]
                 if name not in listed:
                     refuse(f"{notebooks / EXERCISES} has no entry for {name}, an exercise of {page.notebook}: write one.")
                 bare, whole = stub(cell.source, defined(cell)[name], methods)
-                if "section" in listed[name]:
-                    text = section(cells, listed[name]["section"], f"nbs/{page.notebook}.ipynb")
+                if heading := listed[name].get("section"):
+                    heading = chinese_workbook.heading_in_chinese(page.notebook, heading) if words == CHINESE else heading
+                    text = section(cells, heading, f"nbs/{page.notebook}.ipynb")
                 needed = names_in(whole) & offered.keys() - {name}
                 found.append({
                     "name": name, "page": page.name, "module": page.module, "methods": methods, **listed[name],
@@ -217,32 +269,29 @@ def said(test: str) -> str:
     return test.replace("_", " ")
 
 
-def notebook_of(page: Page, exercises: list[dict], after: str, about) -> dict:
+def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words = ENGLISH) -> dict:
     "The workbook notebook of a page."
-    intro = f"""\
-# {page.label}: write it yourself
-
-[Open in Colab](https://colab.research.google.com/github/{{user}}/{{repo}}/blob/{{branch}}/{TARGET.as_posix()}/{page.name}.ipynb)
-
-These are the exercises of the page [{page.title}]({{book}}{page.notebook}.ipynb). Write your code in place of
-`raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
-exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
-exercise, and the first hint says the least.""".format(**about, book=address(about))
+    ours = words == CHINESE
+    colab = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/".format(**about)
+    introduction = words.introduction.format(
+        label=chinese_workbook.label(page) if ours else page.label, title=chinese_workbook.title(page) if ours else page.title,
+        page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "", about) or f"{address(about)}{page.notebook}.ipynb",
+        colab=colab + (TARGET / words.folder / f"{page.name}.ipynb").as_posix())
     name = page.name
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
-    cells = [cell("markdown", intro, f"{name} title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
+    cells = [cell("markdown", introduction, f"{name} title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:
-        here = f"{name} {exercise['name']}"
-        heading = "\n\n".join(filter(None, [f"## {exercise['title']}", abroad(exercise["text"], about), exercise.get("note")]))
+        here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, about, words)
+        heading = "\n\n".join(filter(None, [f"## {exercise['title']}", text, exercise.get("note")]))
         tests = "\n\n\n".join(f"# {said(test['name'])}\n{test['body']}" for test in exercise["tests"])
-        hints = [folded(f"Hint {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
-        below = [*hints, folded("What is tested", code_block(tests)), folded("Solution", code_block(exercise["solution"]))]
+        hints = [folded(f"{words.hint} {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
+        below = [*hints, folded(words.tested, code_block(tests)), folded(words.solution, code_block(exercise["solution"]))]
         cells += [cell("markdown", heading, f"{here} text"), cell("code", exercise["stub"], f"{here} stub"),
                   cell("code", f'check("{exercise["name"]}")', f"{here} check"),
                   cell("markdown", "\n\n".join(below), f"{here} hints")]
-    return whole([*cells, cell("markdown", f"Next: [{after}]({after}.ipynb)", f"{name} next")])
+    return whole([*cells, cell("markdown", f"{words.after}[{after}]({after}.ipynb)", f"{name} next")])
 
 
 def whole(cells: list[dict]) -> dict:
@@ -250,16 +299,17 @@ def whole(cells: list[dict]) -> dict:
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
-def last_notebook(cells: list, about) -> dict:
+def last_notebook(cells: list, about, words: Words = ENGLISH) -> dict:
     "The notebook that puts the reader's own functions together: one section of the workbook's page."
     start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
-    found = [cell("markdown", TITLE, "together title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
+    cells = chinese_workbook.cells_in_chinese(OWN, cells) if words == CHINESE else cells
+    found = [cell("markdown", words.together, "together title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
              cell("code", START, "together start")]
     for number, each in enumerate(cells[start + 1 :]):
         if each.cell_type == "markdown" and each.source.startswith("## "):
             break
         if not exported(each):
-            source = with_links(each.source, about) if each.cell_type == "markdown" else each.source
+            source = with_links(each.source, OWN, about, words) if each.cell_type == "markdown" else each.source
             found.append(cell(each.cell_type, source, f"together {number}"))
     return whole(found)
 
@@ -270,11 +320,6 @@ import torch
 from annotated_transformer.workbook import use_own
 
 DIRECTORY = "."  # where your notebooks are; on Colab a folder of your Drive'''
-TITLE = """\
-# All together: your Transformer
-
-Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
-step and your search. What you have not written yet, or what is still red, comes from the package."""
 
 
 def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
@@ -283,24 +328,24 @@ def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
         return
     settings = ConfigParser(delimiters=["="], interpolation=None)
     settings.read("settings.ini", encoding="utf-8")
-    about, pages = settings["DEFAULT"], read_contents(notebooks)
-    exercises = read_exercises(pages, notebooks)
-    names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
-    files = {}
-    for name, after in zip(names, [*names[1:], TOGETHER]):
-        [page] = [page for page in pages if page.name == name]
-        own = [exercise for exercise in exercises if exercise["page"] == name]
-        files[f"{name}.ipynb"] = notebook_of(page, own, after, about)
-    files[f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about)
+    about, pages, files = settings["DEFAULT"], read_contents(notebooks), {}
+    for words in (ENGLISH, CHINESE) if chinese_workbook.EXERCISES.exists() else (ENGLISH,):
+        exercises = read_exercises(pages, notebooks, words)
+        names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
+        for name, after in zip(names, [*names[1:], TOGETHER]):
+            [page] = [page for page in pages if page.name == name]
+            own = [exercise for exercise in exercises if exercise["page"] == name]
+            files[target / words.folder / f"{name}.ipynb"] = notebook_of(page, own, after, about, words)
+        files[target / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about, words)
     kept = ("name", "page", "module", "methods", "solution", "tests")
-    files["exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
-    target.mkdir(parents=True, exist_ok=True)
-    for old in target.iterdir():
-        if old.name not in files:
+    files[target / "exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
+    for old in [path for path in target.rglob("*") if path.is_file()]:
+        if old not in files:
             old.unlink()
-    for name, content in files.items():
-        text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=name.endswith(".ipynb")) + "\n"
-        (target / name).write_text(text, encoding="utf-8")
+    for path, content in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=path.suffix == ".ipynb") + "\n"
+        path.write_text(text, encoding="utf-8")
 
 
 def planted(root: Path = Path()) -> list[tuple[str, str, str]]:

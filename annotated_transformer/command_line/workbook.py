@@ -24,6 +24,7 @@ def workbook_command(
     directory: Annotated[Path, "DIRECTORY"],
     check: bool = False,
     for_: Literal["nbgrader"] | None = None,
+    language: Literal["en", "zh"] = "en",
 ) -> None:
     """Write the book's notebooks with the code left out, for you to write; or check what you have written.
 
@@ -31,6 +32,7 @@ def workbook_command(
         directory: Where the notebooks are, or are to be. Those that are there stay as they are.
         check: Run the book's tests on your code, and say what is green, what is red, and why.
         for_: Write a new course directory of nbgrader instead, for teachers: an assignment for each page, a point for each test.
+        language: Of the instructions: English or Chinese (zh). Code, tests and what a check says are English.
 
     Example:
         annotated-transformer workbook my-transformer
@@ -40,13 +42,15 @@ def workbook_command(
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file: name a directory")
     if for_ is not None:
+        if language != "en":
+            raise InputError("--for nbgrader has its instructions in English alone: leave --language out")
         write_course(directory, check)
         return
     from ..progress_bar import progress_bar
     from ..workbook import exercises, in_directory, write
 
     if not check:
-        written, kept = write(directory)
+        written, kept = write(directory, language)
         left = f"; {len(kept)} were there and stay as they are" if kept else ""
         first = next(iter(exercises().values())).page
         print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"

@@ -195,6 +195,60 @@ def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, w
         assert page.evaluate(f"[...document.querySelectorAll('article img')].filter({wide}).length") == 0
 
 
+TRANSLATED = sorted(NOTEBOOKS & {name.removeprefix("zh/") for name in PAGES if name.startswith("zh/")})
+
+
+class Headings(HTMLParser):
+    "The levels of the headings of a page's article, and where its switch leads: address and language."
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.found, self.inside, self.switch = [], False, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.inside = self.inside or tag == "article"
+        if self.inside and tag in ("h1", "h2", "h3", "h4"):
+            self.found.append(tag)
+        if tag == "a" and attributes.get("hreflang"):
+            self.switch = attributes["href"], attributes["hreflang"]
+
+
+@pytest.mark.parametrize("name", TRANSLATED)
+def test_a_page_leads_to_the_same_page_in_the_other_language_which_has_the_same_headings(name):
+    english, ours = (Headings((SITE / page).read_text(encoding="utf-8")) for page in (name, f"zh/{name}"))
+    assert english.found == ours.found and english.found
+    for page, there, code, found in ((name, f"zh/{name}", "zh", english), (f"zh/{name}", name, "en", ours)):
+        assert ((SITE / page).parent / found.switch[0]).resolve() == SITE / there and found.switch[1] == code
+
+
+def test_every_page_of_the_edition_is_on_the_site():
+    assert len(TRANSLATED) == len(list((ROOT / "nbs/zh/paper").glob("*.md"))) + 1
+
+
+def test_the_switch_leads_to_the_place_where_the_reader_is(page, address):
+    heading = "document.querySelectorAll('article h1, article h2, article h3, article h4')"
+    in_view = f"[...{heading}].filter(one => one.getBoundingClientRect().top < innerHeight / 3).length - 1"
+    page.goto(f"{address}/paper/3.2_attention.html", wait_until="networkidle")
+    page.evaluate(f"{heading}[4].scrollIntoView()")
+    page.evaluate("window.scrollBy(0, 40)")
+    assert page.evaluate(in_view) == 4
+    page.locator(".language a").evaluate("one => one.click()")
+    page.wait_for_url("**/zh/paper/3.2_attention.html#heading-4")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(in_view) == 4 and "多头注意力" in page.evaluate(f"{heading}[4].textContent")
+
+
+def test_a_search_of_the_chinese_pages_finds_attention(page, address):
+    page.goto(f"{address}/zh/search.html?q=%E6%B3%A8%E6%84%8F%E5%8A%9B")
+    found = page.locator("#search-results li a")
+    found.first.wait_for()
+    page.wait_for_load_state("networkidle")
+    paths = {urlsplit(a.get_attribute("href")).path for a in found.all()}
+    assert {"paper/3.2_attention.html", "paper/figures_3_to_5.html"} <= paths and page.faults == []
+
+
 def test_a_search_shows_no_latex(page, address):
     page.goto(f"{address}/search.html?q=softmax+equation")
     page.locator("#search-results li p.context").first.wait_for()

@@ -111,7 +111,7 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install(monkeypatch):
     monkeypatch.chdir(ROOT)
     index = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
     prepared = build_site.prepare_notebook(index, "index")["cells"]
-    assert build_site.WHAT in [cell["id"] for cell in prepared]
+    assert build_site.chinese_site.WHAT in [cell["id"] for cell in prepared]
     title = prepared[0]["source"]
     assert re.search(r"\]\(([^)]*)\)|href=\"([^\"]*)\"", title)[2] == build_site.PAGE, "the first link of all"
     cell = build_site.installation()["source"]

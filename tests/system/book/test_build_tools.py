@@ -296,9 +296,11 @@ def test_a_notebook_says_of_its_kernel_what_jupyterlab_writes_and_nothing_else()
     expected = {"kernelspec": {"display_name": kernel["display_name"], "language": kernel["language"], "name": "python3"},
                 "language_info": {**told, "version": METADATA["language_info"]["version"]}}
     assert METADATA == expected
-    for path in [*(ROOT / "nbs").rglob("*.ipynb"), *(ROOT / "annotated_transformer" / "workbook").glob("*.ipynb")]:
+    for path in [*(ROOT / "nbs").rglob("*.ipynb"), *(ROOT / "annotated_transformer" / "workbook").rglob("*.ipynb")]:
         if ".ipynb_checkpoints" not in path.parts:
-            assert json.loads(path.read_text(encoding="utf-8"))["metadata"] == METADATA, path
+            found = json.loads(path.read_text(encoding="utf-8"))
+            assert found["metadata"] == METADATA, path
+            assert len({cell["id"] for cell in found["cells"]}) == len(found["cells"]), f"{path}: two cells of one id"
 
 
 def test_jupyterlab_reads_the_notebooks_with_the_version_that_runs(tmp_path):

@@ -1,0 +1,111 @@
+"The figures' words in Chinese: each figure has them, they are explained where it is English, and drawn where it is drawn anew."
+import json
+import sys
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+ROOT = Path(__file__).parents[3]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import chinese  # noqa: E402
+import chinese_figures  # noqa: E402
+
+PAGE, CELL = "paper/5.3_optimizer", "e84a5564"
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def with_words(monkeypatch, change) -> list[str]:
+    "The complaints about the page once its words were changed."
+    found = {cell: dict(known) for cell, known in chinese_figures.words()[PAGE].items()}
+    change(found)
+    monkeypatch.setattr(chinese_figures, "words", lambda: {PAGE: found})
+    return list(chinese_figures.complaints(PAGE))
+
+
+@pytest.mark.parametrize("change, said", [
+    (lambda found: found.pop(CELL), "this figure is missing"),
+    (lambda found: found.update(colab={}), "this cell draws no figure"),
+    (lambda found: found[CELL].update({"a word that no code has": "词"}), "no code draws 'a word that no code has'"),
+    (lambda found: found[CELL].update({" step {}": "第几步"}), "must have as many {}"),
+])
+def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said):
+    [found] = with_words(monkeypatch, change)
+    assert said in found and (CELL in found or "colab" in found)
+
+
+@pytest.mark.parametrize("text, ours", [
+    ("loss after it", "更新后的损失"),
+    (" step 4000", " 第 4000 步"),
+    ("gradients always 0.001", "梯度：总是 0.001"),
+    ("step", "步"),
+    ("steps", "steps"),
+])
+def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
+    known = {word: said for cell in chinese_figures.words()[PAGE].values() for word, said in cell.items()}
+    assert chinese_figures.translated(text, known) == ours
+
+
+def cells_of(name: str) -> dict[str, dict]:
+    pages, found = chinese.read_contents(), chinese.titles()
+    return {cell["id"]: cell for cell in chinese.made(name, pages, found, {})["cells"]}
+
+
+def test_words_stand_below_a_figure_that_shows_english_ones(monkeypatch):
+    monkeypatch.setattr(chinese_figures, "drawn", lambda name: {})
+    ids = list(cells := cells_of(PAGE))
+    said = "".join(cells[f"words-{CELL}"]["source"])
+    assert "loss after it → 更新后的损失" in said and ids.index(f"words-{CELL}") == ids.index(CELL) + 1
+
+
+def test_a_figure_that_is_drawn_in_chinese_is_taken_until_page_or_words_change(monkeypatch, tmp_path):
+    monkeypatch.setattr(chinese_figures, "DRAWN", tmp_path)
+    path = tmp_path / f"{PAGE}.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"of": chinese_figures.of(PAGE), "pictures": {CELL: ["AAAA"]}}))
+    found = cells_of(PAGE)
+    assert [data["image/png"] for data in chinese_figures.pictures(found[CELL])] == ["AAAA"]
+    assert f"words-{CELL}" not in found and "words-0a8f744f" in found
+    with_words(monkeypatch, lambda words: words[CELL].update(step="步数"))
+    assert chinese_figures.drawn(PAGE) == {}
+
+
+def test_a_chart_is_in_chinese_with_its_data_and_keeps_its_fields():
+    chart = {"data": {"values": [{"weight": "weight"}]}, "transform": [{"filter": "datum.weight == 'weight'"}],
+             "encoding": {"x": {"field": "weight", "title": "weight"}}}
+    assert chinese_figures.chart_in_chinese(chart, {"weight": "权重"}) == {
+        "data": {"values": [{"weight": "权重"}]}, "transform": [{"filter": "datum.weight == '权重'"}],
+        "encoding": {"x": {"field": "weight", "title": "权重"}}}
+
+
+def test_matplotlib_writes_the_chinese(monkeypatch):
+    if chinese_figures.font() is None:
+        pytest.skip("there is no Chinese font here")
+    from matplotlib import pyplot
+    from matplotlib.text import Text
+
+    monkeypatch.setattr(Text, "set_text", Text.set_text)
+    monkeypatch.setattr(chinese_figures, "unsaid", [])
+    with matplotlib.rc_context():
+        chinese_figures.speak({"learning rate": "学习率", "step {}": "第 {} 步"})
+        figure, axis = pyplot.subplots()
+        axis.set(xlabel="learning rate", title="step 3")
+        word = axis.text(0, 0, "words that nobody knows")
+        assert (axis.get_xlabel(), axis.get_title(), word.get_text()) == ("学习率", "第 3 步", "words that nobody knows")
+        assert chinese_figures.unsaid == ["words that nobody knows"]
+        wide = figure.axes[0].xaxis.label.get_window_extent().width
+        assert wide > 2 * axis.xaxis.label.get_fontsize()  # three characters, and not three boxes of no width
+        pyplot.close(figure)
+
+
+def test_times_are_no_difference_between_two_runs():
+    def cell(text):
+        return {"outputs": [{"output_type": "stream", "name": "stdout", "text": text}]}
+
+    assert chinese_figures.printed(cell("12 pairs, 3.1 s")) == chinese_figures.printed(cell("12 pairs, 2.9 s"))
+    assert chinese_figures.printed(cell("12 pairs, 3.1 s")) != chinese_figures.printed(cell("13 pairs, 3.1 s"))

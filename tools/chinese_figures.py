@@ -1,0 +1,223 @@
+"""The figures' few words in Chinese: explained below each figure, or drawn anew where there is a Chinese font.
+
+python tools/chinese_figures.py draw [NAME ...]    run the pages, keep their figures with Chinese words in build/chinese_figures/
+
+nbs/zh/figures.yml has the words. Code and outputs stand once, in the English notebooks, so a Chinese page shows the English
+figure and says below it what its words mean. `draw` runs a page once more, its code unchanged, and Matplotlib writes the Chinese
+in place of the words; `make zh` and `make site` then take these figures, as long as page and words are those that were drawn.
+A figure counts only if its cell, and those above it, print what they print in the English notebook, times apart.
+"""
+import ast
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS, WORDS, DRAWN = Path("nbs"), Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
+CODE = [Path("annotated_transformer/figures"), Path("annotated_transformer/tables")]  # draws, too, beside a page's own cells
+FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Hiragino Sans GB",
+         "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
+PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
+TIMES = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|minutes|times)\b)")
+
+
+@cache
+def words() -> dict[str, dict[str, dict[str, str]]]:
+    "Of each page, of each cell that draws: the Chinese by the words."
+    import yaml  # the kernel that draws does without
+
+    return {name: cells for name, cells in yaml.safe_load(WORDS.read_text(encoding="utf-8")).items()
+            if name == "index" or "/" in name}
+
+
+def pictures(cell: dict) -> list[dict]:
+    "The outputs of a cell that are pictures."
+    return [output["data"] for output in cell.get("outputs", []) if PICTURE in output.get("data", {})]
+
+
+def notebook_of(name: str) -> dict:
+    return json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+
+
+def strings(source: str) -> Iterator[str]:
+    "The texts in a piece of code; of an f-string its parts."
+    try:
+        tree = ast.parse(re.sub(r"^[%!].*$", "", source, flags=re.MULTILINE))
+    except SyntaxError:  # a line for the shell within a block
+        return
+    yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+@cache
+def strings_of_the_package() -> frozenset[str]:
+    files = [path.read_text(encoding="utf-8") for folder in CODE for path in folder.glob("*.py")]
+    return frozenset(text for source in files for text in strings(source))
+
+
+def complaints(name: str) -> Iterator[str]:
+    "Figures without words, words without their figure, and words that the code no longer draws."
+    notebook, known = notebook_of(name), words().get(name, {})
+    drawing = {cell["id"] for cell in notebook["cells"] if pictures(cell)}
+    for cell in sorted(drawing ^ known.keys()):
+        yield f"{WORDS}, {name}, {cell}: {'this figure is missing' if cell in drawing else 'this cell draws no figure'}"
+    there = {text for cell in notebook["cells"] if cell["cell_type"] == "code" for text in strings("".join(cell["source"]))}
+    there |= strings_of_the_package()
+    for cell in sorted(drawing & known.keys()):
+        for word, ours in known[cell].items():
+            if not all(any(part in text for text in there) for part in parts(word)):
+                yield f"{WORDS}, {name}, {cell}: no code draws {word!r}"
+            if word.count("{}") != ours.count("{}"):
+                yield f"{WORDS}, {name}, {cell}: {ours!r} must have as many {{}} as {word!r}"
+
+
+def parts(word: str) -> list[str]:
+    "What a word says in letters, without what changes: that may come from another piece of code."
+    return [part for part in (one.strip(" :,;()“”") for one in re.split(r"\{\}|[,:;]", word)) if re.search(r"[^\W\d]{2}", part)]
+
+
+def explained(known: dict[str, str]) -> str:
+    "What stands below a figure with English words; nothing where there are none."
+    def shown(text: str) -> str:
+        text = re.sub(r"(?<=[^\x00-\xff])\s*\n\s*(?=[^\x00-\xff])", "", text.strip())
+        text = re.sub(r"\s*\n\s*", " ", text.replace("{}", "…"))
+        by_turns = enumerate(re.split(r"(\$[^$]+\$)", text))  # words, formula, words ...
+        return "".join(part if at % 2 else re.sub(r"([\\*_<|`])", r"\\\1", part) for at, part in by_turns)
+
+    told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in known.items() if re.search(r"[^\W_]", word))
+    return f"<small>图中文字：{told}</small>" if told else ""
+
+
+def with_formulas(known: dict[str, str]) -> dict[str, str]:
+    "The words that Matplotlib sets together with a formula, for which it takes no second font: they stay English."
+    return {word: ours for word, ours in known.items() if "$" in word}
+
+
+def pattern(word: str) -> re.Pattern:
+    return re.compile("(.+?)".join(map(re.escape, word.split("{}"))), re.DOTALL)
+
+
+def translated(text: str, known: dict[str, str]) -> str:
+    "The Chinese of a text that is drawn, or the text itself. What changes within may itself be a word."
+    if text in known:
+        return known[text]
+    for word, ours in sorted(known.items(), key=lambda pair: -len(pair[0].replace("{}", ""))):
+        if "{}" in word and (found := pattern(word).fullmatch(text)):
+            return ours.format(*(translated(part, known) for part in found.groups()))
+    return text
+
+
+def chart_in_chinese(chart, known: dict[str, str]):
+    "A Vega-Lite chart with its words translated, also in its data; the names of its fields stay."
+    if isinstance(chart, dict):
+        return {key: value if key in ("field", "groupby", "as", "param") else chart_in_chinese(value, known)
+                for key, value in chart.items()}
+    if isinstance(chart, list):
+        return [chart_in_chinese(value, known) for value in chart]
+    if not isinstance(chart, str):
+        return chart
+    for word, ours in known.items():  # within an expression, between quotes
+        chart = chart.replace(f"'{word}'", f"'{ours}'")
+    return translated(chart, known)
+
+
+def of(name: str) -> str:
+    "Digits that change with a page's code, its outputs, or its words."
+    cells = [[cell["source"], cell.get("outputs")] for cell in notebook_of(name)["cells"] if cell["cell_type"] == "code"]
+    return sha256(json.dumps([cells, words().get(name)], ensure_ascii=False).encode()).hexdigest()
+
+
+def drawn(name: str) -> dict[str, list[str]]:
+    "Of each cell its figures with Chinese words, where they have been drawn and are in step."
+    path = DRAWN / f"{name}.json"
+    found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found["pictures"] if found and found["of"] == of(name) else {}
+
+
+def font() -> str | None:
+    "A Chinese font of this machine."
+    from matplotlib import font_manager
+
+    manager = font_manager.fontManager
+    for path in {*font_manager.findSystemFonts()} - {found.fname for found in manager.ttflist}:
+        manager.addfont(path)  # Matplotlib's list is older than the font
+    there = {found.name for found in manager.ttflist}
+    return next((name for name in FONTS if name in there), None)
+
+
+unsaid: list[str] = []  # what looks like words and has no Chinese
+
+
+def speak(known: dict[str, str]) -> None:
+    "From here on Matplotlib writes the Chinese of these words. Formulas with words keep their letters' font."
+    import matplotlib
+    from matplotlib.text import Text
+
+    family = [*matplotlib.rcParams["font.sans-serif"][:1], font()]
+    matplotlib.rcParams.update({"font.family": family})
+    write = Text.set_text
+
+    def set_text(self, text):
+        ours = translated(text, known) if isinstance(text, str) else text
+        if ours == text and isinstance(text, str) and re.search(r"[a-z]{3} .*[a-z]{2}", text):
+            unsaid.append(text)
+        write(self, ours)
+
+    Text.set_text = set_text
+
+
+def printed(cell: dict) -> str:
+    "What a cell says in letters, times apart."
+    said = [output.get("text", "") if output["output_type"] == "stream" else output.get("data", {}).get("text/markdown", "")
+            for output in cell.get("outputs", []) if output.get("name") != "stderr"]
+    return TIMES.sub("#", "".join("".join(text) for text in said)).strip()
+
+
+def draw(name: str) -> str:
+    "Run a page, keep its figures, and say how it went."
+    import nbformat
+    from nbclient import NotebookClient
+
+    notebook, english = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4), notebook_of(name)["cells"]
+    known = {word: ours for cell in words()[name].values() for word, ours in cell.items() if "$" not in word}
+    start = (f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import chinese_figures; sys.path.pop(0)\n"
+             f"chinese_figures.speak({known!r})")
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(start))
+    notebook.cells.append(nbformat.v4.new_code_cell("print(*dict.fromkeys(chinese_figures.unsaid), sep='; ')"))
+    for cell in notebook.cells:
+        cell.source = re.sub(r"^\w+\.savefig\(.*\n", "", cell.source, flags=re.MULTILINE)  # files beside the pages stay English
+    NotebookClient(notebook, timeout=1200, resources={"metadata": {"path": str((NOTEBOOKS / name).parent)}}).execute()
+    kept, left = {}, []
+    for ours, theirs in zip(notebook.cells[1:], english):
+        if ours.cell_type == "code" and printed(ours) != printed(theirs):
+            left.append(theirs["id"])
+        if not left and pictures(theirs) and len(pictures(ours)) == len(pictures(theirs)):
+            kept[theirs["id"]] = [found[PICTURE] for found in pictures(ours)]
+    path = DRAWN / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"of": of(name), "pictures": kept}), encoding="utf-8")
+    wanted = sum(bool(pictures(cell)) for cell in english)
+    said = [f"{name}: {len(kept)} of {wanted} figures", *(f"cell {cell} prints something else here" for cell in left[:1])]
+    in_english = "".join(output.text for output in notebook.cells[-1].outputs).strip()
+    return "; ".join([*said, f"in English: {in_english}"] if in_english else said)
+
+
+def main(options: list[str]) -> int:
+    os.chdir(ROOT)
+    if not options or options[0] != "draw":
+        print(__doc__, file=sys.stderr)
+        return 2
+    if font() is None:
+        print("No Chinese font here (one is fonts-noto-cjk): the figures stay English, explained below each.", file=sys.stderr)
+        return 2
+    for name in options[1:] or words():
+        print(draw(name), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+"""The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/zh/.
+
+The exercises' texts are those of the Chinese pages (nbs/zh/paper/), titles, notes and hints stand in nbs/zh/exercises.yml, the
+prose of the last notebook in nbs/zh/workbook.md. Code, tests, solutions and what a check says are the English ones.
+"""
+import posixpath
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import chinese
+import yaml
+from chinese import in_one_line
+from contents import Page
+
+EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
+NAMES = ("title", "note", "hints")
+
+
+def said(entry: dict) -> dict:
+    "What a reader sees of an entry."
+    return {name: entry[name] for name in NAMES if name in entry}
+
+
+def digits(entry: dict) -> str:
+    "Those that note which English an entry translates."
+    return chinese.digits(yaml.safe_dump(said(entry), allow_unicode=True))
+
+
+@cache
+def listed() -> dict[str, dict]:
+    "The Chinese of each exercise."
+    return yaml.safe_load(EXERCISES.read_text(encoding="utf-8")) if EXERCISES.exists() else {}
+
+
+def exercises_in_chinese(english: dict[str, dict]) -> dict[str, dict]:
+    "The entries of nbs/exercises.yml with what a reader sees in Chinese; what is not translated yet stays English."
+    return {name: entry | said(listed().get(name, {})) for name, entry in english.items()}
+
+
+def cells_in_chinese(name: str, cells: list) -> list:
+    "The cells of a page with the Chinese in place of the prose."
+    here = chinese.chinese(name)
+    for cell in cells:
+        if cell.cell_type == "markdown" and cell.id in here:
+            cell.source = in_one_line(here[cell.id][1])
+    return cells
+
+
+def heading_in_chinese(name: str, heading: str) -> str:
+    "What the Chinese page calls a section."
+    pairs = chinese.anchors_in_chinese(name)
+    return pairs.get(heading.replace(" ", "-"), heading).replace("-", " ")
+
+
+def led(target: str, page: str, about) -> str | None:
+    "Where a link to a page of the Chinese edition leads: to the site; None for others. A heading's name there is not known here."
+    there = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.partition("#")[0])).removesuffix(".ipynb")
+    return "https://{user}.github.io/{repo}/zh/".format(**about) + f"{there}.html" if there in chinese.names() else None
+
+
+def label(page: Page) -> str:
+    return chinese.label(page, chinese.titles())
+
+
+def title(page: Page) -> str:
+    return chinese.titles()["pages"].get(page.notebook, {}).get("title", page.title)
+
+
+def complaints() -> Iterator[str]:
+    "Exercises, and cells of the section that makes the last notebook, whose Chinese is missing, behind or unlike."
+    english = yaml.safe_load(Path("nbs/exercises.yml").read_text(encoding="utf-8"))
+    for name in sorted(english.keys() | listed().keys()):
+        if name not in english:
+            yield f"{EXERCISES}: {name} is no exercise"
+        elif name not in listed():
+            yield f"{EXERCISES}: {name} has no Chinese yet; its English has the digits {digits(english[name])}"
+        elif listed()[name].get("of") != digits(english[name]):
+            yield f"{EXERCISES}: {name} is behind; its English has the digits {digits(english[name])}"
+        else:
+            yield from unlike(name, english[name], listed()[name])
+    there, here = chinese.english(PAGE), chinese.chinese(PAGE)
+    ids, begun = [], False
+    for cell, text in there.items():
+        if text.startswith("## "):
+            begun = text.startswith(SECTION)
+        elif begun:
+            ids.append(cell)
+    for cell in ids:
+        if here.get(cell, ("", ""))[0] != chinese.digits(there[cell]):
+            yield f"{chinese.place(PAGE)}, cell {cell} is missing or has changed since it was translated"
+    yield from (f"{chinese.place(PAGE)}, cell {cell} is of no cell that the workbook takes" for cell in here.keys() - {*ids})
+    yield from chinese.unlike(PAGE, chinese.glossary())
+
+
+def unlike(name: str, english: dict, ours: dict) -> Iterator[str]:
+    "Code, equations and numbers that the Chinese of an exercise has not, or has alone."
+    if len(ours["hints"]) != len(english["hints"]) or ("note" in ours) != ("note" in english):
+        yield f"{EXERCISES}: {name} must have the note and as many hints as the English"
+        return
+    notes = english.get("note", ""), ours.get("note", "")
+    for text, chinese_text in [(english["title"], ours["title"]), notes, *zip(english["hints"], ours["hints"])]:
+        wanted, found = chinese.facts(text), chinese.facts(chinese_text)
+        for kind in ("code span", "equation"):
+            for one in (wanted[kind] - found[kind]) + (found[kind] - wanted[kind]):
+                yield f"{EXERCISES}: {name} and its English differ in the {kind} {one!r}"
