@@ -72,7 +72,7 @@ def threads_given() -> bool:
 def wait_briefly() -> None:
     """Let a thread that waits for others look a thousand times, then sleep, unless the user has said how to wait.
 
-    By itself it looks for milliseconds, and holds the core on which the others could finish. Heeded before PyTorch is loaded only.
+    By itself it looks for milliseconds, and holds the core on which the others could finish. Heeded before PyTorch loads only.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # GNU's OpenMP

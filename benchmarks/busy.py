@@ -1,8 +1,8 @@
-"""How many threads: `translate`, `score` and `train` with one, with two and with the number that they choose, alone and beside work.
+"""`translate`, `score` and `train` with one thread, with two and with the number that they choose, alone and beside work.
 
     python -m benchmarks.busy [--corpus numbers-en-de] [--rounds 3] [--out results/speed/threads.json]
 
-Each is a command in a process of its own, seconds of the wall; the three numbers of threads take turns in every round, alone and
+Each is a command in a process of its own, seconds of the wall; the numbers of threads take turns in every round, alone and
 then beside two processes that do nothing but count, so each ratio compares neighbours. A machine that does other things the whole
 time is never alone: the file says how many cores were busy before anything of this began.
 """
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,11 @@ from annotated_transformer.data import corpora
 from annotated_transformer.threads import allowed_cores, reading
 from benchmarks.shared.side_by_side import save, take_turns
 
-NUMBERS = {"one": "1", "two": "2", "chosen": None}  # OMP_NUM_THREADS
+NUMBERS = {  # what the user says; in the last, threads wait for one another as GNU's OpenMP has it: they look 300,000 times
+    "one": {"OMP_NUM_THREADS": "1"}, "two": {"OMP_NUM_THREADS": "2"}, "chosen": {},
+    "two, waiting long": {"OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "300000"},
+}
+SAID = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
 COUNT = "while True: pass"
 
 
@@ -47,16 +51,15 @@ def counting(processes: int) -> Iterator[None]:
             process.wait()
 
 
-def run(words: list[str], threads: str | None, lines: str, limit: float) -> None:
+def run(make: Callable[[], list[str]], said: dict[str, str], lines: str, limit: float) -> None:
     "A command of ours; one that takes longer than the limit is stopped, and counts as the limit."
-    environment = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    if threads:
-        environment["OMP_NUM_THREADS"] = threads
+    words = make()
+    environment = {name: value for name, value in os.environ.items() if name not in SAID} | said
     command = [sys.executable, "-m", "annotated_transformer", *words]
     try:
         subprocess.run(command, env=environment, input=lines, text=True, capture_output=True, check=True, timeout=limit)
     except subprocess.TimeoutExpired:
-        print(f"stopped after {limit:.0f} seconds: {words[0]} with {threads or 'chosen'}", file=sys.stderr)
+        print(f"stopped after {limit:.0f} seconds: {words[0]} with {said}", file=sys.stderr)
 
 
 def training(directory: str, corpus: str, steps: int) -> list[str]:
@@ -89,11 +92,12 @@ def main(options: Sequence[str] | None = None) -> None:
             for name in arguments.works:
                 words, lines = works[name]
                 contenders = {
-                    number: lambda threads=threads: run(words(), threads, lines, arguments.limit) for number, threads in NUMBERS.items()
+                    number: partial(run, words, said, lines, arguments.limit) for number, said in NUMBERS.items()
                 }
                 with counting(beside):
                     seconds = take_turns(contenders, arguments.rounds, 0, name)
-                ratios = [chosen / min(one, two) for one, two, chosen in zip(*(seconds[number] for number in NUMBERS))]
+                rounds = zip(seconds["one"], seconds["two"], seconds["chosen"])
+                ratios = [chosen / min(one, two) for one, two, chosen in rounds]
                 row = {number: round(statistics.median(values), 2) for number, values in seconds.items()}
                 row["chosen_to_the_better"] = round(statistics.median(ratios), 2)
                 figures.setdefault(f"beside {beside}", {})[name] = row | {"seconds": seconds}

@@ -116,7 +116,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.footprint", description=__doc__.split("\n")[0])
     parser.add_argument("--parts", nargs="+", choices=("step", "long", "corpus"), default=("step", "long", "corpus"))
     parser.add_argument("--updates", type=int, default=1_000, help="of the long training")
-    parser.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS), help="of the long training")
+    parser.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS), help="of that")
     parser.add_argument("--out", type=Path, default=Path("results/speed/footprint.json"))
     arguments = parser.parse_args(options)
     figures = json.loads(arguments.out.read_text(encoding="utf-8"))["figures"] if arguments.out.exists() else {}
@@ -132,7 +132,10 @@ def main(options: Sequence[str] | None = None) -> None:
         long = {name: in_own_process("long_training", arguments.updates, name) for name in arguments.contenders}
         figures[f"long_training_of_{arguments.updates}"] = long
     model = PRESETS[PRESET].to_dict()["model"]
-    config = {"preset": PRESET, "model": model, "padded_tokens_a_side": TOKENS, "pairs": "random words", "long": EVERYDAY | {"padded_tokens_a_side": LONG_TOKENS}}
+    config = {
+        "preset": PRESET, "model": model, "padded_tokens_a_side": TOKENS, "pairs": "random words",
+        "long_training": EVERYDAY | {"padded_tokens_a_side": LONG_TOKENS},
+    }
     save(arguments.out, "benchmarks.footprint", figures, config, options=options)
     print(json.dumps(figures, indent=1))
 

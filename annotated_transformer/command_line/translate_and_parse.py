@@ -22,6 +22,7 @@ def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator
     "A model as the options want it."
     from ..translation.translator import Translator
 
+    choose_threads()  # packing weights is work too
     return Translator.from_pretrained(model, search.average, precision=search.precision)
 
 
@@ -98,6 +99,7 @@ def parse_command(
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines
 
+    choose_threads()
     parser = Parser.from_pretrained(model, search.average, search.precision)
     settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)
     if at_terminal():
