@@ -8,7 +8,10 @@ from typing import NamedTuple
 
 from . import InputError
 
-__all__ = ["Launched", "blamed", "data_directory", "keep_few_kernels", "launched", "require_docstrings"]
+__all__ = [
+    "Launched", "blamed", "data_directory", "keep_few_kernels", "launched", "require_docstrings", "threads_given",
+    "wait_briefly",
+]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
 
@@ -52,12 +55,28 @@ def data_directory() -> Path | None:
 
 
 def keep_few_kernels() -> None:
-    """Let oneDNN keep the kernels of the last 64 shapes, unless the user has said how many.
+    """Let oneDNN keep the kernels of the last 64 shapes, and PyTorch's own store before it as few, unless the user says how many.
 
-    By itself it keeps 1,024, and a training meets a new shape with each batch: gigabytes, for kernels that seldom serve again.
+    By itself each keeps 1,024, and a training meets a new shape with each batch: gigabytes, for kernels that seldom serve again.
     Heeded before the first product of a process only.
     """
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "64")
+    for store in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+        os.environ.setdefault(store, "64")
+
+
+def threads_given() -> bool:
+    "Whether the user has said how many threads shall compute; torchrun says it for each process that it starts."
+    return any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+
+
+def wait_briefly() -> None:
+    """Let a thread that waits for others look a thousand times, then sleep, unless the user has said how to wait.
+
+    By itself it looks for milliseconds, and holds the core on which the others could finish. Heeded before PyTorch loads only.
+    """
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # GNU's OpenMP
+        os.environ.setdefault("KMP_BLOCKTIME", "0")      # Intel's and LLVM's, in milliseconds
 
 
 def require_docstrings() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import InputError
-from annotated_transformer.environment import Launched, data_directory, keep_few_kernels, launched
+from annotated_transformer.environment import Launched, data_directory, keep_few_kernels, launched, threads_given, wait_briefly
 
 PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "MASTER_PORT": "29500", "MASTER_ADDR": "localhost"}
@@ -44,13 +44,36 @@ def test_what_torchrun_would_never_say_is_refused(monkeypatch, name, value):
         launched()
 
 
-def test_few_kernels_are_kept_unless_the_user_says_how_many(monkeypatch):
-    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", raising=False)
-    keep_few_kernels()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
-    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "7")
-    keep_few_kernels()
-    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "7"
+@pytest.mark.parametrize("store", ["ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"])
+def test_few_kernels_are_kept_unless_the_user_says_how_many(monkeypatch, store):
+    for said, kept in {None: "64", "7": "7"}.items():
+        monkeypatch.setenv(store, said or "")
+        monkeypatch.delenv(store) if said is None else None
+        keep_few_kernels()
+        assert os.environ[store] == kept
+
+
+def test_threads_wait_briefly_unless_the_user_says_how(monkeypatch):
+    names = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
+    for name in names:
+        monkeypatch.setenv(name, "")  # so that it is as before when the test ends
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    wait_briefly()
+    assert [os.environ.get(name) for name in names] == ["ACTIVE", None, None]
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    monkeypatch.setenv("KMP_BLOCKTIME", "5")
+    wait_briefly()
+    assert [os.environ.get(name) for name in names] == [None, "1000", "5"]
+
+
+def test_who_says_how_many_threads(monkeypatch):
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+        monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+        assert not threads_given()
+        monkeypatch.setenv(name, "2")
+        assert threads_given()
 
 
 def test_a_rank_without_others_is_refused(monkeypatch):

@@ -12,6 +12,7 @@ from .. import InputError
 from ..config import PRESETS
 from ..environment import launched
 from ..model_record import record_of
+from ..threads import choose_threads
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
 from .terminal import may_be_interrupted
 from .translate_and_parse import Model, open_translator
@@ -120,6 +121,7 @@ def score_command(
     about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
     for path in (out, out.with_suffix(".txt")) if out is not None else ():
         require_place(path)  # if this fails, then before the work
+    choose_threads()
     hypotheses, scores = score_split(subject, data, split, settings)
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
     if out is not None:

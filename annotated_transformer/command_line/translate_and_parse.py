@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 from .. import InputError
 from .options import AS_USUAL, SearchOptions
 from ..model_record import record_of
+from ..threads import choose_threads
 from .terminal import answer_lines, at_terminal, require_standard_input
 
 if TYPE_CHECKING:
+    from ..config import Search, TransformerConfig
     from ..translation.translator import Translator
 
 __all__ = ["SHIPPED", "SHIPPED_PARSER", "Model", "open_translator", "parse_command", "translate"]
@@ -20,7 +22,15 @@ def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator
     "A model as the options want it."
     from ..translation.translator import Translator
 
+    choose_threads()  # packing weights is work too
     return Translator.from_pretrained(model, search.average, precision=search.precision)
+
+
+def work_of_a_step(config: "TransformerConfig", search: "Search", sentences: int) -> int:
+    "Multiply-adds by which a search finds the next token of all hypotheses: the decoder's products and the vocabulary's."
+    attention = 3 * config.d_model * config.n_heads * (config.d_k + config.d_v)  # among themselves four, over the memory two
+    layer = attention + 2 * config.d_model * config.d_ff
+    return sentences * search.beam_size * (config.n_layers * layer + config.d_model * config.vocab_size)
 
 
 def greeting(model: str) -> str:
@@ -55,6 +65,7 @@ def translate(
         print(greeting(model), file=sys.stderr)
 
     def answer(lines: list[str]) -> list[str]:
+        choose_threads(work_of_a_step(translator.model.config, settings, len(lines)))
         found = translator.translations(lines, settings, split=split)
         for number, translation in enumerate(found, 1):
             if translation.doubtful:  # a person sees the line above
@@ -88,6 +99,7 @@ def parse_command(
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines
 
+    choose_threads()
     parser = Parser.from_pretrained(model, search.average, search.precision)
     settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)
     if at_terminal():
@@ -95,6 +107,7 @@ def parse_command(
     repaired: list[bool] = []
 
     def answer(lines: list[str]) -> list[str]:
+        choose_threads(work_of_a_step(parser.translator.model.config, settings, len(lines)))
         printed, parses = parse_lines(parser, lines, least_confidence, search=settings, free=free)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed

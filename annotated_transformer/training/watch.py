@@ -1,6 +1,6 @@
 """What an expert looks for in the log of a GPU: the gradient's norm, memory, the share of the peak, slow updates; and a trace.
 
-On a CPU nothing of it is measured unless a trace is asked for: no update does more work.
+On a CPU nothing of it is measured unless a trace is asked for: no update does more work. There the number of threads is chosen.
 """
 import re
 import statistics
@@ -14,6 +14,7 @@ from torch import nn
 
 from ..config import Execution, TrainingConfig
 from ..files import write_file
+from ..threads import Threads, chosen_threads
 from .processes import Group
 from .runs import Run
 
@@ -118,8 +119,8 @@ def traced(run: Run, updates: int, left: int):
 class Watch:
     "What is watched in a run; by default nothing."
 
-    def __init__(self, gpu: Gpu | None = None, trace=None):
-        self.gpu, self.trace = gpu, trace
+    def __init__(self, gpu: Gpu | None = None, trace=None, threads: Threads | None = None):
+        self.gpu, self.trace, self.threads = gpu, trace, threads
         self.gradient = gpu.gradient if gpu else None
 
     def updated(self, lengths: np.ndarray) -> None:
@@ -128,15 +129,20 @@ class Watch:
             self.gpu.updated(lengths)
         if self.trace:
             self.trace.step()
+        if self.threads:
+            self.threads.updated()
 
     def line(self) -> dict:
         "For metrics.jsonl."
-        return self.gpu.line() if self.gpu else {}
+        threads = {"threads": self.threads.number} if self.threads else {}
+        return (self.gpu.line() if self.gpu else {}) | threads
 
     def go_on(self) -> None:
         "After a line, a validation or a checkpoint."
         if self.gpu:
             self.gpu.go_on()
+        if self.threads:
+            self.threads.go_on()
 
 
 def watching(
@@ -145,18 +151,20 @@ def watching(
     run: Run,
     state: dict,
     group: Group,
-    stack: ExitStack,            # ends the trace
+    stack: ExitStack,            # ends the trace, and gives back the number of threads
     profile: int = 0,            # updates to be traced
     flops: Callable | None = None,  # as in `training_flops` of tables.training_cost
 ) -> Watch:
     "What this run's device and options ask for."
-    gpu = trace = None
+    gpu = trace = threads = None
     if group.device.type == "cuda":
         passes = 2 if config.consistency else 1
         count = flops and (lambda lengths: passes * float(flops(config.model, lengths[:, 0], lengths[:, 1]).sum()))
         peak = peak_of(torch.cuda.get_device_name(group.device)) if execution.precision == "bfloat16" else None
         gpu = Gpu(config, group, state["step"], count, peak)
+    elif group.device.type == "cpu" and group.size == 1:
+        threads = stack.enter_context(chosen_threads(torch.get_num_threads()))
     left = config.steps - state["step"]
     if profile and group.rank == 0 and left > 0:
         trace = stack.enter_context(traced(run, profile, left))
-    return Watch(gpu, trace)
+    return Watch(gpu, trace, threads)
