@@ -125,7 +125,7 @@ def from_hub(
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS]
+    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS, "*.spm"]  # the last of Marian's
     try:
         return Path(snapshot_download(name, allow_patterns=wanted, **options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
