@@ -226,7 +226,7 @@ def read_sums(directory: Path) -> dict[str, str]:
 def write_sums(directory: Path, names: Iterable[str]) -> None:
     "Write the SHA256SUMS of these files of a directory: the last file to be written."
     sums = "".join(f"{sha256(directory / name)}  {name}\n" for name in names)
-    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii"))
+    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii", newline="\n"))
 
 
 def damage(directory: Path, names: Iterable[str]) -> str | None:

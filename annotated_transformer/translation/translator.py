@@ -244,6 +244,6 @@ def push(
     "Put a translator's files on the hub, with a model card where there is none yet."
     def save(directory: Path) -> None:
         translator.save_pretrained(directory)
-        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
+        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8", newline="\n")
 
     return push_model(save, repo_id, private, commit_message)
