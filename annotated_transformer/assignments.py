@@ -115,12 +115,12 @@ def write_assignments(directory: str | Path) -> list[str]:  # their names
     names = list(dict.fromkeys(exercise.page for exercise in exercises().values()))
 
     def write(beside: Path) -> None:
-        (beside / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8")
+        (beside / "nbgrader_config.py").write_text(CONFIG, encoding="utf-8", newline="\n")
         for name in names:
             place = beside / SOURCE / name
             place.mkdir(parents=True)
             text = json.dumps(assignment(name), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-            (place / f"{name}.ipynb").write_text(text, encoding="utf-8")
+            (place / f"{name}.ipynb").write_text(text, encoding="utf-8", newline="\n")
 
     write_directory(Path(directory), write)
     return names

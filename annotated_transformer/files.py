@@ -10,7 +10,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,10 +18,11 @@ from safetensors import SafetensorError
 
 from . import InputError
 
-__all__ = ["SUMS", "damage", "leftovers", "move_directory", "named", "opened", "read_sums", "regular", "remove_directory",
-           "require_place", "sha256", "sync", "write_directory", "write_file", "write_into", "write_sums"]
+__all__ = ["SUMS", "damage", "finish", "leftovers", "move_directory", "named", "opened", "read_sums", "regular",
+           "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file", "write_into", "write_sums"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
+UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
 AGAIN = ": copy it again with its directory, or remove it to do without checksums"
 
 
@@ -111,9 +112,11 @@ def fill(beside: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] = ()) -> None:
-    """The same for files of a directory that may be there and may hold others. All are written before the first takes the place
-    of an older one: a full disk leaves those. Of the `kept` names, what is there stays. SHA256SUMS comes last: what a power cut
-    leaves half renamed is called damaged.
+    """The same for files of a directory that may be there and may hold others: all are the old ones or all the new, also after
+    a kill or a power cut. Of the `kept` names, what is there stays.
+
+    One rename decides: it gives the new files, whole, the name UNFINISHED. Before it the old files hold, after it the new ones:
+    `finish` moves them up, here or, after a kill, where the directory is next read or written.
     """
     if not path.is_dir():
         return write_directory(path, write)
@@ -121,12 +124,43 @@ def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] 
         beside.mkdir()
         try:
             fill(beside, write)
-            for part in sorted(beside.iterdir(), key=lambda part: part.name == SUMS):
-                if part.name not in kept or not (path / part.name).exists():
-                    part.replace(path / part.name)
+            for name in kept:
+                if (path / name).exists():
+                    (beside / name).unlink(missing_ok=True)
+            while beside.exists():
+                finish(path)  # what a kill has left, or another process that writes here now
+                rename_if_free(beside, path / UNFINISHED)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
+        finish(path)
+
+
+def rename_if_free(path: Path, to: Path) -> None:
+    "Give a directory a name that no other has, or else leave it as it is."
+    try:
+        path.rename(to)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
+
+
+def finish(path: Path) -> None:
+    "Bring a directory's `write_into` to its end, if it was broken off after it was decided. Two processes may do so at once."
+    whole = path / UNFINISHED
+    if not whole.is_dir():
+        return
+    sync(path)
+    try:
+        for part in sorted(whole.iterdir()):
+            with suppress(FileNotFoundError):  # another process has moved it
+                part.replace(path / part.name)
         sync(path)
+        with suppress(FileNotFoundError):
+            whole.rmdir()
+    except OSError as error:
+        how = f"move the files of {whole} into {path}, in place of those that are there, and remove it"
+        raise OSError(error.errno, f"writing it was broken off, and cannot be finished here ({error.strerror}): {how}",
+                      str(path)) from None
 
 
 def require_place(path: Path) -> None:
@@ -192,7 +226,7 @@ def read_sums(directory: Path) -> dict[str, str]:
 def write_sums(directory: Path, names: Iterable[str]) -> None:
     "Write the SHA256SUMS of these files of a directory: the last file to be written."
     sums = "".join(f"{sha256(directory / name)}  {name}\n" for name in names)
-    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii"))
+    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii", newline="\n"))
 
 
 def damage(directory: Path, names: Iterable[str]) -> str | None:

@@ -62,7 +62,7 @@ def write_record(
 ) -> None:
     "Write record.json; the directory's SHA256SUMS is left to the caller."
     text = json.dumps(record.to_dict(), indent=1, ensure_ascii=False) + "\n"
-    (directory / RECORD).write_text(text, encoding="utf-8")
+    (directory / RECORD).write_text(text, encoding="utf-8", newline="\n")
 
 
 def shipped_models() -> list[str]:

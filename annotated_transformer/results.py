@@ -29,7 +29,8 @@ def load() -> float | None:
 def environment(device: torch.device | None = None) -> dict:
     "Versions, hardware and date; `device` is where the work was done, when not on the CPU."
     linux = Path("/proc/cpuinfo")
-    names = [line.partition(": ")[2] for line in linux.read_text().splitlines() if "model name" in line] if linux.exists() else []
+    lines = linux.read_text(encoding="utf-8").splitlines() if linux.exists() else []
+    names = [line.partition(": ")[2] for line in lines if "model name" in line]
     versions = {"annotated_transformer": annotated_transformer.__version__, "torch": torch.__version__}
     hardware = {"processor": names[0] if names else platform.processor(), "cores": os.cpu_count()}
     if device is not None and device.type == "cuda":
@@ -77,7 +78,7 @@ def write(
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
+        write_file(path, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
     except OSError as error:
         raise InputError(f"{path} could not be written ({error.strerror})") from None
     return json.loads(text)

@@ -7,7 +7,21 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
-from annotated_transformer.files import damage, leftovers, move_directory, read_sums, write_directory, write_file, write_sums
+from annotated_transformer import InputError
+from annotated_transformer import files as written
+from annotated_transformer.files import (
+    UNFINISHED,
+    damage,
+    finish,
+    leftovers,
+    move_directory,
+    read_sums,
+    write_directory,
+    write_file,
+    write_into,
+    write_sums,
+)
+from annotated_transformer.model.weights import model_directory
 
 PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
 FULL = [(OSError, 28, "No space left on device"), (OSError, "the disk is full"), (SafetensorError, "no room"), (KeyboardInterrupt,)]
@@ -45,6 +59,115 @@ def test_a_directory_that_cannot_be_written_is_not_there(tmp_path, error):
         write_directory(tmp_path / "model", breaks_off(error))
     assert names(tmp_path) == []
     assert caught.type is KeyboardInterrupt or f"{error[-1]}: '{tmp_path / 'model'}'" in str(caught.value)
+
+
+class Kill(BaseException):
+    "The process is gone: what would clean up does nothing, either."
+
+
+def killed_at(monkeypatch, step: int) -> None:
+    "From the step of this number on, no directory changes any more."
+    taken = iter(range(step))
+
+    def one(act):
+        def acted(*args, **kwargs):
+            if next(taken, None) is None:
+                raise Kill
+            return act(*args, **kwargs)
+        return acted
+
+    for owner, name in ((Path, "rename"), (Path, "replace"), (Path, "rmdir"), (Path, "mkdir"), (Path, "unlink"), (Path, "chmod"),
+                        (written.shutil, "rmtree")):
+        monkeypatch.setattr(owner, name, one(getattr(owner, name)))
+
+
+OLD, NEW = ({name: f"{age} {name}" for name in (*"abc", "SHA256SUMS")} for age in ("old", "new"))
+
+
+def writes(contents: dict[str, str]):
+    return lambda beside: [(beside / name).write_text(text) for name, text in contents.items()]
+
+
+def test_a_kill_at_any_step_leaves_the_old_files_or_the_new(tmp_path, monkeypatch):
+    found = []
+    for step in range(100):
+        path = tmp_path / str(step)
+        write_into(path, writes(OLD | {"README.md": "a card"}))
+        (path / "README.md").write_text("mine")
+        (path / "notes").write_text("mine, too")
+        with monkeypatch.context() as patched:
+            killed_at(patched, step)
+            try:
+                write_into(path, writes(NEW | {"README.md": "a card"}), kept=["README.md"])
+            except Kill:
+                found.append("old")
+            else:
+                found.append("all")
+        model_directory(path)  # as each that loads a model does
+        now = {name: (path / name).read_text() for name in OLD}
+        assert now in (OLD, NEW), f"step {step}"
+        found[-1] = "new" if found[-1] == "old" and now == NEW else found[-1]
+        assert [(path / name).read_text() for name in ("README.md", "notes")] == ["mine", "mine, too"]
+        assert not (path / UNFINISHED).exists()
+        if found[-1] == "all":
+            break
+    assert found == sorted(found, key=["old", "new", "all"].index) and min(map(found.count, ("old", "new"))) >= 4
+    write_into(path, writes(OLD), kept=["README.md"])
+    assert files(path) == OLD | {"README.md": "mine", "notes": "mine, too"}
+
+
+def test_a_kill_is_mended_where_the_directory_is_next_written(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    write_into(path, writes(OLD))
+    with monkeypatch.context() as patched, pytest.raises(Kill):
+        patched.setattr(written, "finish", lambda path: (_ for _ in ()).throw(Kill) if (path / UNFINISHED).exists() else None)
+        write_into(path, writes(NEW))
+    assert {name: (path / name).read_text() for name in OLD} == OLD and files(path / UNFINISHED) == NEW
+    write_into(path, writes({"a": "newest"}))
+    assert files(path) == NEW | {"a": "newest"} and names(path) == sorted(NEW)
+
+
+def test_two_that_write_at_once_leave_the_files_of_one(tmp_path, monkeypatch):
+    path, rename = tmp_path / "model", Path.rename
+    write_into(path, writes(OLD))
+
+    def meanwhile(self, to):  # another process has just decided
+        if to.name == UNFINISHED and not (path / "seen").exists():
+            (path / "seen").touch()
+            to.mkdir()
+            writes({name: "another" for name in OLD})(to)
+        return rename(self, to)
+
+    monkeypatch.setattr(Path, "rename", meanwhile)
+    write_into(path, writes(NEW))
+    assert files(path) == NEW | {"seen": ""} and not (path / UNFINISHED).exists()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+def test_what_cannot_be_finished_is_told(tmp_path):
+    path = tmp_path / "model"
+    write_into(path, writes(OLD))
+    (path / UNFINISHED).mkdir()
+    writes(NEW)(path / UNFINISHED)
+    path.chmod(0o555)
+    try:
+        with pytest.raises(InputError, match=f"{path}: writing it was broken off, and cannot be finished here .*: move the files"):
+            model_directory(path)
+    finally:
+        path.chmod(0o755)
+    finish(path)
+    assert files(path) == NEW
+
+
+def test_what_stands_in_the_way_of_finishing_is_told(tmp_path):
+    path = tmp_path / "model"
+    (path / "a").mkdir(parents=True)  # where a file is to come
+    (path / UNFINISHED).mkdir()
+    writes(NEW)(path / UNFINISHED)
+    with pytest.raises(InputError, match=f"{path}: writing it was broken off.*move the files of {path / UNFINISHED} into {path}, in"):
+        model_directory(path)
+    (path / "a").rmdir()
+    assert files(model_directory(path)) == NEW
 
 
 def test_what_the_user_calls_tmp_is_never_touched(tmp_path):

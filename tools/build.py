@@ -62,7 +62,7 @@ def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
 
 def write_notebook(path: Path, notebook: dict) -> None:
     "As nbdev writes it."
-    path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def clean(notebooks: Path = Path("nbs")) -> None:

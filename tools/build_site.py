@@ -212,7 +212,7 @@ def write(path: Path, text: str) -> None:
     "Only what has changed, so that Sphinx reads only that again."
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def fetch_mathjax(static: Path) -> None:
@@ -303,7 +303,7 @@ def without_dead_ways_back() -> None:
         text = path.read_text(encoding="utf-8")
         kept = re.sub(r'<a class="viewcode-back" href="([^"]*)">.*?</a>', functools.partial(alive, path.parent), text)
         if kept != text:
-            path.write_text(kept, encoding="utf-8")
+            path.write_text(kept, encoding="utf-8", newline="\n")
 
 
 def main() -> int:

@@ -107,7 +107,7 @@ def parsed(text: str, where: Path) -> dict[str, tuple[str, str]]:
 def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
     text = "\n".join(f"<!-- {cell} {noted} -->\n{text}\n" for cell, (noted, text) in cells.items())
     place(name).parent.mkdir(parents=True, exist_ok=True)
-    place(name).write_text(text, encoding="utf-8")
+    place(name).write_text(text, encoding="utf-8", newline="\n")
 
 
 def punctuated(text: str) -> str:
@@ -438,7 +438,7 @@ def make() -> None:
         path = MADE / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(made(name, pages, found, translated), sort_keys=True, indent=1, ensure_ascii=False)
-        path.write_text(f"{text}\n", encoding="utf-8")
+        path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
     (MADE / "figures").mkdir(exist_ok=True)  # two pages keep a picture there when they run
     print(f"{len(translated)} of {len(wanted()) - 1} pages are in {MADE}/.")
 

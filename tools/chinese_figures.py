@@ -199,7 +199,7 @@ def draw(name: str) -> str:
             kept[theirs["id"]] = [found[PICTURE] for found in pictures(ours)]
     path = DRAWN / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"of": of(name), "pictures": kept}), encoding="utf-8")
+    path.write_text(json.dumps({"of": of(name), "pictures": kept}), encoding="utf-8", newline="\n")
     wanted = sum(bool(pictures(cell)) for cell in english)
     said = [f"{name}: {len(kept)} of {wanted} figures", *(f"cell {cell} prints something else here" for cell in left[:1])]
     in_english = "".join(output.text for output in notebook.cells[-1].outputs).strip()

@@ -135,7 +135,7 @@ def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(notebook, ensure_ascii=False, indent=1)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline="\n")
         written.add(path)
     for path in source.rglob("*.ipynb"):
         if path not in written:

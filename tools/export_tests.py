@@ -135,7 +135,7 @@ def export_tests(notebooks: Path = Path("nbs"), tests: Path = Path("tests")) -> 
     files = {tests / test_file(module): text for module, text in found}
     for path, text in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="\n")
     for path in tests.rglob("test_*.py"):
         if path not in files and path.read_text(encoding="utf-8").startswith(GENERATED):
             path.unlink()

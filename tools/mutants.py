@@ -176,7 +176,7 @@ def run_tests(mutant: Mutant, place: Path) -> int:
     shutil.copytree(ROOT / PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__", *heavy))
     for name in heavy:
         (package / name).symlink_to(ROOT / PACKAGE / name)
-    source_file(place, mutant.module).write_text(mutant.source, encoding="utf-8")
+    source_file(place, mutant.module).write_text(mutant.source, encoding="utf-8", newline="\n")
     for name in ("results", "benchmarks", "nbs"):  # what tests read beside the package
         (place / name).symlink_to(ROOT / name)
     with open(os.devnull, "w") as nothing:

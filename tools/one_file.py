@@ -65,7 +65,7 @@ def write_one_file() -> None:
         return
     if not OUT.exists() or OUT.read_text(encoding="utf-8") != written():
         OUT.parent.mkdir(exist_ok=True)
-        OUT.write_text(written(), encoding="utf-8")
+        OUT.write_text(written(), encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ def main() -> None:
     text = ROW.sub(row, text)
     shown = re.escape(f'print(translator("{SENTENCE}"))\n')
     text = re.sub(rf"({shown}# ).*", lambda match: match[1] + translations[SENTENCE], text)
-    (ROOT / "README.md").write_text(text, encoding="utf-8")
+    (ROOT / "README.md").write_text(text, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":

@@ -101,7 +101,7 @@ def as_wide_as_the_others(path: Path) -> None:
         return f'width="{72 * WIDE:g}pt" height="{72 * WIDE * float(size[2]) / float(size[1]):.2f}pt"'
 
     text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', resized, text, count=1), encoding="utf-8")
+    path.write_text(re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', resized, text, count=1), encoding="utf-8", newline="\n")
 
 
 def cards(maps) -> None:
@@ -133,7 +133,7 @@ def cards(maps) -> None:
 
 def main() -> None:
     PICTURES.mkdir(exist_ok=True)
-    (PICTURES / "translation.svg").write_text(moving(Translator.from_pretrained(MODEL)), encoding="utf-8")
+    (PICTURES / "translation.svg").write_text(moving(Translator.from_pretrained(MODEL)), encoding="utf-8", newline="\n")
     cards(Translator.from_pretrained(EVERYDAY).attention("Tom lost his key."))
 
 

@@ -29,4 +29,4 @@ def with_whole_streams(notebook: dict) -> dict:
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):
         whole = with_whole_streams(json.loads(path.read_text(encoding="utf-8")))
-        path.write_text(json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")

@@ -345,7 +345,7 @@ def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
     for path, content in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=path.suffix == ".ipynb") + "\n"
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8", newline="\n")
 
 
 def planted(root: Path = Path()) -> list[tuple[str, str, str]]:

@@ -132,7 +132,7 @@ def score_command(
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8"))
+        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
             command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,

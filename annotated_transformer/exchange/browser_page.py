@@ -194,7 +194,8 @@ def write_page(
         terms = model_directory(translator.name) / "README.md" if translator.name else files / "nothing"
         if terms.exists():
             shutil.copy(terms, files / "MODEL.md")
-        (files / "settings.json").write_text(json.dumps(page_settings(translator), indent=1) + "\n", encoding="utf-8")
+        text = json.dumps(page_settings(translator), indent=1) + "\n"
+        (files / "settings.json").write_text(text, encoding="utf-8", newline="\n")
 
     write_directory(directory, write)
 

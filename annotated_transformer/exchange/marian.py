@@ -119,7 +119,8 @@ def marian_tokenizer(
     with tempfile.TemporaryDirectory() as directory:
         model, vocabulary = Path(directory, "model.spm"), Path(directory, "vocab.json")
         tokenizer.save(model)
-        vocabulary.write_text(json.dumps({piece: i for i, piece in enumerate([*pieces[1:], pieces[PAD]])}), encoding="utf-8")
+        ids = {piece: i for i, piece in enumerate([*pieces[1:], pieces[PAD]])}
+        vocabulary.write_text(json.dumps(ids), encoding="utf-8", newline="\n")
         their_files = {"source_spm": str(model), "target_spm": str(model), "vocab": str(vocabulary)}
         return extra("transformers").MarianTokenizer(**their_files, **names, model_max_length=max_length)
 

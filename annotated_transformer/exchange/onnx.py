@@ -255,6 +255,6 @@ def to_onnx(
             PRECISIONS[precision](path)
         if tokenizer is not None:
             tokenizer.save(beside / "tokenizer.model")
-        (beside / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+        (beside / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8", newline="\n")
 
     write_directory(directory, write)

@@ -318,4 +318,4 @@ def save_drawing(
         rules = [f'[style*="{what}: {light}"] {{{what}: {dark} !important}}'
                  for light, dark in pairs.items() for what in ("fill", "stroke")]
         style = "@media (prefers-color-scheme: dark) {svg {fill: #ececec}\n" + "\n".join(rules) + "}"
-        Path(path).write_text(text.replace("</style>", style + "</style>", 1), encoding="utf-8")
+        Path(path).write_text(text.replace("</style>", style + "</style>", 1), encoding="utf-8", newline="\n")

@@ -41,8 +41,8 @@ def save_model(
     "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
     def write(beside: Path) -> None:
         save_file(model.state_dict(), beside / "model.safetensors")
-        (beside / "config.json").write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8")
-        (beside / "README.md").write_text(CARD, encoding="utf-8")
+        (beside / "config.json").write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8", newline="\n")
+        (beside / "README.md").write_text(CARD, encoding="utf-8", newline="\n")
 
     write_into(named(directory), write, kept=["README.md"])
 

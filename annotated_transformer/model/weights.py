@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .. import InputError
-from ..files import SUMS, read_sums, regular, sha256
+from ..files import SUMS, finish, read_sums, regular, sha256
 from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
 
@@ -105,6 +105,10 @@ def model_directory(
     "A directory of the user's, that of the weights that ship under this name, or a copy of what the hub has."
     name = str(path_or_name)
     if Path(path_or_name).is_dir():
+        try:
+            finish(Path(path_or_name))
+        except OSError as error:
+            raise InputError(f"{path_or_name}: {error.strerror}") from None
         return Path(path_or_name)
     return PRETRAINED / name if name in shipped_models() else from_hub(name, **options)
 
@@ -121,7 +125,7 @@ def from_hub(
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS]
+    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS, "*.spm"]  # the last of Marian's
     try:
         return Path(snapshot_download(name, allow_patterns=wanted, **options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:

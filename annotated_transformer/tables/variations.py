@@ -206,7 +206,7 @@ def keep(
 ) -> None:
     "Beside the run, for `measured`."
     text = json.dumps(values) + "\n"
-    write_file(run / "measured.json", lambda path: path.write_text(text, encoding="utf-8"))
+    write_file(run / "measured.json", lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def measured(

@@ -127,7 +127,7 @@ def save_checkpoint(
     def write(beside: Path) -> None:
         write_file(beside / FILES[0], lambda path: save_file(model.state_dict(), path))
         write_file(beside / FILES[1], lambda path: save_file(means, path))
-        write_file(beside / FILES[2], lambda path: path.write_text(text, encoding="utf-8"))
+        write_file(beside / FILES[2], lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
         write_sums(beside, FILES)
         if final.exists():
             remove_directory(final)

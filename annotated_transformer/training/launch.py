@@ -41,7 +41,8 @@ def launch(
     run.open(config)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run-directory", str(run)]
-    with tempfile.TemporaryFile("w+") as output, progress_bar(total=config.steps, unit="step", desc=run.directory.name) as bar:
+    file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # the command writes UTF-8 whatever the locale
+    with file as output, progress_bar(total=config.steps, unit="step", desc=run.directory.name) as bar:
         child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         try:
             while child.poll() is None:

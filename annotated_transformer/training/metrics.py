@@ -45,8 +45,8 @@ class Metrics:
                 what = "line is" if damaged == 1 else "lines are"
                 logging.getLogger(__name__).warning("%s: %d damaged %s left out", path, damaged, what)
             text = "".join(f"{json.dumps(values)}\n" for values in records if values["step"] <= step)
-            write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
-        self.log = open(path, "a", buffering=1, encoding="utf-8")
+            write_file(path, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+        self.log = open(path, "a", buffering=1, encoding="utf-8", newline="\n")
         self.curves = run / "tensorboard"
         self.board = curves(self.curves, step)
 

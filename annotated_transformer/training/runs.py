@@ -91,7 +91,7 @@ class Run:
             starts.append({"date": about["date"], **how, **choices, "hardware": about["hardware"]})
         record = {"training": config.to_dict(), **about, "starts": starts}
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
+        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8", newline="\n"))
 
     def require_whole(self) -> None:
         "InputError, before anything is written, for what is left of a run that would be begun anew over its checkpoints."
@@ -111,7 +111,7 @@ class Run:
         training, start = record["training"].to_dict(), {"parts": parts, "device_tokens": execution.device_tokens}
         record |= {"training": training, "starts": [*record["starts"][:-1], record["starts"][-1] | start]}
         path = self.directory / "config.json"
-        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8"))
+        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8", newline="\n"))
 
     @property
     def tokenizer(self) -> Tokenizer:

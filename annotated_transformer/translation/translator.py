@@ -96,7 +96,8 @@ class ModelAndTokenizer:
         "Load; InputError when something is missing, damaged or does not fit."
         directory, chosen = model_directory(path_or_name), own_device(device or usual_device(precision), 0)
         if average is None and (read := reader_of_others(directory)):
-            found = read(directory, str(chosen), precision)
+            place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
+            found = read(place, str(chosen), precision)
         else:
             loaded = loading.load(path_or_name, average)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
@@ -243,6 +244,6 @@ def push(
     "Put a translator's files on the hub, with a model card where there is none yet."
     def save(directory: Path) -> None:
         translator.save_pretrained(directory)
-        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8")
+        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8", newline="\n")
 
     return push_model(save, repo_id, private, commit_message)

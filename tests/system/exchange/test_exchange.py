@@ -24,6 +24,7 @@ from annotated_transformer.exchange.marian import (
 from annotated_transformer.exchange.marian_parts import MarianPieces, MarianTransformer
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.figures.attention_plots import plot_heads
+from annotated_transformer.figures.explorer import explore, live
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.fast_search import greedy_search
 
@@ -281,6 +282,53 @@ def test_a_translator_opens_a_published_marian_by_itself_and_writes_what_it_writ
     assert len(short.translate(sentences[:5], Search(1, extra_length=7), split=False)) == 5
     with pytest.raises(InputError, match="average"):
         Translator.from_pretrained(opus, average=2)
+
+
+def test_a_published_marian_comes_by_its_name(opus, tmp_path, monkeypatch):
+    def snapshot_download(name, allow_patterns):  # as the hub: it gives what is asked for, and what it has
+        shutil.rmtree(tmp_path / name, ignore_errors=True)
+        given = [path.name for path in opus.iterdir() if any(path.match(pattern) for pattern in allow_patterns)]
+        (tmp_path / name).mkdir(parents=True)
+        for file in set(given) - lacking:
+            shutil.copy(opus / file, tmp_path / name)
+        return str(tmp_path / name)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    name, lacking = "Helsinki-NLP/opus-mt-en-de", set()
+    there, here = (Translator.from_pretrained(place, device="cpu") for place in (opus, name))
+    assert here(ENGLISH, Search(1)) == there(ENGLISH, Search(1)) and here.name == name
+    lacking, asked = {"model.safetensors"}, []  # only a pickle is there: Hugging Face's library asks the hub to convert it
+    monkeypatch.setattr(transformers.MarianTokenizer, "from_pretrained", lambda name: asked.append(name))
+    with pytest.raises(InputError, match=f"{name}: this is no Marian model"):
+        Translator.from_pretrained(name, device="cpu")
+    assert asked == [name]
+
+
+def test_the_commands_and_the_explorer_take_a_published_marian(opus, tmp_path, command):
+    translator, sentence = Translator.from_pretrained(opus, device="cpu"), ENGLISH[1]
+    maps = translator.attention(sentence, GERMAN[1])
+    for out in ("heads.svg", "heads.html"):
+        _, said, _ = command("attend", sentence, "--model", opus, "--target", GERMAN[1], "--out", tmp_path / out)
+        assert said.splitlines()[-1] == str(tmp_path / out) and GERMAN[1].split()[0] in said
+    page = (tmp_path / "heads.html").read_text()
+    assert "läuft" not in page and "laufen" in page
+    chart = explore(maps, layer=2, head=3)
+    chart.only((2, 3), (1, 4))
+    weights = maps.words().encoder_decoder
+    expected = [(1000 * weights[layer - 1, head - 1]).round().int().tolist() for layer, head in ((2, 3), (1, 4))]
+    assert [one["rows"] for one in chart.specification["datasets"]["heads"]] == expected
+    field, menus, _, answer, picture = live(translator, sentence, layer=2, head=3).children
+    menus.children[1].value = [(2, 3), (1, 4)]
+    assert answer.value == translator(sentence) and len(picture.outputs) == 1
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for split, n in (("train", 1), ("validation", 2), ("test", 3)):
+        for language, lines in (("en", ENGLISH), ("de", GERMAN)):
+            (corpus / f"{split}.{language}").write_text("".join(f"{line}\n" for line in lines[:n]), encoding="utf-8")
+    _, said, _ = command("score", opus, "--corpus", corpus, "--beam-size", 1, "--out", tmp_path / "scores.json")
+    assert "test: 3 sentences, beam 1" in said and "BLEU" in said
+    written = (tmp_path / "scores.txt").read_text(encoding="utf-8").splitlines()
+    assert written == translator(ENGLISH[:3], Search(1, alpha=translator.search.alpha))
 
 
 def test_a_directory_that_is_no_model_is_told_what_it_holds(opus, tmp_path):

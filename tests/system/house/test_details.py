@@ -1,6 +1,7 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
 import gzip
+import json
 import logging
 import math
 import shutil
@@ -46,7 +47,15 @@ from annotated_transformer.tables.variations import (
     table_3,
     variations_table,
 )
-from annotated_transformer.training.checkpoints import newest_checkpoint, only_one, require_room, save_checkpoint
+from annotated_transformer.training.checkpoints import (
+    checkpoint_directories,
+    forget_old,
+    is_regular,
+    newest_checkpoint,
+    only_one,
+    require_room,
+    save_checkpoint,
+)
 from annotated_transformer.training.chunked_loss import fused_losses
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, paper_bleu, sacre_bleu
@@ -726,3 +735,13 @@ def test_batching_shuffles_by_seed_0_unless_told_and_refuses_nothing_to_read():
     assert all(map(np.array_equal, usual, zero)) and not all(map(np.array_equal, usual, one))
     with pytest.raises(InputError, match="without a token"):
         batches(np.array([[3, 2], [0, 4]]), 20)
+
+
+def test_checkpoints_of_before_there_was_a_word_for_it_were_written_on_schedule(tmp_path):
+    for step, said in ((1, {}), (2, {"regular": False}), (3, {})):
+        directory = tmp_path / "checkpoints" / f"step-{step:08}"
+        directory.mkdir(parents=True)
+        (directory / "state.json").write_text(json.dumps({"step": step, "epoch": 1} | said))
+    assert [is_regular(directory) for directory in checkpoint_directories(tmp_path)] == [True, False, True]
+    forget_old(tmp_path, keep=2)
+    assert [directory.name for directory in checkpoint_directories(tmp_path)] == ["step-00000001", "step-00000003"]

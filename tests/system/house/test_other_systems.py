@@ -1,0 +1,115 @@
+"Windows and macOS, as far as another system can tell: names of POSIX are gone, and everything imports and works all the same."
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PACKAGE = ROOT / "annotated_transformer"
+
+# What Python's documentation says is not on Windows, of what a program like ours might take.
+GONE = {
+    "os": """fork forkpty register_at_fork getuid geteuid getgid getegid setuid setsid getpgid killpg uname sysconf confstr
+pathconf mkfifo mknod chown lchown fchown chroot nice wait wait3 wait4 waitid pread pwrite preadv pwritev sendfile posix_fadvise
+posix_fallocate sched_getaffinity sched_setaffinity sched_yield statvfs fdatasync sync O_NOFOLLOW O_DIRECTORY O_CLOEXEC O_NONBLOCK
+O_SYNC WNOHANG getloadavg getpriority openpty""",
+    "signal": """SIGHUP SIGKILL SIGPROF SIGALRM SIGUSR1 SIGUSR2 SIGPIPE SIGCHLD SIGTSTP setitimer getitimer alarm pause sigwait
+pthread_sigmask pthread_kill siginterrupt ITIMER_PROF ITIMER_REAL""",
+}
+MODULES = "fcntl resource pwd grp termios tty pty syslog"
+
+ELSEWHERE = f"""
+import builtins, importlib, pkgutil, os, signal, sys, types
+class Lacking(types.ModuleType):  # what our modules see of `os` and `signal`; other packages' modules are their own business
+    def __init__(self, module, gone):
+        super().__init__(module.__name__)
+        self.module, self.gone = module, gone
+    def __getattr__(self, name):
+        if name in self.gone:
+            raise AttributeError(name)
+        return getattr(self.module, name)
+class Windows(Lacking):
+    name = "nt"
+    def open(self, path, *args):
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", str(path))  # so it is there
+        return os.open(path, *args)
+lacking = {{"os": Windows(os, {GONE["os"].split()}), "signal": Lacking(signal, {GONE["signal"].split()})}}
+def imported(name, globals=None, locals=None, fromlist=(), level=0, usual=builtins.__import__):
+    if level == 0 and (globals or {{}}).get("__name__", "").startswith("annotated_transformer"):
+        if name in {MODULES.split()}:
+            raise ModuleNotFoundError(name)
+        if name in lacking:
+            return lacking[name]
+    return usual(name, globals, locals, fromlist, level)
+builtins.__import__ = imported
+import annotated_transformer
+from annotated_transformer import files
+assert files.os.name == "nt" and not hasattr(files.os, "sysconf")
+for found in pkgutil.walk_packages(annotated_transformer.__path__, "annotated_transformer."):
+    if not found.name.endswith("__main__"):
+        try:
+            importlib.import_module(found.name)
+        except annotated_transformer.InputError:  # an extra that is not installed
+            pass
+"""
+
+WORK = """
+from pathlib import Path
+from annotated_transformer import Translator
+from annotated_transformer.command_line.main import main
+from annotated_transformer.files import SUMS, UNFINISHED
+place = Path(sys.argv[1])
+train = ["train", "--corpus", "pronouns-en-de", "--preset", "demo", "--run", str(place / "run"), "--n-layers", "1", "--d-model",
+         "16", "--d-ff", "24", "--n-heads", "2", "--vocab-size", "300", "--checkpoint-every", "2", "--validate-every", "2"]
+main([*train, "--steps", "2"])
+main([*train[:1], "--run", str(place / "run"), "--steps", "4"])
+main(["average", str(place / "run"), str(place / "mean")])
+translator = Translator.from_pretrained(place / "mean")
+translator.save_pretrained(place / "mean")
+(place / "mean" / UNFINISHED).mkdir()
+assert Translator.from_pretrained(place / "mean")(["The dog slept."]) == translator(["The dog slept."])
+main(["attend", "The dog slept.", "--model", str(place / "mean"), "--out", str(place / "heads.html")])
+main(["workbook", str(place / "workbook")])
+for path in (place / "run").rglob("*"):
+    assert path.suffix not in (".json", ".jsonl") or b"\\r" not in path.read_bytes(), path
+"""
+
+
+def elsewhere(*arguments, program: str = ELSEWHERE):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNDEFAULTENCODING": "1", "TQDM_DISABLE": "1"}
+    return subprocess.run([sys.executable, "-X", "warn_default_encoding", "-c", program, *map(str, arguments)], env=environment,
+                          capture_output=True, text=True, encoding="utf-8")
+
+
+def test_all_modules_import_and_the_commands_work_without_what_windows_lacks(tmp_path):
+    found = elsewhere(tmp_path, program=ELSEWHERE + WORK)
+    assert found.returncode == 0, found.stderr[-3000:]
+    own = [line for line in found.stderr.splitlines() if "EncodingWarning" in line and str(PACKAGE) in line]
+    assert not own, "text in the locale's encoding is another text on Windows"
+
+
+def text_files(tree: ast.AST):
+    "Each call that opens a text file to be written: its line, and the names of what it is given."
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            modes = [value.value for value in node.args if isinstance(value, ast.Constant) and isinstance(value.value, str)]
+            writes = name == "open" and any(re.fullmatch("[wax]t?", mode) for mode in modes)
+            if name == "write_text" or writes:
+                yield node.lineno, {keyword.arg for keyword in node.keywords}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_text_is_written_in_utf_8_with_the_same_line_ends_everywhere(path):
+    for line, given in text_files(ast.parse(path.read_text(encoding="utf-8"))):
+        source = path.read_text(encoding="utf-8").splitlines()[line - 1]
+        assert {"encoding", "newline"} <= given or "devnull" in source, f"line {line}: {source}"
+
+
+def test_git_changes_no_line_end_of_what_has_a_sum():
+    assert "* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
