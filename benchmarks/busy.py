@@ -65,7 +65,8 @@ def run(make: Callable[[], list[str]], said: dict[str, str], lines: str, limit: 
 def training(directory: str, corpus: str, steps: int) -> list[str]:
     "The words of a short training, each time in a new directory: `train` goes on where there is a run."
     place = tempfile.mkdtemp(dir=directory)
-    return ["train", "--corpus", corpus, "--preset", "tiny", "--steps", str(steps), "--run", f"{place}/run"]
+    small = ["--preset", "tiny", "--batch-tokens", "1024"]
+    return ["train", "--corpus", corpus, *small, "--steps", str(steps), "--run-directory", f"{place}/run"]
 
 
 def main(options: Sequence[str] | None = None) -> None:
@@ -79,8 +80,10 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--beside", nargs="+", type=int, default=[0, 2], help="processes that count")
     parser.add_argument("--out", type=Path, default=Path("results/speed/threads.json"))
     arguments = parser.parse_args(options)
-    load, figures = busy_cores(), {}
+    figures: dict = {"busy_cores_before": busy_cores()}
     sources = [source for source, _ in corpora.load(arguments.corpus).train][: arguments.sentences]
+    config = {"corpus": arguments.corpus, "sentences": len(sources), "steps": arguments.steps, "models": ["everyday-en-de"]}
+    config |= {"limit_seconds": arguments.limit, "scored": "numbers-en-de", "trained": "tiny, 1,024 tokens"}
     with tempfile.TemporaryDirectory() as directory:
         works = {
             "translate": (lambda: ["translate"], "\n".join(sources)),
@@ -102,8 +105,7 @@ def main(options: Sequence[str] | None = None) -> None:
                 row["chosen_to_the_better"] = round(statistics.median(ratios), 2)
                 figures.setdefault(f"beside {beside}", {})[name] = row | {"seconds": seconds}
                 print(json.dumps({"beside": beside, name: row}), flush=True)
-    config = {"corpus": arguments.corpus, "sentences": len(sources), "steps": arguments.steps, "models": ["everyday-en-de"]}
-    save(arguments.out, "benchmarks.busy", {"busy_cores_before": load, **figures}, config, options=options)
+                save(arguments.out, "benchmarks.busy", figures, config, options=options)
 
 
 if __name__ == "__main__":
