@@ -38,7 +38,7 @@ def cores() -> set[int]:
 def allowed_cores(group: Path = Path("/sys/fs/cgroup")) -> int:
     "How many cores this process may keep busy: by its affinity, and by the quota of its container."
     files = [group / name for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")]
-    quota = [word for file in files if file.is_file() for word in file.read_text().split()]
+    quota = [word for file in files if file.is_file() for word in file.read_text(encoding="utf-8").split()]
     if len(quota) != 2 or not all(word.isdigit() for word in quota):  # "max 100000", or -1: no quota
         return len(cores())
     return max(1, min(len(cores()), int(quota[0]) // int(quota[1])))
@@ -49,10 +49,10 @@ def reading(stat: Path = Path("/proc/stat")) -> Reading | None:
 
     What runs at a low priority counts as busy too: Linux heeds priorities within a session only, unless it is told otherwise.
     """
-    if not stat.is_file():
+    if not stat.is_file() or not hasattr(os, "sysconf"):
         return None
     own, free = cores(), 0
-    for line in stat.read_text().splitlines():
+    for line in stat.read_text(encoding="utf-8").splitlines():
         name, *ticks = line.split()
         if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in own:
             free += int(ticks[3]) + int(ticks[4])  # idle, and waiting for a disk
