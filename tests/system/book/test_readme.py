@@ -106,7 +106,7 @@ def test_the_parser_is_as_good_as_the_text_says():
 
 
 def test_the_table_of_speed_is_what_was_measured():
-    text = page("docs/speed.md")
+    text = page("docs/speed.md").split("## How many threads")[0]
     training, decoding = (json.loads(page(f"results/speed/{name}.json"))["figures"] for name in ("training", "decoding"))
     table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
 
@@ -241,10 +241,10 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys, tmp_path, monk
     capsys.readouterr()
     plt.close("all")  # what other tests have left open
     exec(lines, known)
-    assert known["maps"].words().source[:3] == ["The", "dog", "slept"] and plt.gcf().axes[0].texts
+    assert known["maps"].words().source[:3] == ["The", "animal", "didn't"] and plt.gcf().axes[0].texts
     texts = {text.get_text() for text in plt.gcf().axes[0].texts}
     assert {"[CLS]", "Dogs", "chase", "cats", ".", "encoder self-attention, layer 1 of 2"} <= texts
-    assert len(plt.get_fignums()) == 2
+    assert len(plt.get_fignums()) == 2 and (tmp_path / "it.png").stat().st_size > 10_000
     plt.close("all")
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
