@@ -19,19 +19,19 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
-from benchmarks import everyday
+from benchmarks.shared.sentence_lists import sentences
 
 FAMOUS = [f"The dog didn't cross the street because it was too {word}." for word in ("tired", "wide")]
 
 
 def measured_on() -> set[str]:
     "The sentences that training pairs must not hold, in small letters and without signs."
-    sentences = list(FAMOUS)
+    measured = list(FAMOUS)
     for name in ("tatoeba-en-de", "everyday-en-de"):
         corpus = corpora.load(name)
-        sentences += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
-    sentences += [source for name in ("everyday", "phrasebook") for source in everyday.sentences(name)[0]]
-    return {key(sentence) for sentence in sentences}
+        measured += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
+    measured += [source for name in ("everyday", "phrasebook") for source in sentences(name)[0]]
+    return {key(sentence) for sentence in measured}
 
 
 def key(sentence: str) -> str:
