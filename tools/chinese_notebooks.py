@@ -3,13 +3,14 @@ import json
 import posixpath
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import chinese_figures
 import chinese_texts
 from chinese_texts import FENCED, HEADING, TARGET, in_one_line
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, Page, chapters, read_contents
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, Page, chapters, read_contents, way, write_notebook
 
 MADE = Path("zh")
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
@@ -46,16 +47,17 @@ def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> s
     return TARGET.sub(led, text)
 
 
+def title(page: Page, found: dict) -> str:
+    return found["pages"].get(page.notebook, {}).get("title", page.title)
+
+
 def label(page: Page, found: dict) -> str:
-    number = page.name.partition("_")[0]
-    title = found["pages"].get(page.notebook, {}).get("title", page.title)
-    return f"§{number} {title}" if number[0].isdigit() else title
+    return replace(page, title=title(page, found)).label
 
 
 def address(page: Page, here: str) -> str:
     "How a link on the Chinese page `here` names a page: its Chinese, or the English where there is none yet."
-    there = page.notebook if page.notebook in chinese_texts.names() else f"../nbs/{page.notebook}"
-    return posixpath.relpath(f"{there}.ipynb", posixpath.dirname(here) or ".")
+    return way(here, page.notebook if page.notebook in chinese_texts.names() else f"../nbs/{page.notebook}")
 
 
 def table(pages: list[Page], found: dict) -> str:
@@ -80,8 +82,7 @@ def neighbours(name: str, pages: list[Page], found: dict) -> str:
     at = next((number for number, page in enumerate(own) if page.notebook == name), -1)
     ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if at > 0 else []
     ways += [f"下一页：[{label(own[at + 1], found)}]({address(own[at + 1], name)})"] if at + 1 < len(own) else []
-    contents = posixpath.relpath(f"{INDEX}.ipynb", posixpath.dirname(name) or ".")
-    return " · ".join([*ways, f"[目录]({contents})"] if at >= 0 else ways)
+    return " · ".join([*ways, f"[目录]({way(name, INDEX)})"] if at >= 0 else ways)
 
 
 def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:
@@ -122,7 +123,6 @@ def make() -> None:
     for name in chinese_texts.names():
         path = MADE / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(made(name, pages, found, translated), sort_keys=True, indent=1, ensure_ascii=False)
-        path.write_text(f"{text}\n", encoding="utf-8", newline="\n")
+        write_notebook(path, made(name, pages, found, translated))
     (MADE / "figures").mkdir(exist_ok=True)  # two pages keep a picture there when they run
     print(f"{len(translated)} of {len(chinese_texts.wanted()) - 1} pages are in {MADE}/.")

@@ -14,6 +14,7 @@ import chinese_texts
 import yaml
 from chinese_texts import in_one_line, place
 from contents import Page
+from repository import site
 
 EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
 NAMES = ("title", "note", "hints")
@@ -58,7 +59,7 @@ def heading_in_chinese(name: str, heading: str) -> str:
 def led(target: str, page: str, about) -> str | None:
     "Where a link to a page of the Chinese edition leads: to the site; None for others. A heading's name there is not known here."
     there = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.partition("#")[0])).removesuffix(".ipynb")
-    return "https://{user}.github.io/{repo}/zh/".format(**about) + f"{there}.html" if there in chinese_texts.names() else None
+    return f"{site(about)}zh/{there}.html" if there in chinese_texts.names() else None
 
 
 def label(page: Page) -> str:
@@ -66,7 +67,7 @@ def label(page: Page) -> str:
 
 
 def title(page: Page) -> str:
-    return chinese_texts.titles()["pages"].get(page.notebook, {}).get("title", page.title)
+    return chinese_notebooks.title(page, chinese_texts.titles())
 
 
 def complaints() -> Iterator[str]:
