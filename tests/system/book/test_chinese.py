@@ -3,28 +3,21 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import chinese
+import chinese_compared
+import chinese_figures
+import chinese_notebooks
+import chinese_texts
 import nbformat
 import pytest
+from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import chinese  # noqa: E402
-import chinese_compared  # noqa: E402
-import chinese_figures  # noqa: E402
-import chinese_notebooks  # noqa: E402
-import chinese_texts  # noqa: E402
-from contents import read_contents  # noqa: E402
 
 PAGE = "paper/3.3_feed_forward"
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def changed(monkeypatch, cell: str, english: tuple[str, str] = ("", ""), ours: tuple[str, str] = ("", "")) -> list[str]:

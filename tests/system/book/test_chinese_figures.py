@@ -1,25 +1,14 @@
 "The figures' words in Chinese: each figure has them, they are explained where it is English, and drawn where it is drawn anew."
 import json
-import sys
-from pathlib import Path
 
+import chinese_figures
+import chinese_notebooks
+import chinese_texts
 import matplotlib
 import pytest
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import chinese_figures  # noqa: E402
-import chinese_notebooks  # noqa: E402
-import chinese_texts  # noqa: E402
-from contents import read_contents  # noqa: E402
+from contents import read_contents
 
 PAGE, CELL = "paper/5.3_optimizer", "e84a5564"
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def with_words(monkeypatch, change) -> list[str]:

@@ -1,26 +1,16 @@
 "The workbook with Chinese instructions: the same code, cell by cell, and its Chinese never behind."
 import json
 import re
-import sys
 from pathlib import Path
 
+import chinese_texts
+import chinese_workbook
 import pytest
 
 from annotated_transformer import InputError
 from annotated_transformer.workbook import exercises, folder, write
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import chinese_texts  # noqa: E402
-import chinese_workbook  # noqa: E402
-
 NAMES = sorted(path.name for path in folder().glob("*.ipynb"))
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def cells(path: Path) -> list[tuple[str, str]]:
