@@ -19,6 +19,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
+from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.sentence_lists import sentences
 
 SEED, RENAMED = 1, 0.7  # of the pairs with Tom, the share that gets another name
@@ -105,13 +106,8 @@ def main() -> None:
         corpus = corpora.load("everyday-en-de")
         splits["train"] = [*renamed(corpus.train, RENAMED, measured_on(), SEED), *pairs]
         splits["validation"] = corpus.validation
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for split, pairs in splits.items():
-        for side, language in enumerate(("en", "de")):
-            text = "".join(f"{pair[side]}\n" for pair in pairs)
-            (arguments.out / f"{split}.{language}").write_text(text, encoding="utf-8")
-    pairs = splits["train"]
-    print(f"{len(pairs):,} pairs in {arguments.out}")
+    write_corpus(splits, arguments.out)
+    print(f"{len(splits['train']):,} pairs in {arguments.out}")
 
 
 if __name__ == "__main__":
