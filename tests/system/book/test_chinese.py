@@ -3,37 +3,34 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import chinese
+import chinese_compared
+import chinese_figures
+import chinese_notebooks
+import chinese_texts
 import nbformat
 import pytest
+from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
 
-import chinese  # noqa: E402
-import chinese_figures  # noqa: E402
 
 PAGE = "paper/3.3_feed_forward"
 
 
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
 def changed(monkeypatch, cell: str, english: tuple[str, str] = ("", ""), ours: tuple[str, str] = ("", "")) -> list[str]:
     "The complaints about the page when a text of one cell was another; both must have had what is replaced."
-    there, here = chinese.english(PAGE), chinese.chinese(PAGE)
+    there, here = chinese_texts.english(PAGE), chinese_texts.chinese(PAGE)
     assert english[0] in there[cell] and ours[0] in here[cell][1]
     if ours[0]:
         here[cell] = (here[cell][0], here[cell][1].replace(*ours))
     if english[0]:
         there[cell] = there[cell].replace(*english)
-    monkeypatch.setattr(chinese, "english", lambda name: there)
-    monkeypatch.setattr(chinese, "chinese", lambda name: here)
-    return [*chinese.behind(PAGE), *chinese.unlike(PAGE, chinese.glossary())]
+    monkeypatch.setattr(chinese_texts, "english", lambda name: there)
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: here)
+    return [*chinese_compared.behind(PAGE), *chinese_compared.unlike(PAGE, chinese_texts.glossary())]
 
 
 def test_the_edition_is_in_step():
@@ -45,10 +42,10 @@ def test_a_cell_whose_english_has_changed_is_behind(monkeypatch):
 
 
 def test_a_cell_without_chinese_is_behind(monkeypatch):
-    here = chinese.chinese(PAGE)
+    here = chinese_texts.chinese(PAGE)
     del here["8f3b20d6"]
-    monkeypatch.setattr(chinese, "chinese", lambda name: here)
-    assert list(chinese.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: here)
+    assert list(chinese_compared.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
 
 
 @pytest.fixture
@@ -56,9 +53,10 @@ def clone(tmp_path, monkeypatch):
     "A page of two cells and its Chinese, committed; then the English of both has changed."
     monkeypatch.chdir(tmp_path)
     there = {"a1": "One.", "b2": "Two."}
-    monkeypatch.setattr(chinese, "english", lambda name: there)
+    monkeypatch.setattr(chinese_texts, "english", lambda name: there)
     Path("nbs/zh").mkdir(parents=True)
-    chinese.write_chinese("page", {"a1": (chinese.digits("One."), "一。"), "b2": (chinese.digits("Two."), "二。")})
+    digits = chinese_texts.digits
+    chinese_texts.write_chinese("page", {"a1": (digits("One."), "一。"), "b2": (digits("Two."), "二。")})
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
         subprocess.run(["git", *words], check=True)
@@ -69,9 +67,9 @@ def test_note_leaves_and_names_a_cell_whose_chinese_is_the_old_one(clone):
     path = Path("nbs/zh/page.md")
     path.write_text(path.read_text().replace("一。", "一点五。").replace("二。", "二。\n"))
     assert chinese.note("page") == ["b2"]
-    assert list(chinese.behind("page")) == [("b2", "has changed since it was translated")]
+    assert list(chinese_compared.behind("page")) == [("b2", "has changed since it was translated")]
     assert chinese.note("page") == ["b2"]
-    assert chinese.note("page", checked=True) == [] and list(chinese.behind("page")) == []
+    assert chinese.note("page", checked=True) == [] and list(chinese_compared.behind("page")) == []
 
 
 def test_note_says_what_to_do_and_fails(clone, capsys, monkeypatch):
@@ -104,9 +102,9 @@ def test_a_term_in_other_words_is_named(monkeypatch):
 
 def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     "The complaints about a page of one cell."
-    monkeypatch.setattr(chinese, "english", lambda name: {"a1": english})
-    monkeypatch.setattr(chinese, "chinese", lambda name: {"a1": (chinese.digits(english), ours)})
-    return list(chinese.unlike(PAGE, chinese.glossary()))
+    monkeypatch.setattr(chinese_texts, "english", lambda name: {"a1": english})
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: {"a1": (chinese_texts.digits(english), ours)})
+    return list(chinese_compared.unlike(PAGE, chinese_texts.glossary()))
 
 
 @pytest.mark.parametrize("english, ours", [
@@ -156,10 +154,10 @@ def test_a_page_under_another_name_is_named(monkeypatch):
 
 
 def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
-    found = chinese.titles()
+    found = chinese_texts.titles()
     found["workshop"]["Nothing"] = found["workshop"].pop("Heads")
-    monkeypatch.setattr(chinese, "titles", lambda: found)
-    assert [line.partition(": ")[2] for line in chinese.title_complaints()] == [
+    monkeypatch.setattr(chinese_texts, "titles", lambda: found)
+    assert [line.partition(": ")[2] for line in chinese_compared.title_complaints()] == [
         "Heads has no Chinese", "Nothing is no page of the workshop"]
 
 
@@ -171,12 +169,12 @@ def without_pictures(cell: dict) -> dict:
 
 
 def test_code_and_outputs_are_the_english_ones():
-    pages, found = chinese.read_contents(), chinese.titles()
-    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
-    for name in chinese.names():
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
+    for name in chinese_texts.names():
         there = json.loads((ROOT / "nbs" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        here = chinese.made(name, pages, found, translated)["cells"]
-        here = [cell for cell in here if not cell["id"].startswith(chinese.BELOW)]
+        here = chinese_notebooks.made(name, pages, found, translated)["cells"]
+        here = [cell for cell in here if not cell["id"].startswith(chinese_notebooks.BELOW)]
         assert [cell["id"] for cell in here] == [cell["id"] for cell in there]
         for ours, theirs in zip(here, there):
             assert ours["cell_type"] == theirs["cell_type"]
@@ -184,13 +182,13 @@ def test_code_and_outputs_are_the_english_ones():
                 assert without_pictures(ours) == without_pictures(theirs)
             else:
                 said = re.sub(r"\W", "", "".join(ours["source"]))
-                assert not chinese.place(name).exists() or re.search("[\u4e00-\u9fff]", said), (name, ours["id"])
+                assert not chinese_texts.place(name).exists() or re.search("[\u4e00-\u9fff]", said), (name, ours["id"])
 
 
 def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
-    pages, found = chinese.read_contents(), chinese.titles()
-    for name in chinese.names():
-        notebook = chinese.made(name, pages, found, {})
+    pages, found = read_contents(), chinese_texts.titles()
+    for name in chinese_texts.names():
+        notebook = chinese_notebooks.made(name, pages, found, {})
         nbformat.validate(notebook)
         ids = [cell["id"] for cell in notebook["cells"]]
         assert len(ids) == len({*ids}), name
@@ -198,12 +196,12 @@ def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
 
 
 def test_every_link_of_a_chinese_page_leads_to_a_file():
-    pages, found = chinese.read_contents(), chinese.titles()
-    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
-    there = {f"zh/{name}.ipynb" for name in chinese.names()}
-    for name in chinese.names():
-        for cell in chinese.made(name, pages, found, translated)["cells"]:
-            targets = chinese.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
+    there = {f"zh/{name}.ipynb" for name in chinese_texts.names()}
+    for name in chinese_texts.names():
+        for cell in chinese_notebooks.made(name, pages, found, translated)["cells"]:
+            targets = chinese_texts.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
             for target in targets:
                 file = target.partition("#")[0]
                 if file and "://" not in file:
@@ -214,7 +212,7 @@ def test_every_link_of_a_chinese_page_leads_to_a_file():
 def test_links_lead_to_the_chinese_where_there_is_one():
     translated = {"paper/3.2_attention": {"Equation-(1)": "公式-(1)"}}
     text = "[a](3.2_attention.ipynb#Equation-(1)) [b](../model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
-    assert chinese.with_links(text, PAGE, translated) == (
+    assert chinese_notebooks.with_links(text, PAGE, translated) == (
         "[a](3.2_attention.ipynb#Equation-(1)) [b](../../nbs/model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
     ).replace("Equation-(1)", "公式-(1)")
 
@@ -231,4 +229,5 @@ def test_signs_are_chinese_outside_of_code(text, wanted):
 
 
 def test_lines_of_a_paragraph_join_where_both_sides_are_chinese():
-    assert chinese.in_one_line("一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行") == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
+    text = "一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行"
+    assert chinese_texts.in_one_line(text) == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
