@@ -13,8 +13,9 @@ nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb
 
 the cell's id, and the first digits of the hash of the English that it translates. Code, outputs, equations and links stand in
 the English alone or are compared with it: a number, an equation, a code span or a link that the English has and the Chinese has
-not is a complaint. So are a term that nbs/zh/glossary.yml translates in another way, a page that nbs/zh/contents.yml calls by
-another name, and stars that a reader would see.
+not is a complaint. So are a term that nbs/zh/glossary.yml translates in another way, a way of writing that it rules out, a page
+that nbs/zh/contents.yml calls by another name, and stars that a reader would see. README.zh.md leads to the Chinese pages where
+the site has them, as the repository holds only their text.
 """
 import json
 import os
@@ -23,8 +24,10 @@ import re
 import subprocess
 import sys
 import unicodedata
+from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator
+from configparser import ConfigParser
 from decimal import Decimal
 from functools import cache
 from hashlib import sha256
@@ -52,6 +55,7 @@ IN_UNITS = re.compile(rf"({NUMBER.pattern}(?:(?:, (?:and )?| and | or | to ){NUM
 LINK = re.compile(rf"\[([^\[\]]+){TARGET.pattern}")
 HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
 WIDE = {",": "\uff0c", ";": "\uff1b", ":": "\uff1a", "?": "\uff1f", "!": "\uff01"}
+BLOCK = r"[|#<>]|\$\$|```|!\[|(?:[-*+]|\d+\.) "  # what a line begins with that is not the last one's paragraph
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
 CHECKED = "--checked"
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
@@ -162,9 +166,16 @@ def behind(name: str) -> Iterator[tuple[str, str]]:
         yield cell, "is gone"
 
 
+@cache
+def glossary_file() -> tuple[dict, dict[str, list[str]]]:
+    "The two parts of nbs/zh/glossary.yml: terms, and what is not to be written."
+    terms, never = yaml.safe_load_all(GLOSSARY.read_text(encoding="utf-8"))
+    return terms, never
+
+
 def glossary() -> dict[str, list[str]]:
     "Of each term, in small letters, the ways of writing it in Chinese: the first is the book's."
-    found = yaml.safe_load(GLOSSARY.read_text(encoding="utf-8"))
+    found, _ = glossary_file()
     return {term.lower(): ways if isinstance(ways, list) else [ways] for term, ways in found.items()}
 
 
@@ -182,12 +193,17 @@ def facts(text: str) -> dict[str, Counter]:
         "equation": Counter(re.sub(r"\s+", "", re.sub(r"\\text(?:rm)?\{[^}]*\}", "", maths)) for maths in MATHS.findall(bare)),
         "code span": Counter(SPAN.findall(spans)),
         "block of code": Counter(FENCED.findall(text)),
-        "link": Counter(target.replace("README.zh.md", "README.md") for target in TARGET.findall(bare)),  # each to the other
+        "link": Counter(TARGET.findall(bare)),
         "HTML tag": Counter(re.findall(r"</?\w+", bare)),
         "row of a table": Counter(line.count("|") for line in bare.split("\n") if line.startswith("|")),
         "quotation": Counter(len(re.findall(r"^ *>", bare, re.MULTILINE)) * ["> §"]) if "> §" in bare else Counter(),
-        "number": Counter(found.strip(",.") for found in NUMBER.findall(prose(text)) if len(found.strip(",.")) > 1),
+        "number": Counter(found.strip(",.") for found in NUMBER.findall(in_figures(prose(text))) if len(found.strip(",.")) > 1),
     }
+
+
+def in_figures(text: str) -> str:
+    "The months of dates as numbers: in Chinese they have no other names."
+    return re.sub(rf"\b({'|'.join(month_name[1:])})(?= \d{{4}}\b)", lambda name: str([*month_name].index(name[0])), text)
 
 
 def amounts(text: str) -> list[tuple[str, Decimal]]:
@@ -204,6 +220,24 @@ def without_equal_amounts(text: str, ours: Counter, chinese: str, theirs: Counte
             there.remove(other)
             ours, theirs = ours - Counter([number]), theirs - Counter([other[0]])
     return ours, theirs
+
+
+def site() -> str:
+    "Where the Chinese pages are published; the repository holds only what they are made of."
+    settings = ConfigParser(delimiters=["="], interpolation=None)
+    settings.read("settings.ini", encoding="utf-8")
+    return "https://{user}.github.io/{repo}/zh/".format(**settings["DEFAULT"])
+
+
+def led_from_readme(target: str) -> str:
+    "Where README.zh.md leads for a link of README.md: to pages in Chinese, to its own sections, to README.md for itself."
+    page = target.removeprefix("nbs/").removesuffix(".ipynb")
+    if target == README_ZH.name:
+        return "README.md"
+    if (anchor := target.removeprefix("README.md")).startswith("#"):
+        ours = {there.lower(): here for there, here in anchors_in_chinese(README).items()}
+        return f"#{ours.get(anchor[1:], anchor[1:])}"
+    return f"{site()}{page}.html" if target.startswith("nbs/") and page in names() else target
 
 
 def is_sign(one: str) -> bool:
@@ -235,13 +269,13 @@ def stars_that_show(text: str) -> Iterator[str]:
             yield one_line[max(block.start(), at - 8):min(block.end(), at + 24)].replace("\n", " ")
 
 
-def misnamed(text: str, chinese: str, called: dict[tuple[str, str], str]) -> Iterator[str]:
+def misnamed(text: str, chinese: str, called: dict[tuple[str, str], str], name: str) -> Iterator[str]:
     "Links whose English is the title of the page that they lead to, and whose Chinese is not what that page is called."
     there = LINK.findall(chinese)
     for words, target in LINK.findall(text):
         page = posixpath.basename(target.partition("#")[0]).removesuffix(".ipynb")
         wanted = called.get((words, page))
-        if wanted and (wanted, target) not in there:
+        if wanted and (wanted, led_from_readme(target) if name == README else target) not in there:
             yield f"{target} is called {wanted}, as in {TITLES}"
 
 
@@ -253,6 +287,8 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
             continue
         ours, theirs = facts(text), facts(here[cell][1])
         ours["number"], theirs["number"] = without_equal_amounts(text, ours["number"], here[cell][1], theirs["number"])
+        if name == README:
+            ours["link"] = Counter(led_from_readme(target) for target in ours["link"].elements())
         for kind in ours:
             if kind == "quotation":
                 if bool(ours[kind]) != bool(theirs[kind]):
@@ -262,11 +298,10 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
                 yield f"{place(name)}, cell {cell} lacks the {kind} {one!r} of the English"
             for one in (theirs[kind] - ours[kind]):
                 yield f"{place(name)}, cell {cell} has a {kind} {one!r} that the English has not"
-        words = re.sub(r"\]\([^)]*\)", "]", SPAN.sub("", FENCED.sub("", MATHS.sub("", text)))).lower()
-        for term, ways in terms.items():
-            if re.search(rf"\b{re.escape(term)}s?\b", words) and not any(way in here[cell][1] for way in ways):
-                yield f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
-        yield from (f"{place(name)}, cell {cell}: {what}" for what in misnamed(text, here[cell][1], called))
+        words = re.sub(r"\]\([^)]*\)", "]", SPAN.sub("", FENCED.sub("", MATHS.sub("", text))))
+        yield from (f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
+                    for term, ways in lacking(words, here[cell][1], terms))
+        yield from (f"{place(name)}, cell {cell}: {what}" for what in misnamed(text, here[cell][1], called, name))
         yield from (f"{place(name)}, cell {cell} shows its stars; a sign must stand outside of them: {shown!r}"
                     for shown in stars_that_show(here[cell][1]))
 
@@ -316,18 +351,28 @@ def complaints() -> Iterator[str]:
         if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook"]:
             yield f"{path} is of no page of the edition"
     yield from title_complaints()
-    yield from workbook_complaints()
+    yield from complaints_elsewhere()
 
 
-def workbook_complaints() -> Iterator[str]:
-    from chinese_workbook import complaints as of_the_workbook  # imports this module
+def complaints_elsewhere() -> Iterator[str]:
+    from chinese_terms import complaints as of_the_terms  # both import this module
+    from chinese_workbook import complaints as of_the_workbook
 
     yield from of_the_workbook()
+    yield from of_the_terms()
+
+
+def lacking(english: str, ours: str, terms: dict[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    "Terms of the English that the Chinese does not have."
+    for term, ways in terms.items():
+        if re.search(rf"\b{re.escape(term)}s?\b", english.lower()) and not any(way in ours for way in ways):
+            yield term, ways
 
 
 def in_one_line(text: str) -> str:
-    "A paragraph's lines joined where both sides are Chinese: a browser would show the break as a space."
-    return re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    "A paragraph's lines joined after Chinese, or its signs: a browser would show the break as a space."
+    joined = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    return re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", joined)
 
 
 def anchors(text: str) -> list[str]:
