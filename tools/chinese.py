@@ -37,12 +37,12 @@ import chinese_figures
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, Page, chapters, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, chapters, read_contents, refuse, seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 CHINESE, MADE = NOTEBOOKS / "zh", Path("zh")
 GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
-README, README_ZH = "README", Path("README.zh.md")
+README, README_ZH, REFERENCE = "README", Path("README.zh.md"), "reference"
 MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 TARGET = re.compile(r"\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
@@ -59,7 +59,7 @@ BLOCK = r"[|#<>]|\$\$|```|!\[|(?:[-*+]|\d+\.) "  # what a line begins with that 
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
 CHECKED = "--checked"
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
-WRITTEN_HERE = {COLAB, NEIGHBOURS, TABLE}  # cells that the build writes
+WRITTEN_HERE = {COLAB, NEIGHBOURS, PAGES, TABLE}  # cells that the build writes
 
 
 def digits(text: str) -> str:
@@ -69,7 +69,7 @@ def digits(text: str) -> str:
 
 def wanted() -> list[str]:
     "The pages that the edition is meant to have, in reading order, and README.md."
-    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), README]
+    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), REFERENCE, README]
 
 
 def names() -> list[str]:
@@ -326,6 +326,8 @@ def title_complaints() -> Iterator[str]:
     for title in sorted(in_workshop ^ found["workshop"].keys()):
         yield f"{TITLES}: {title} {'has no Chinese' if title in in_workshop else 'is no page of the workshop'}"
     for page in read_contents():
+        if page.part == "workshop" and found["about"].get(page.notebook, {}).get("of") != digits(page.shows):
+            yield f"{TITLES}: about {page.notebook} is missing or behind; its English has the digits {digits(page.shows)}"
         if page.part == "paper":
             row = found["pages"].get(page.notebook, {})
             if row.get("of") != digits(f"{page.title}\n{page.shows}"):
@@ -426,7 +428,7 @@ def table(pages: list[Page], found: dict) -> str:
             name = found["chapters"].get(chapter, chapter)
             lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
                       f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", "### 工作间（英文）", "", "| | |", "|---|---|"]
+    lines += ["", "### 工作间（除参考资料外，都是英文）", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
             links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)
@@ -434,11 +436,22 @@ def table(pages: list[Page], found: dict) -> str:
     return "\n".join(lines)
 
 
+def list_of_pages(pages: list[Page], found: dict) -> str:
+    "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
+    lines, measured = ["| 页面 | 模块 | 秒 | 内容 |", "|---|---|---|---|"], seconds()
+    for page in pages:
+        called = label(page, found) if page.part == "paper" else found["workshop"].get(page.title, page.label)
+        module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
+        about = found["about"].get(page.notebook, {}).get("shows", page.shows) if page.part == "workshop" else ""
+        lines.append(f"| [{called}]({address(page, REFERENCE)}) | {module} | {took} | {about} |")
+    return "\n".join(lines)
+
+
 def neighbours(name: str, pages: list[Page], found: dict) -> str:
     "The line that ends a page."
     own = [page for page in pages if page.part == "paper"]
-    at = next((number for number, page in enumerate(own) if page.notebook == name), -1)
-    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if at > 0 else []
+    at = next((number for number, page in enumerate(own) if page.notebook == name), -1 if name == INDEX else len(own))
+    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if 0 < at < len(own) else []
     ways += [f"下一页：[{label(own[at + 1], found)}]({address(own[at + 1], name)})"] if at + 1 < len(own) else []
     contents = posixpath.relpath(f"{INDEX}.ipynb", posixpath.dirname(name) or ".")
     return " · ".join([*ways, f"[目录]({contents})"] if at >= 0 else ways)
@@ -450,6 +463,8 @@ def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[s
     for cell in notebook["cells"]:
         if cell["id"] == TABLE:
             text = table(pages, found)
+        elif cell["id"] == PAGES:
+            text = list_of_pages(pages, found)
         elif cell["id"] == NEIGHBOURS:
             text = neighbours(name, pages, found)
         elif cell["cell_type"] == "markdown":

@@ -195,6 +195,23 @@ def test_a_page_under_another_name_is_named(monkeypatch):
         "../figures/head_scores.ipynb is called 头的分工", "3.1_layers.ipynb#a is called 层"]
 
 
+def test_the_reference_lists_every_page_in_chinese():
+    pages, found = chinese.read_contents(), chinese.titles()
+    rows = chinese.list_of_pages(pages, found).split("\n")[2:]
+    assert len(rows) == len(pages)
+    assert all(re.search("[\u4e00-\u9fff]", row) for row, page in zip(rows, pages) if page.part == "workshop")
+    assert "| [§3.2 注意力](paper/3.2_attention.ipynb) | `model.attention` |" in rows[2]
+    assert any(row.startswith("| [头的分工](../nbs/figures/head_scores.ipynb) |") for row in rows)
+    assert chinese.neighbours("reference", pages, found) == "[目录](index.ipynb)"
+
+
+def test_a_page_of_the_workshop_of_which_nothing_is_said_is_named(monkeypatch):
+    found = chinese.titles()
+    del found["about"]["figures/head_scores"]
+    monkeypatch.setattr(chinese, "titles", lambda: found)
+    assert ["about figures/head_scores is missing" in line for line in chinese.title_complaints()] == [True]
+
+
 def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
     found = chinese.titles()
     found["workshop"]["Nothing"] = found["workshop"].pop("Heads")
