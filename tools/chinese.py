@@ -428,7 +428,7 @@ def table(pages: list[Page], found: dict) -> str:
             name = found["chapters"].get(chapter, chapter)
             lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
                       f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", "### 工作间（除参考资料外，都是英文）", "", "| | |", "|---|---|"]
+    lines += ["", "### 工坊（除参考资料外，都是英文）", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
             links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)
