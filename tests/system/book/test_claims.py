@@ -1,14 +1,12 @@
 "Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import read_contents  # noqa: E402
 
 TRAININGS = ["-first", "-first-seed2", "-first-seed3", "-longer", "", "-seed2", "-seed3", "-wide"]  # all there are on Multi30k
 
