@@ -470,13 +470,13 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
         monkeypatch.setattr(attention_maps, name, noting)
     given = ["attend", "one two", "--model", run, "--out", tmp_path / "heads.svg", "--target", "drei eins null"]
     for options in ("--figure 3 --word two --heads 2 --no-whole-words", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1",
-                    "--figure heat --kind decoder --heads 1 --hide-end", "--figure 4 --hide-end"):
+                    "--figure heat --kind decoder --heads 1", "--figure 4 --no-hide-end"):
         assert command(*given, *options.split())[0] == 0
     one, two, three, four = drawn
-    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False, False)
-    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True, False)
+    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False, True)
+    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True, True)
     assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, (1,), True)
-    assert (four[0], *four[2:]) == ("plot_figure", 4, "encoder", None, None, None, True, True)
+    assert (four[0], *four[2:]) == ("plot_figure", 4, "encoder", None, None, None, True, False)
     assert (one[1].source, one[1].target) == (maps.source, maps.target) and torch.equal(one[1].decoder, maps.decoder)
     assert two[1].target == ["drei", "eins", "null", "<eos>"]
 
@@ -491,14 +491,15 @@ def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp
     out, given = tmp_path / "heads.html", ["attend", "one two", "--model", run, "--out", tmp_path / "heads.html"]
     maps = Translator.from_pretrained(run).attention("one two").words()
     for options, expected in (
-        ([], (*attention_maps.explore(maps).first, "one two")), (["--kind", "encoder"], ("encoder", 1, 1, "one two")),
+        ([], (*attention_maps.explore(maps.without_end()).first, "one two")),
+        (["--kind", "encoder"], ("encoder", 1, 1, "one two")),
         (["--heads", "2", "--beside", "four"], ("encoder_decoder", 1, 2, "one two", "four")),
-        (["--layer", "1", "--hide-end", "--beside", "four"], ("encoder_decoder", 1, 1, "one two", "four")),
+        (["--layer", "1", "--no-hide-end", "--beside", "four"], ("encoder_decoder", 1, 1, "one two", "four")),
     ):
         status, printed, err = command(*given, *options)
         assert (status, err) == (0, "") and first_on_the_page(out) == expected
         assert printed.splitlines()[::2] == [*expected[3:], str(out)]  # after each sentence its translation
-        assert (r"\u003ceos>" in out.read_text(encoding="utf-8")) == ("--hide-end" not in options)
+        assert (r"\u003ceos>" in out.read_text(encoding="utf-8")) == ("--no-hide-end" in options)
     assert command("attend", "A dog runs.", "--out", out)[0] == 0
     assert first_on_the_page(out) == ("encoder_decoder", *record_of("everyday-en-de").alignment_head, "A dog runs.")
 
@@ -650,7 +651,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("translate", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("parse", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("score", "MODEL --corpus --split --out --beam-size"),
-    ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words --hide-end "
+    ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words --no-hide-end "
                "AttentionMaps.from_tensors AttentionMaps.from_hugging_face runs/mine"),
     ("average", "RUN --last"),
     ("export", "MODEL --to --out"),

@@ -87,7 +87,7 @@ def t5(inputs, **also):
 def everything_is_drawn(maps: AttentionMaps) -> None:
     "Each kind by each function, and the explorer; a kind that is not there is refused, and without its name the first is drawn."
     for kind in ("encoder", "decoder", "encoder_decoder"):
-        for draw in (plot_heads, plot_heat_maps, lambda maps, kind: plot_figure(maps, 4, kind, hide_end=True), explore):
+        for draw in (plot_heads, plot_heat_maps, lambda maps, kind: plot_figure(maps, 4, kind), explore):
             if kind in maps.kinds:
                 draw(maps, kind)
             else:

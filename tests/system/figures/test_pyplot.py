@@ -38,7 +38,7 @@ DRAWN = {  # every function that draws by matplotlib; those of attention also in
     "heads at a word": lambda **where: plot_heads(maps(), "encoder_decoder", words="Hunde", in_full=[1], hide_end=True, **where),
     "heat maps": lambda **where: plot_heat_maps(maps(), "encoder_decoder", **where),
     "Figure 3": lambda **where: plot_figure(maps(), 3, **where),
-    "Figure 4": lambda **where: plot_figure(maps(), 4, hide_end=True, **where),
+    "Figure 4": lambda **where: plot_figure(maps(), 4, **where),
     "Figure 5": lambda **where: plot_figure(maps(), 5, "decoder", **where),
     "catalogue": lambda: plot_catalogue(
         {kind: [[Named(*one) for one in row] for row in rows] for kind, rows in NAMED.items()}),
