@@ -7,7 +7,7 @@ python tools/chinese.py note NAME ...      note the hashes of the English as it 
                                            the last commit; --checked: also of those whose Chinese is right as it was
 python tools/chinese.py begin NAME         a file with the English text of every cell, to be translated in place
 
-tools/chinese_texts.py says where the texts stand, tools/chinese_compared.py what is compared.
+tools/chinese_texts.py says where the texts stand, tools/chinese_compared.py what is compared, tools/chinese_terms.py which words.
 """
 import os
 import re
@@ -19,6 +19,7 @@ from pathlib import Path
 import chinese_compared
 import chinese_figures
 import chinese_notebooks
+import chinese_terms
 import chinese_texts
 import chinese_workbook
 from chinese_texts import CHINESE, NO_PROSE, README, TITLES, digits, parsed, place, wanted, write_chinese
@@ -88,6 +89,7 @@ def complaints() -> Iterator[str]:
             yield f"{path} is of no page of the edition"
     yield from chinese_compared.title_complaints()
     yield from chinese_workbook.complaints()
+    yield from chinese_terms.complaints()
 
 
 def show_stale(chosen: list[str]) -> None:

@@ -2,17 +2,20 @@
 
 Code, outputs, equations and links stand in the English alone or are compared with it: a number, an equation, a code span or a
 link that the English has and the Chinese has not is a complaint. So are a term that nbs/zh/glossary.yml translates in another
-way, a page that nbs/zh/contents.yml calls by another name, and stars that a reader would see.
+way, a page that nbs/zh/contents.yml calls by another name, and stars that a reader would see. README.zh.md leads to the Chinese
+pages where the site has them, as the repository holds only their text.
 """
 import posixpath
 import re
 import unicodedata
+from calendar import month_name
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
 
 import chinese_texts
-from chinese_texts import FENCED, HEADING, MATHS, NO_PROSE, SPAN, TARGET, TITLES, digits, in_one_line, place
+from chinese_notebooks import led_from_readme
+from chinese_texts import FENCED, HEADING, MATHS, NO_PROSE, README, SPAN, TARGET, TITLES, digits, in_one_line, place
 from contents import read_contents
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -47,12 +50,17 @@ def facts(text: str) -> dict[str, Counter]:
         "equation": Counter(re.sub(r"\s+", "", re.sub(r"\\text(?:rm)?\{[^}]*\}", "", maths)) for maths in MATHS.findall(bare)),
         "code span": Counter(SPAN.findall(spans)),
         "block of code": Counter(FENCED.findall(text)),
-        "link": Counter(target.replace("README.zh.md", "README.md") for target in TARGET.findall(bare)),  # each to the other
+        "link": Counter(TARGET.findall(bare)),
         "HTML tag": Counter(re.findall(r"</?\w+", bare)),
         "row of a table": Counter(line.count("|") for line in bare.split("\n") if line.startswith("|")),
         "quotation": Counter(len(re.findall(r"^ *>", bare, re.MULTILINE)) * ["> §"]) if "> §" in bare else Counter(),
-        "number": Counter(found.strip(",.") for found in NUMBER.findall(prose(text)) if len(found.strip(",.")) > 1),
+        "number": Counter(found.strip(",.") for found in NUMBER.findall(in_figures(prose(text))) if len(found.strip(",.")) > 1),
     }
+
+
+def in_figures(text: str) -> str:
+    "The months of dates as numbers: in Chinese they have no other names."
+    return re.sub(rf"\b({'|'.join(month_name[1:])})(?= \d{{4}}\b)", lambda name: str([*month_name].index(name[0])), text)
 
 
 def amounts(text: str) -> list[tuple[str, Decimal]]:
@@ -100,14 +108,21 @@ def stars_that_show(text: str) -> Iterator[str]:
             yield one_line[max(block.start(), at - 8):min(block.end(), at + 24)].replace("\n", " ")
 
 
-def misnamed(text: str, chinese: str, called: dict[tuple[str, str], str]) -> Iterator[str]:
+def misnamed(text: str, chinese: str, called: dict[tuple[str, str], str], name: str) -> Iterator[str]:
     "Links whose English is the title of the page that they lead to, and whose Chinese is not what that page is called."
     there = LINK.findall(chinese)
     for words, target in LINK.findall(text):
         page = posixpath.basename(target.partition("#")[0]).removesuffix(".ipynb")
         wanted = called.get((words, page))
-        if wanted and (wanted, target) not in there:
+        if wanted and (wanted, led_from_readme(target) if name == README else target) not in there:
             yield f"{target} is called {wanted}, as in {TITLES}"
+
+
+def lacking(english: str, ours: str, terms: dict[str, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    "Terms of the English that the Chinese does not have."
+    for term, ways in terms.items():
+        if re.search(rf"\b{re.escape(term)}s?\b", english.lower()) and not any(way in ours for way in ways):
+            yield term, ways
 
 
 def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
@@ -118,6 +133,8 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
             continue
         ours, theirs = facts(text), facts(here[cell][1])
         ours["number"], theirs["number"] = without_equal_amounts(text, ours["number"], here[cell][1], theirs["number"])
+        if name == README:
+            ours["link"] = Counter(led_from_readme(target) for target in ours["link"].elements())
         for kind in ours:
             if kind == "quotation":
                 if bool(ours[kind]) != bool(theirs[kind]):
@@ -127,11 +144,10 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
                 yield f"{place(name)}, cell {cell} lacks the {kind} {one!r} of the English"
             for one in (theirs[kind] - ours[kind]):
                 yield f"{place(name)}, cell {cell} has a {kind} {one!r} that the English has not"
-        words = re.sub(r"\]\([^)]*\)", "]", SPAN.sub("", FENCED.sub("", MATHS.sub("", text)))).lower()
-        for term, ways in terms.items():
-            if re.search(rf"\b{re.escape(term)}s?\b", words) and not any(way in here[cell][1] for way in ways):
-                yield f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
-        yield from (f"{place(name)}, cell {cell}: {what}" for what in misnamed(text, here[cell][1], called))
+        words = re.sub(r"\]\([^)]*\)", "]", SPAN.sub("", FENCED.sub("", MATHS.sub("", text))))
+        yield from (f"{place(name)}, cell {cell}: {term} is {' or '.join(ways)}"
+                    for term, ways in lacking(words, here[cell][1], terms))
+        yield from (f"{place(name)}, cell {cell}: {what}" for what in misnamed(text, here[cell][1], called, name))
         yield from (f"{place(name)}, cell {cell} shows its stars; a sign must stand outside of them: {shown!r}"
                     for shown in stars_that_show(here[cell][1]))
 
@@ -142,6 +158,8 @@ def title_complaints() -> Iterator[str]:
     for title in sorted(in_workshop ^ found["workshop"].keys()):
         yield f"{TITLES}: {title} {'has no Chinese' if title in in_workshop else 'is no page of the workshop'}"
     for page in read_contents():
+        if page.part == "workshop" and found["about"].get(page.notebook, {}).get("of") != digits(page.shows):
+            yield f"{TITLES}: about {page.notebook} is missing or behind; its English has the digits {digits(page.shows)}"
         if page.part == "paper":
             row = found["pages"].get(page.notebook, {})
             if row.get("of") != digits(f"{page.title}\n{page.shows}"):

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import chinese_figures
 import chinese_texts
-from chinese_texts import FENCED, HEADING, TARGET, in_one_line
+from chinese_texts import FENCED, HEADING, README, README_ZH, REFERENCE, TARGET, in_one_line
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, Page, chapters, read_contents, way, write_notebook
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, chapters, read_contents, seconds, way, write_notebook
+from repository import settings, site
 
 MADE = Path("zh")
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
@@ -47,6 +48,17 @@ def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> s
     return TARGET.sub(led, text)
 
 
+def led_from_readme(target: str) -> str:
+    "Where README.zh.md leads for a link of README.md: to the site's Chinese pages, its own sections, README.md for itself."
+    page = target.removeprefix("nbs/").removesuffix(".ipynb")
+    if target == README_ZH.name:
+        return "README.md"
+    if (anchor := target.removeprefix("README.md")).startswith("#"):
+        ours = {there.lower(): here for there, here in anchors_in_chinese(README).items()}
+        return f"#{ours.get(anchor[1:], anchor[1:])}"
+    return f"{site(settings())}zh/{page}.html" if target.startswith("nbs/") and page in chinese_texts.names() else target
+
+
 def title(page: Page, found: dict) -> str:
     return found["pages"].get(page.notebook, {}).get("title", page.title)
 
@@ -68,7 +80,7 @@ def table(pages: list[Page], found: dict) -> str:
             name = found["chapters"].get(chapter, chapter)
             lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
                       f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", "### 工作间（英文）", "", "| | |", "|---|---|"]
+    lines += ["", "### 工坊（除参考资料外，都是英文）", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
             links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)
@@ -76,11 +88,22 @@ def table(pages: list[Page], found: dict) -> str:
     return "\n".join(lines)
 
 
+def list_of_pages(pages: list[Page], found: dict) -> str:
+    "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
+    lines, measured = ["| 页面 | 模块 | 秒 | 内容 |", "|---|---|---|---|"], seconds()
+    for page in pages:
+        called = label(page, found) if page.part == "paper" else found["workshop"].get(page.title, page.label)
+        module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
+        about = found["about"].get(page.notebook, {}).get("shows", page.shows) if page.part == "workshop" else ""
+        lines.append(f"| [{called}]({address(page, REFERENCE)}) | {module} | {took} | {about} |")
+    return "\n".join(lines)
+
+
 def neighbours(name: str, pages: list[Page], found: dict) -> str:
     "The line that ends a page."
     own = [page for page in pages if page.part == "paper"]
-    at = next((number for number, page in enumerate(own) if page.notebook == name), -1)
-    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if at > 0 else []
+    at = next((number for number, page in enumerate(own) if page.notebook == name), -1 if name == INDEX else len(own))
+    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if 0 < at < len(own) else []
     ways += [f"下一页：[{label(own[at + 1], found)}]({address(own[at + 1], name)})"] if at + 1 < len(own) else []
     return " · ".join([*ways, f"[目录]({way(name, INDEX)})"] if at >= 0 else ways)
 
@@ -91,6 +114,8 @@ def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[s
     for cell in notebook["cells"]:
         if cell["id"] == TABLE:
             text = table(pages, found)
+        elif cell["id"] == PAGES:
+            text = list_of_pages(pages, found)
         elif cell["id"] == NEIGHBOURS:
             text = neighbours(name, pages, found)
         elif cell["cell_type"] == "markdown":

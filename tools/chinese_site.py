@@ -1,6 +1,6 @@
 """The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
 
-Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the reference, the guides) is linked to
+Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the guides) is linked to
 in English. Each page leads to the same place in the other language: docs/language.js.
 """
 import json
@@ -18,7 +18,7 @@ from contents import INDEX, Page, chapters, read_contents
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
 WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
-GUIDES = "[头一个小时](../docs/first-hour.md)（英文）· [装了什么](../docs/installation.md)（英文）"
+GUIDES = "[第一个小时](../docs/first-hour.md)（英文）· [安装了什么](../docs/installation.md)（英文）"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
@@ -82,9 +82,9 @@ def html(text: str) -> str:
 def navigation(pages: list[Page], found: dict) -> dict:
     "The hidden tables of contents at the end of the index."
     trees = []
-    for (part, chapter), members in chapters(pages).items():
+    for (_, chapter), members in chapters(pages).items():
         names = [page.notebook for page in members if page.notebook in chinese_texts.names()]
-        if part == "paper" and names:
+        if names:
             heading = found["chapters"].get(chapter, chapter)
             trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"]))
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}

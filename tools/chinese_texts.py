@@ -16,11 +16,11 @@ from pathlib import Path
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, TABLE, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, read_contents, refuse
 
 CHINESE = NOTEBOOKS / "zh"
 GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
-README, README_ZH = "README", Path("README.zh.md")
+README, README_ZH, REFERENCE = "README", Path("README.zh.md"), "reference"
 MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 TARGET = re.compile(r"\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
@@ -28,7 +28,8 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$]+\$", re.DOTALL)
 SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
-WRITTEN_HERE = {COLAB, NEIGHBOURS, TABLE}  # cells that the build writes
+BLOCK = r"[|#<>]|\$\$|```|!\[|(?:[-*+]|\d+\.) "  # what a line begins with that is not the last one's paragraph
+WRITTEN_HERE = {COLAB, NEIGHBOURS, PAGES, TABLE}  # cells that the build writes
 
 
 def digits(text: str) -> str:
@@ -38,7 +39,7 @@ def digits(text: str) -> str:
 
 def wanted() -> list[str]:
     "The pages that the edition is meant to have, in reading order, and README.md."
-    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), README]
+    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), REFERENCE, README]
 
 
 def names() -> list[str]:
@@ -84,13 +85,21 @@ def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
 
 
 def in_one_line(text: str) -> str:
-    "A paragraph's lines joined where both sides are Chinese: a browser would show the break as a space."
-    return re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    "A paragraph's lines joined after Chinese, or its signs: a browser would show the break as a space."
+    joined = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    return re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", joined)
+
+
+@cache
+def glossary_file() -> tuple[dict, dict[str, list[str]]]:
+    "The two parts of nbs/zh/glossary.yml: terms, and what is not to be written."
+    terms, never = yaml.safe_load_all(GLOSSARY.read_text(encoding="utf-8"))
+    return terms, never
 
 
 def glossary() -> dict[str, list[str]]:
     "Of each term, in small letters, the ways of writing it in Chinese: the first is the book's."
-    found = yaml.safe_load(GLOSSARY.read_text(encoding="utf-8"))
+    found, _ = glossary_file()
     return {term.lower(): ways if isinstance(ways, list) else [ways] for term, ways in found.items()}
 
 

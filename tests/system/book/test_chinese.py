@@ -9,13 +9,13 @@ import chinese
 import chinese_compared
 import chinese_figures
 import chinese_notebooks
+import chinese_terms
 import chinese_texts
 import nbformat
 import pytest
 from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-
 
 PAGE = "paper/3.3_feed_forward"
 
@@ -100,6 +100,44 @@ def test_a_term_in_other_words_is_named(monkeypatch):
     assert any("encoder is 编码器" in line for line in found)
 
 
+@pytest.mark.parametrize("ours, word", [
+    ("损失是 1.4 奈特。", "纳特"), ("目标句向右\n错开一位再输入", "右移一位"), ("没有求和，它们", "相加"),
+    ("句法分析器大多右分叉", "右分支"),
+    ("损失是 1.4 纳特，先求和，再相除；假设三个位置的值是 1。", ""),
+])
+def test_a_way_of_writing_that_the_glossary_rules_out_is_named(ours, word):
+    found = list(chinese_terms.variants(ours, chinese_texts.glossary_file()[1]))
+    assert [one for _, one in found] == [word] * bool(word), found
+
+
+def test_it_is_named_wherever_chinese_stands(monkeypatch, tmp_path):
+    places = {str(path) for path in chinese_terms.files()}
+    assert places >= {"README.zh.md", "nbs/zh/index.md", "nbs/zh/figures.yml", "nbs/zh/exercises.yml", "nbs/zh/contents.yml",
+                      "tools/workbook.py", f"nbs/zh/{PAGE}.md"}
+    (page := tmp_path / "page.md").write_text("两种语言，英语到德语", encoding="utf-8")
+    monkeypatch.setattr(chinese_terms, "files", lambda: [page])
+    assert any(str(page) in line and "英译德" in line for line in chinese.complaints())
+
+
+def test_a_term_in_other_words_under_a_figure_is_named(monkeypatch):
+    words = chinese_figures.words()
+    changed = {**words, PAGE: {**words[PAGE], "13278f91": {"the hidden state": "隐藏状态"}}}
+    monkeypatch.setattr(chinese_figures, "words", lambda: changed)
+    assert any(PAGE in line and "hidden state is 隐状态" in line for line in chinese_terms.complaints())
+
+
+def test_the_chinese_readme_leads_to_the_chinese_pages(monkeypatch):
+    pages, site = chinese_texts.chinese(chinese_texts.README), "https://annotated-transformer.github.io/annotated_transformer/zh/"
+    links = chinese_texts.TARGET.findall("".join(text for _, text in pages.values()))
+    assert {f"{site}index.html", f"{site}paper/3.2_attention.html", "#安装", "#引用", "README.md"} <= {*links}
+    assert "nbs/exchange/onnx.ipynb" in links and not [link for link in links if link.startswith("nbs/paper/")]
+    noted, text = pages["section-3"]
+    pages["section-3"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: pages)
+    found = list(chinese_compared.unlike(chinese_texts.README, {}))
+    assert any("lacks the link" in line and "zh/paper/ten_minutes.html" in line for line in found), found
+
+
 def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     "The complaints about a page of one cell."
     monkeypatch.setattr(chinese_texts, "english", lambda name: {"a1": english})
@@ -113,6 +151,7 @@ def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     ("It read 3 million pairs.", "读过 300 万个句对。"),
     ("It has 65 and 213 million.", "有 6,500 万和 2.13 亿个。"),
     ("It has 1.2 billion.", "有 12 亿个。"),
+    ("In November 2026.", "2026 年 11 月。"),
 ])
 def test_an_amount_may_stand_in_chinese_units(monkeypatch, english, ours):
     assert unlike(monkeypatch, english, ours) == []
@@ -151,6 +190,23 @@ def test_a_page_under_another_name_is_named(monkeypatch):
     found = unlike(monkeypatch, text, right.replace("[头的分工]", "[头]").replace("[层]", "[各层]"))
     assert [line.partition(": ")[2].partition(",")[0] for line in found] == [
         "../figures/head_scores.ipynb is called 头的分工", "3.1_layers.ipynb#a is called 层"]
+
+
+def test_the_reference_lists_every_page_in_chinese():
+    pages, found = read_contents(), chinese_texts.titles()
+    rows = chinese_notebooks.list_of_pages(pages, found).split("\n")[2:]
+    assert len(rows) == len(pages)
+    assert all(re.search("[\u4e00-\u9fff]", row) for row, page in zip(rows, pages) if page.part == "workshop")
+    assert "| [§3.2 注意力](paper/3.2_attention.ipynb) | `model.attention` |" in rows[2]
+    assert any(row.startswith("| [头的分工](../nbs/figures/head_scores.ipynb) |") for row in rows)
+    assert chinese_notebooks.neighbours("reference", pages, found) == "[目录](index.ipynb)"
+
+
+def test_a_page_of_the_workshop_of_which_nothing_is_said_is_named(monkeypatch):
+    found = chinese_texts.titles()
+    del found["about"]["figures/head_scores"]
+    monkeypatch.setattr(chinese_texts, "titles", lambda: found)
+    assert ["about figures/head_scores is missing" in line for line in chinese_compared.title_complaints()] == [True]
 
 
 def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
@@ -231,3 +287,9 @@ def test_signs_are_chinese_outside_of_code(text, wanted):
 def test_lines_of_a_paragraph_join_where_both_sides_are_chinese():
     text = "一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行"
     assert chinese_texts.in_one_line(text) == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
+
+
+def test_a_line_that_ends_in_a_chinese_sign_is_joined_to_its_paragraph_alone():
+    assert chinese_texts.in_one_line("模块：\n[`f`](f.py)，\n*hast*。\n   `PAD`") == "模块：[`f`](f.py)，*hast*。`PAD`"
+    kept = "如：\n$$x$$\n好：\n- 一。\n- 二。\n1. 三。\n|表。|\n\n> 引。\n>\n> 引：\n</details>\n码：\n```\n图：\n![a](b)\n## 节"
+    assert chinese_texts.in_one_line(kept) == kept

@@ -36,6 +36,7 @@ def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said
     ("gradients always 0.001", "梯度：总是 0.001"),
     ("step", "步"),
     ("steps", "steps"),
+    ("loss after it\nstep\nsteps", "更新后的损失\n步\nsteps"),
 ])
 def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
     known = {word: said for cell in chinese_figures.words()[PAGE].values() for word, said in cell.items()}
