@@ -36,7 +36,8 @@ def asked_for(
 
 def named_ends(maps, kind: str | None) -> list[str]:
     "The keys that stand for no word."
-    return list(dict.fromkeys(map(shown, filter(is_special, asked_for(maps, kind, False, False)[0].of(kind)[2]))))
+    whole, kind = asked_for(maps, kind, False, False)
+    return list(dict.fromkeys(map(shown, filter(is_special, whole.of(kind)[2]))))
 
 
 def choose_heads(

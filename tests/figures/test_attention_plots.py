@@ -200,6 +200,7 @@ def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():
         texts = written(draw(maps, "encoder_decoder", hide_end=True))
         assert {"a", "b", "x", "y", "z"} <= set(texts) and not {"[CLS]", "[SEP]", "<eos>"} & set(texts)
         assert {"[CLS]", "[SEP]", "<eos>"} <= set(written(draw(maps, "encoder_decoder")))
+        assert not {"[CLS]", "[SEP]"} & set(written(draw(maps, hide_end=True)))  # no kind is named: the encoder's
     image, *_ = plot_heat_maps(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).axes[0].images
     assert np.array_equal(image.get_array(), maps.encoder_decoder[1, 0, :3, 1:3].numpy())
     lines, = plot_heads(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).findobj(LineCollection)
