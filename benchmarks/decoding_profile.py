@@ -27,7 +27,7 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
-from benchmarks.kernels import KERNELS, first_sentences, ways
+from benchmarks.kernels import KERNELS, available, first_sentences, ways
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -128,7 +128,7 @@ def kernels(x: torch.Tensor, weight: torch.Tensor) -> dict[str, Callable[[], obj
     slow = ("int8, _int_mm",) if x.size(0) > 64 or weight.size(0) > 2048 else ()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return {name: functools.partial(kernel(weight, None, 2**20), x) for name, kernel in KERNELS.items() if name not in slow}
+        return {name: functools.partial(KERNELS[name](weight, None, 2**20), x) for name in available() if name not in slow}
 
 
 def least_microseconds(run: Callable[[], object], budget: float) -> int:

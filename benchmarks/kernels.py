@@ -74,6 +74,12 @@ def by_packed(dtype: torch.dtype, matrix: Tensor, bias: Tensor | None, few: int)
     return lambda x: operators._linear_pointwise(x.to(dtype), packed, bias, "none", [], "").float()
 
 
+def by_columns(matrix: Tensor, bias: Tensor | None, few: int) -> Product:
+    "Floats, the matrix stored column by column: some libraries read that faster when rows are few."
+    columns = matrix.T.contiguous()
+    return lambda x: x @ columns if bias is None else torch.addmm(bias, x.flatten(0, -2), columns).view(*x.shape[:-1], -1)
+
+
 def by_linear(dtype: torch.dtype, matrix: Tensor, bias: Tensor | None, few: int) -> Product:
     "`F.linear`, weights and inputs rounded."
     matrix, bias = matrix.to(dtype), None if bias is None else bias.to(dtype)
@@ -89,6 +95,7 @@ def new_eight_bits(matrix: Tensor, bias: Tensor | None, few: int) -> Product:
 
 KERNELS: dict[str, Callable[[Tensor, Tensor | None, int], Product]] = {
     "float32": partial(by_linear, torch.float32),
+    "float32, column by column": by_columns,
     "float32, oneDNN packed": partial(by_packed, torch.float32),
     "bfloat16, F.linear": partial(by_linear, torch.bfloat16),
     "bfloat16, oneDNN packed": partial(by_packed, torch.bfloat16),
@@ -101,15 +108,27 @@ KERNELS: dict[str, Callable[[Tensor, Tensor | None, int], Product]] = {
     "int8 weights, inputs in bfloat16": lambda matrix, bias, few: times_short(*whole_rows(matrix), bias),
     "int8, oneDNN, or inputs in bfloat16 where multiplications are few": new_eight_bits,
 }
-SEARCHED = [name for name in KERNELS if not name.endswith(("F.linear", "in bfloat16"))]
+def runs(kernel: Callable) -> bool:
+    "Whether this processor has what the kernel needs."
+    try:
+        kernel(torch.randn(32, 32), None, 2**20)(torch.randn(4, 32))
+    except RuntimeError:
+        return False
+    return True
+
+
+def available(searched: bool = False) -> list[str]:
+    "The kernels to compare here; some only as products."
+    names = [name for name in KERNELS if not searched or not name.endswith(("F.linear", "in bfloat16"))]
+    return [name for name in names if runs(KERNELS[name])]
 
 
 def products(rounds: int) -> dict[str, dict[str, float]]:
     "By the product, microseconds of each kernel: the medians of the rounds."
-    found = {}
+    found, names = {}, available()
     for columns, n in PRODUCTS:
         weights = [torch.randn(n, columns) * columns**-0.5 for _ in range(max(2, CACHES // (n * columns)))]
-        kernels = {name: [kernel(weight, None, 2**20) for weight in weights] for name, kernel in KERNELS.items()}
+        kernels = {name: [KERNELS[name](weight, None, 2**20) for weight in weights] for name in names}
         for rows in ROWS:
             x = torch.randn(rows, columns)
             works = {who: (lambda many=many, x=x: [times(x) for times in many]) for who, many in kernels.items()}
@@ -142,7 +161,8 @@ def first_sentences(translator: Translator, most: int) -> list[list[int]]:
 def searches(rounds: int, sentences: int) -> dict[str, dict]:
     "By the search, of each kernel: its seconds beside float32's, and how many sentences change."
     translator = Translator.from_pretrained(MODEL)
-    models = {name: with_matrices(translator.model, form(KERNELS[name])) for name in SEARCHED} | {"float32": translator.model}
+    models = {name: with_matrices(translator.model, form(KERNELS[name])) for name in available(searched=True)}
+    models["float32"] = translator.model
     works = ways(first_sentences(translator, sentences), translator.search)
     found = {}
     for name, search in works.items():
@@ -184,7 +204,8 @@ def main(options: Sequence[str] | None = None) -> None:
                 figures["searches"] = searches(arguments.rounds, arguments.sentences)
         config = {"models": [MODEL], "corpus": CORPUS, "rounds": arguments.rounds, "sentences": arguments.sentences,
                   "instructions": torch.backends.cpu.get_cpu_capability(), "amx": torch.cpu._is_amx_tile_supported(),
-                  "onednn_limit": os.environ.get("ONEDNN_MAX_CPU_ISA"), "largest_weight": largest_weight()}
+                  "missing_here": sorted({*KERNELS} - {*available()}), "largest_weight": largest_weight(),
+                  "onednn_limit": os.environ.get("ONEDNN_MAX_CPU_ISA")}
         save(arguments.out, "benchmarks.kernels", figures, config, SEED, options)
     finally:
         torch.set_num_threads(threads)

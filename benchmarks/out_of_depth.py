@@ -1,6 +1,6 @@
 """When a translator should warn: the mean log-probability per token of its best beam, inside and outside of its field.
 
-    python -m benchmarks.out_of_depth [--model everyday-en-de] [--out results/translation/out_of_depth.json] [--write]
+    python -m benchmarks.out_of_depth [--model everyday-en-de] [--inside CORPUS] [--out FILE] [--write]
 
 Two hundred lines (sentences/out_of_depth.json), one half of them everyday ones that training did not see. On 100 lines a
 threshold is chosen: of those that flag at most 5% of the everyday lines and at least 90% of the others, the lowest, since a
@@ -9,14 +9,20 @@ needless warning is what a user meets every day; where none does both, the one w
 had not chosen it, so that half was seen before the rule was changed.) The other 100 report it, by what
 `Translator.translations` says. A line is as doubtful as its most doubtful
 sentence, and letters that the vocabulary lacks always are. `--write` puts the threshold into the model's record.
+
+A model of a narrow field knows no everyday lines either: with `--inside CORPUS`, 100 test sentences of that corpus are inside,
+and all two hundred lines are outside, but for those that are too long for it, which it refuses. Where no line outside is as
+likely as any inside, the threshold is the middle of that gap.
 """
 import argparse
 import dataclasses
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 
 from annotated_transformer import UNK, InputError, Translator
+from annotated_transformer.data import corpora
 from annotated_transformer.figures.head_scores import wilson
 from annotated_transformer.model.weights import model_directory
 from benchmarks.shared.shipping import keep
@@ -24,6 +30,26 @@ from benchmarks.shared.side_by_side import save
 
 LINES = Path(__file__).with_name("sentences") / "out_of_depth.json"
 FALSE_ALARMS, FLAGGED = 0.05, 0.9  # of the everyday lines at most, of the others at least
+
+
+def lines(inside: str | None = None, sentences: int = 100) -> list[dict]:
+    "What is looked at: the list, or test sentences of a corpus, and all of the list outside."
+    rows = json.loads(LINES.read_text(encoding="utf-8"))["sentences"]
+    if inside is None:
+        return rows
+    tests = sorted({source for pairs in corpora.load(inside).tests.values() for source, _ in pairs})
+    own = random.Random(1).sample(tests, min(sentences, len(tests)))
+    about = {"kind": f"{inside}, test", "everyday": True}
+    return [
+        *({"text": text, **about, "half": ("choose", "report")[number % 2]} for number, text in enumerate(own)),
+        *({**row, "everyday": False} for row in rows),
+    ]
+
+
+def fits(translator: Translator, line: str) -> bool:
+    "Whether no sentence of the line is too long for the model."
+    ids = translator.tokenizer.encode_all(translator.sentences(line))
+    return max(map(len, ids)) <= translator.model.config.max_length
 
 
 def lowest(translator: Translator, line: str) -> tuple[float, bool]:
@@ -41,6 +67,9 @@ def share(rows: list[dict], everyday: bool, threshold: float) -> float:
 
 def choose(rows: list[dict]) -> float:
     "The threshold, between two neighbouring lines; InputError where none keeps the false alarms low enough."
+    inside, outside = ([row["lowest"] for row in rows if row["everyday"] == side] for side in (True, False))
+    if inside and outside and max(outside) < min(inside):
+        return round((max(outside) + min(inside)) / 2, 3)
     means = sorted({row["lowest"] for row in rows})
     cuts = [round((a + b) / 2, 3) for a, b in zip(means, means[1:])]
     allowed = [cut for cut in cuts if share(rows, True, cut) <= FALSE_ALARMS]
@@ -66,9 +95,9 @@ def half(rows: list[dict], name: str) -> dict:
     return {**{side: counted(lines) for side, lines in sides.items()}, "by_kind": kinds}
 
 
-def measure(translator: Translator) -> dict:
+def measure(translator: Translator, inside: str | None = None) -> dict:
     "All figures of one model."
-    rows = json.loads(LINES.read_text(encoding="utf-8"))["sentences"]
+    rows = [row for row in lines(inside) if inside is None or fits(translator, row["text"])]
     for row in rows:
         row["lowest"], row["unknown_letters"] = lowest(translator, row["text"])
         row["lowest"] = round(row["lowest"], 4)
@@ -84,16 +113,19 @@ def measure(translator: Translator) -> dict:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.out_of_depth", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/out_of_depth.json"))
+    parser.add_argument("--inside", metavar="CORPUS", help="its test sentences are inside, and the whole list is outside")
+    parser.add_argument("--out", type=Path, help="results/translation/out_of_depth.json, with the name of CORPUS, if not given")
     parser.add_argument("--write", action="store_true", help="put the threshold into the model's record")
     arguments = parser.parse_args(options)
+    name = f"out_of_depth.{arguments.inside}" if arguments.inside else "out_of_depth"
+    out = arguments.out or Path(f"results/translation/{name}.json")
     try:
         directory = model_directory(arguments.model)
-        figures = measure(Translator.from_pretrained(arguments.model, precision="auto"))
+        figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.inside)
     except InputError as error:
         parser.error(str(error))
     config = {"model": arguments.model, "false_alarms": FALSE_ALARMS}
-    save(arguments.out, "benchmarks.out_of_depth", figures, config, None, options)
+    save(out, "benchmarks.out_of_depth", figures, config, None, options)
     if arguments.write:
         keep(directory, doubtful_below=figures["doubtful_below"])
     print(f"{arguments.model}: doubtful below {figures['doubtful_below']}")

@@ -56,7 +56,7 @@ def translating(name: str, directory: Path) -> None:
     assert_type(maps.encoder, Tensor)
     for draw in (explore, plot_heads):
         draw(maps)
-    plot_figure(maps, 3, hide_end=True)
+    plot_figure(maps, 3, hide_end=False)
     assert_type(maps.without_end().kinds["decoder"].title, str)
     assert_type(AttentionMaps.from_tensors(source=["a"], encoder=maps.encoder), AttentionMaps)
     assert_type(AttentionMaps.from_hugging_face(object(), ["a"]), AttentionMaps)

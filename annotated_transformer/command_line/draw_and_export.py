@@ -25,11 +25,12 @@ class HeadOptions:
         figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
         kind: encoder (source to source; first in a picture), decoder (target to target) or encoder-decoder (target to source; \
 first on a page).
-        layer: Counted from 1; the last but one if not given, as in the paper. A page begins at the head that aligns best.
+        layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the last but one. A page begins at \
+the head that aligns best.
         heads: Counted from 1; chosen by rule if not given.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
-        hide_end: Leave out <eos>, which many heads rest on; Figures 3 to 5 then choose among the heads of all layers.
+        hide_end: Draw <eos> too, which many heads rest on; Figures 3 to 5 then choose from the last layer but one.
     """
 
     figure: Literal["3", "4", "5", "heat"] = "4"
@@ -38,7 +39,7 @@ first on a page).
     heads: tuple[int, ...] | None = None
     word: str | None = None
     whole_words: bool = True
-    hide_end: bool = False
+    hide_end: bool = True
 
     def kind_for(self, out: Path) -> str:
         "The kind of attention, as `AttentionMaps` names it, with what is usual for a picture or a page."
@@ -70,7 +71,7 @@ def attend(
 
     Example:
         annotated-transformer attend "A girl reads." --figure heat --out heads.png
-        annotated-transformer attend "A girl reads." --model runs/mine --hide-end --out heads.svg
+        annotated-transformer attend "A girl reads." --model runs/mine --no-hide-end --out heads.svg
     """
     require_form(out, beside, drawn)
     from ..files import require_place

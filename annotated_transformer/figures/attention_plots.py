@@ -2,7 +2,8 @@
 
 A drawing is a new figure, pyplot's current one, or stands in the axes that are given as `ax`. `hide_end` leaves out the tokens
 that stand for no word, `<eos>` or `[CLS]`, as queries and as keys, as Voita et al. (2019) and Clark et al. (2019) do. What they
-got is not shared out among the rest: a weight stays what the model gave, and a row then sums to less than one.
+got is not shared out among the rest: a weight stays what the model gave, and a row then sums to less than one. The picture says
+how much is left out. `plot_figure` does so unless it is told not to, since many heads rest on `<eos>`.
 """
 import math
 from collections.abc import Sequence
@@ -31,6 +32,11 @@ def asked_for(
     maps.of(kind)  # refuses what is not there
     maps = maps.words() if whole_words else maps
     return maps.without_end() if hide_end else maps, kind
+
+
+def named_ends(maps, kind: str | None) -> list[str]:
+    "The keys that stand for no word."
+    return list(dict.fromkeys(map(shown, filter(is_special, asked_for(maps, kind, False, False)[0].of(kind)[2]))))
 
 
 def choose_heads(
@@ -149,6 +155,7 @@ def plot_heads(
     from matplotlib import colormaps
     from matplotlib.colors import to_rgb
 
+    hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
@@ -179,7 +186,14 @@ def plot_heads(
         canvas.text(x, subtitle, only, va="top")
         end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, squares=True)
         x = max(end, x + canvas.width([only])) + 3 * GAP
-    return canvas.finish(max(x - 3 * GAP, MARGIN + title_width) + MARGIN, top + ROW * max(len(queries), len(keys)) + MARGIN)
+    bottom = top + ROW * max(len(queries), len(keys)) + 2 * GAP
+    legend = "a wider, darker line: more weight"
+    if hidden:
+        drawn = weights[[layer - 1 for layer, _ in every], [head - 1 for _, head in every]][:, rows or range(len(queries))]
+        legend += f"\nleft out: {', '.join(hidden)}, with {1 - drawn.sum(-1).mean():.0%} of the weight"
+    canvas.text(MARGIN, bottom, legend, SMALL, va="top", color=QUIET)
+    x = max(x - 3 * GAP, *(MARGIN + canvas.width([line], SMALL) for line in legend.split("\n")), MARGIN + title_width)
+    return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * (1 + bool(hidden)) + MARGIN)
 
 
 def plot_heat_maps(
@@ -256,25 +270,25 @@ def plot_figure(
     maps,                                        # AttentionMaps
     number: int,                                 # 3, 4 or 5
     kind: str | None = None,                     # encoder if there, else the first that is
-    layer: int | None = None,                    # the last but one if not given; with `hide_end`, all
+    layer: int | None = None,                    # all if not given; with `hide_end=False` the last but one, as in the paper
     heads: Sequence[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
     word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
     whole_words: bool = True,                    # the pieces of a word as one
-    hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
+    hide_end: bool = True,                       # without `<eos>` and other tokens that stand for no word
     ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
 ):                                               # matplotlib's Figure, or the Axes
     """The paper's Figure 3, 4 or 5, of this sentence.
 
-    Where no word is named, it is the first pronoun, or the longest word where there is none. Where no heads are named, Figure 3
-    has all of the layer; Figure 4 the two whose strongest weight on a piece of the word is largest, averaged over its pieces;
-    Figure 5 the two that differ most, by half the sum of the absolute differences of two rows, which is the part of the weight
-    that would have to move, averaged over the rows.
+    Where no word is named, it is the first pronoun, or the longest word where there is none. Where no heads are named, they are
+    chosen from the layer, or from all. Figure 3 has as many as a layer has, Figure 4 two: those whose strongest weight on a piece
+    of the word is largest, averaged over its pieces; only weights on other words count, not those on signs or on the word itself.
+    Figure 5 has the two that differ most, by half the sum of the absolute differences of two rows, which is the part of the
+    weight that would have to move, averaged over the rows.
 
-    With `hide_end`, only weights on other words count for Figures 3 and 4, not those on signs or on the word itself, and heads of
-    all layers are chosen among unless one is named: for Figure 3 as many of the largest as a layer has, for Figure 4 two.
+    With `hide_end=False` every token counts and is drawn, and the layer is the last but one unless another is named.
     """
-    maps, kind = asked_for(maps, kind, whole_words, hide_end)
-    weights, queries, _ = maps.of(kind)
+    shown_maps, kind = asked_for(maps, kind, whole_words, hide_end)
+    weights, queries, _ = shown_maps.of(kind)
     n_layers, n_heads = weights.shape[:2]
     if number not in (3, 4, 5):
         raise InputError(f"the paper has no Figure {number} of attention: choose 3, 4 or 5")
@@ -286,18 +300,19 @@ def plot_figure(
     def pair(place: int) -> Head:
         return first + place // n_heads + 1, place % n_heads + 1
 
+    how = {"whole_words": whole_words, "hide_end": hide_end, "ax": ax}
     if number == 5:
         apart = difference(among.flatten(0, 1))
         heads = heads or [*map(pair, sorted(set(divmod(int(apart.argmax()), len(apart)))))]
-        return plot_heads(maps, kind, layer, heads, whole_words=whole_words, ax=ax)
+        return plot_heads(maps, kind, layer, heads, **how)
     candidates = [bare(label) for label in group_words(queries)[0] if not is_special(label) and bare(label)] or queries
     word = word or next((word for word in candidates if word.lower() in PRONOUNS), max(candidates, key=len))
-    largest = sharpness(maps, kind, word, hide_end)[first : first + len(among)].flatten().argsort(descending=True)
+    largest = sharpness(shown_maps, kind, word, hide_end)[first : first + len(among)].flatten().argsort(descending=True)
     if number == 3:
         heads = sorted(map(pair, largest[:n_heads].tolist())) if every else heads
-        return plot_heads(maps, kind, layer, heads, word, whole_words=whole_words, ax=ax)
+        return plot_heads(maps, kind, layer, heads, word, **how)
     heads = heads or [*map(pair, largest[:2].tolist())]
-    return plot_heads(maps, kind, layer, heads, word, heads[:1], whole_words, ax=ax)
+    return plot_heads(maps, kind, layer, heads, word, heads[:1], **how)
 
 
 def save_drawing(

@@ -16,12 +16,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
 
-
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure stays open."
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def test_rules_choose_the_head_that_a_hand_would():
@@ -36,10 +31,12 @@ def test_rules_choose_the_head_that_a_hand_would():
         return [text.get_text() for text in figure.findobj(Text)]
 
 
-    texts = written(plot_figure(maps, 4))            # of two layers the first is the last but one
-    assert "encoder self-attention, layer 1 of 2" in texts and "only “her”" in texts
+    all_drawn = {"hide_end": False}
+    texts = written(plot_figure(maps, 4, **all_drawn))            # of two layers the first is the last but one
+    assert "encoder self-attention, layer 1 of 2" in texts and "only “her”" in texts and "a wider, darker line: more weight" in texts
     assert texts.count("head 3") == 2 and texts.count("head 2") == 1 and "head 1" not in texts  # the sharpest is drawn in full too
-    texts = written(plot_figure(maps, 5))  # from `even` to `last` 4/5 of the weight moves, to what lies between it and `same` 2/5
+    # from `even` to `last` 4/5 of the weight moves, to what lies between it and `same` 2/5
+    texts = written(plot_figure(maps, 5, **all_drawn))
     assert {text for text in texts if text.startswith("head")} == {"head 1", "head 3"}
     assert "only “bite”" in written(plot_figure(maps, 3, word="bite"))
     assert "only “Hunde”" in written(plot_figure(maps, 3, "encoder_decoder"))
@@ -131,7 +128,7 @@ def test_whole_words_are_drawn_unless_pieces_are_asked_for():
         figures = draw(maps, *given), draw(maps, *given, whole_words=False)
         labels = [[text.get_text() for text in figure.findobj(Text)] for figure in figures]
         assert "·th" not in labels[0] and "·th" in labels[1]
-        assert set(maps.words().source) <= set(labels[0])
+        assert set(maps.words().without_end().source) <= set(labels[0])
 
 
 def test_a_saved_picture_is_light_and_dark_and_the_same_each_time():
@@ -175,22 +172,23 @@ def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_al
         (1, 1): {"her": 0.9, "bite": 0.1}, (1, 2): {"cat": 0.6, "<eos>": 0.4}, (2, 1): {"<eos>": 1.0}, (2, 2): {".": 0.95, "cat": 0.05},
         (3, 1): {"Dogs": 0.5, "cat": 0.3, "<eos>": 0.2}, (3, 2): {"cat": 0.4, "<eos>": 0.6},
     })
+    texts = written(plot_figure(maps, 4, hide_end=False))
+    assert "encoder self-attention, layer 2 of 3" in texts and "<eos>" in texts  # 2.1 looks at the end, with 1.0
     texts = written(plot_figure(maps, 4))
-    assert "encoder self-attention, layer 2 of 3" in texts and "<eos>" in texts  # as before: 2.1 looks at the end, with 1.0
-    texts = written(plot_figure(maps, 4, hide_end=True))
+    assert "a wider, darker line: more weight\nleft out: <eos>, with 30% of the weight" in texts  # 0.4 and 0.2 of one row
     assert texts.count("layer 1, head 2") == 2 and texts.count("layer 3, head 1") == 1 and "only “her”" in texts
     assert "<eos>" not in texts and "." in texts and "layer 2, head 2" not in texts
-    texts = written(plot_figure(maps, 4, layer=3, hide_end=True))
+    texts = written(plot_figure(maps, 4, layer=3))
     assert texts.count("head 1") == 2 and texts.count("head 2") == 1 and "encoder self-attention, layer 3 of 3" in texts
-    texts = written(plot_figure(maps, 3, hide_end=True))  # as many as a layer has
+    texts = written(plot_figure(maps, 3))  # as many as a layer has
     assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 3, head 1"}
-    assert {text for text in written(plot_figure(maps, 3, heads=[(2, 1)], hide_end=True)) if "head " in text} == {"head 1"}
+    assert {text for text in written(plot_figure(maps, 3, heads=[(2, 1)])) if "head " in text} == {"head 1"}
     alone = AttentionMaps.from_tensors(["her", "<eos>"], encoder=torch.full((1, 2, 2, 2), 0.5))
-    assert "only “her”" in written(plot_figure(alone, 4, hide_end=True))
+    assert "only “her”" in written(plot_figure(alone, 4))
     encoder = torch.full((2, 2, 3, 3), 0.25)
     encoder[1, 0, :, 0] = encoder[0, 1, :, 1] = 0.75
     far_apart = AttentionMaps.from_tensors(["a", "b", "<eos>"], encoder=encoder)
-    texts = written(plot_figure(far_apart, 5, hide_end=True))
+    texts = written(plot_figure(far_apart, 5))
     assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 2, head 1"}
 
 

@@ -1,16 +1,14 @@
 """tools/pages.py measures the pages; here stands what a page may hold, and which pages hold more."""
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from contents import read_contents
+from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOKS = ROOT / "nbs"
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import read_contents  # noqa: E402
-from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in  # noqa: E402
 
 PARTS = {page.notebook: page.part for page in read_contents(NOTEBOOKS) if page.notebook != "reference"}  # of tables alone
 
@@ -32,11 +30,18 @@ def test_a_page_keeps_its_measure(name):
         assert not said
 
 
+def together(names: list[str]) -> Measures:
+    return sum((measure(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))) for name in names), Measures())
+
+
 def test_half_of_what_one_sees_of_the_papers_part_demonstrates_and_it_is_not_too_long():
-    names = ["index", *(name for name, part in PARTS.items() if part == "paper")]
-    pages = [measure(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))) for name in names]
-    together = sum(pages, Measures())
-    assert together.share >= 0.5 and together.words <= MOST_WORDS, together
+    found = together(["index", *(name for name, part in PARTS.items() if part == "paper")])
+    assert found.share >= 0.5 and found.words <= MOST_WORDS["paper"], found
+
+
+def test_the_workshop_is_not_too_long():
+    found = together(["reference", *(name for name, part in PARTS.items() if part == "workshop")])
+    assert found.words <= MOST_WORDS["workshop"], found
 
 
 def test_what_is_still_to_be_mended_exists():

@@ -39,26 +39,9 @@ from annotated_transformer.translation.packed_weights import fits_sixteen_bits
 PACKAGE = "annotated_transformer"
 MAIN = f"from {PACKAGE}.command_line.main import main"
 
-ENGLISH = "zero one two three four five six seven eight nine".split()
-GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
 STEPS = 120
 TRAIN = f"""train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
     --batch-tokens 120 --steps {STEPS} --validate-every 60 --checkpoint-every 10 --keep 3 --warmup-steps 20""".split()
-
-
-def write_corpus(directory: Path) -> Path:
-    "Forty pairs to train on, such as `four two`, `vier zwei`, and five each to validate and to test."
-    directory.mkdir(parents=True)
-    for name, numbers in {"train": range(10, 50), "validation": range(50, 55), "test": range(55, 60)}.items():
-        for ending, words in {"en": ENGLISH, "de": GERMAN}.items():
-            lines = [" ".join(words[int(digit)] for digit in str(number)) for number in numbers]
-            (directory / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return directory
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
-    return write_corpus(tmp_path_factory.mktemp("corpora") / "digits")
 
 
 @pytest.fixture(scope="session")
@@ -157,8 +140,8 @@ def not_utf_8(directory):
 
 
 @pytest.mark.parametrize("fault", [unequal, missing_file, missing_directory, empty, not_utf_8])
-def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
-    directory = write_corpus(tmp_path / "digits")
+def test_a_corpus_with_a_fault(fault, corpus, tmp_path, complaint):
+    directory = shutil.copytree(corpus, tmp_path / "digits")
     expected = fault(directory)
     assert expected in complaint(*TRAIN, "--corpus", directory, "--run", tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -343,7 +326,7 @@ def damaged_vocabulary(run):
 
 
 def other_vocabulary(run):
-    other = corpora.load(write_corpus(run / "other"))
+    other = corpora.load(Run(run).config.corpus)
     tokenizer = Translator.from_pretrained(run).tokenizer
     type(tokenizer).train((text for pair in other.train for text in pair), tokenizer.vocab_size - 5).save(run / "tokenizer.model")
     return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"
@@ -487,13 +470,13 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
         monkeypatch.setattr(attention_maps, name, noting)
     given = ["attend", "one two", "--model", run, "--out", tmp_path / "heads.svg", "--target", "drei eins null"]
     for options in ("--figure 3 --word two --heads 2 --no-whole-words", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1",
-                    "--figure heat --kind decoder --heads 1 --hide-end", "--figure 4 --hide-end"):
+                    "--figure heat --kind decoder --heads 1", "--figure 4 --no-hide-end"):
         assert command(*given, *options.split())[0] == 0
     one, two, three, four = drawn
-    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False, False)
-    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True, False)
+    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False, True)
+    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True, True)
     assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, (1,), True)
-    assert (four[0], *four[2:]) == ("plot_figure", 4, "encoder", None, None, None, True, True)
+    assert (four[0], *four[2:]) == ("plot_figure", 4, "encoder", None, None, None, True, False)
     assert (one[1].source, one[1].target) == (maps.source, maps.target) and torch.equal(one[1].decoder, maps.decoder)
     assert two[1].target == ["drei", "eins", "null", "<eos>"]
 
@@ -508,14 +491,15 @@ def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp
     out, given = tmp_path / "heads.html", ["attend", "one two", "--model", run, "--out", tmp_path / "heads.html"]
     maps = Translator.from_pretrained(run).attention("one two").words()
     for options, expected in (
-        ([], (*attention_maps.explore(maps).first, "one two")), (["--kind", "encoder"], ("encoder", 1, 1, "one two")),
+        ([], (*attention_maps.explore(maps.without_end()).first, "one two")),
+        (["--kind", "encoder"], ("encoder", 1, 1, "one two")),
         (["--heads", "2", "--beside", "four"], ("encoder_decoder", 1, 2, "one two", "four")),
-        (["--layer", "1", "--hide-end", "--beside", "four"], ("encoder_decoder", 1, 1, "one two", "four")),
+        (["--layer", "1", "--no-hide-end", "--beside", "four"], ("encoder_decoder", 1, 1, "one two", "four")),
     ):
         status, printed, err = command(*given, *options)
         assert (status, err) == (0, "") and first_on_the_page(out) == expected
         assert printed.splitlines()[::2] == [*expected[3:], str(out)]  # after each sentence its translation
-        assert (r"\u003ceos>" in out.read_text(encoding="utf-8")) == ("--hide-end" not in options)
+        assert (r"\u003ceos>" in out.read_text(encoding="utf-8")) == ("--no-hide-end" in options)
     assert command("attend", "A dog runs.", "--out", out)[0] == 0
     assert first_on_the_page(out) == ("encoder_decoder", *record_of("everyday-en-de").alignment_head, "A dog runs.")
 
@@ -667,7 +651,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     ("translate", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("parse", "MODEL --beam-size --alpha --extra-length --average --precision"),
     ("score", "MODEL --corpus --split --out --beam-size"),
-    ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words --hide-end "
+    ("attend", "SENTENCE --out --model --target --beside --figure --kind --layer --heads --word --no-whole-words --no-hide-end "
                "AttentionMaps.from_tensors AttentionMaps.from_hugging_face runs/mine"),
     ("average", "RUN --last"),
     ("export", "MODEL --to --out"),

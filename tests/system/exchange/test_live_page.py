@@ -141,7 +141,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     assert settings["switches"] == ["scaling", "positions", "causal"] and settings["search"]["alpha"] == shipped.search.alpha
     assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
     assert settings["sentences"] == {"whole": WHOLE, **PATTERNS} and settings["unsure"] == UNSURE
-    assert settings["doubtful_below"] is None is shipped.record.doubtful_below
+    assert settings["doubtful_below"] == shipped.record.doubtful_below < 0
     assert live_page.page_settings(Translator.from_pretrained("everyday-en-de", device="cpu"))["doubtful_below"] < 0
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()

@@ -1,7 +1,6 @@
 "Models of Hugging Face's, small and random and made without a network: their attention as maps, number for number, and drawn."
 import functools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -20,11 +19,7 @@ TEXTS = [
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure stays open."
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 @functools.cache
@@ -92,7 +87,7 @@ def t5(inputs, **also):
 def everything_is_drawn(maps: AttentionMaps) -> None:
     "Each kind by each function, and the explorer; a kind that is not there is refused, and without its name the first is drawn."
     for kind in ("encoder", "decoder", "encoder_decoder"):
-        for draw in (plot_heads, plot_heat_maps, lambda maps, kind: plot_figure(maps, 4, kind, hide_end=True), explore):
+        for draw in (plot_heads, plot_heat_maps, lambda maps, kind: plot_figure(maps, 4, kind), explore):
             if kind in maps.kinds:
                 draw(maps, kind)
             else:

@@ -22,12 +22,7 @@ SOURCE, TARGET = ["Dogs", "bite", "her", "cat", "<eos>"], ["Hunde", "bellen", "<
 L, h, S, T = 3, 2, 5, 3
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure is open before, and none stays open."
-    plt.close("all")
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def maps() -> AttentionMaps:
@@ -43,7 +38,7 @@ DRAWN = {  # every function that draws by matplotlib; those of attention also in
     "heads at a word": lambda **where: plot_heads(maps(), "encoder_decoder", words="Hunde", in_full=[1], hide_end=True, **where),
     "heat maps": lambda **where: plot_heat_maps(maps(), "encoder_decoder", **where),
     "Figure 3": lambda **where: plot_figure(maps(), 3, **where),
-    "Figure 4": lambda **where: plot_figure(maps(), 4, hide_end=True, **where),
+    "Figure 4": lambda **where: plot_figure(maps(), 4, **where),
     "Figure 5": lambda **where: plot_figure(maps(), 5, "decoder", **where),
     "catalogue": lambda: plot_catalogue(
         {kind: [[Named(*one) for one in row] for row in rows] for kind, rows in NAMED.items()}),

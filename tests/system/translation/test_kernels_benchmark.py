@@ -9,7 +9,10 @@ from benchmarks import kernels
 
 
 @pytest.mark.parametrize("name", kernels.KERNELS)
-def test_every_kernel_multiplies(name):
+def test_every_kernel_that_this_processor_has_multiplies(name):
+    if not kernels.runs(kernels.KERNELS[name]):
+        assert "packed" in name, "only oneDNN's packed weights need instructions that some processors lack"
+        pytest.skip(f"this processor has not what {name} needs")
     torch.manual_seed(0)
     weight, bias, x = torch.randn(80, 48), torch.randn(80), torch.randn(3, 2, 48)
     exact = x.double() @ weight.double().T + bias
@@ -30,9 +33,9 @@ def test_the_record_says_what_was_measured(tmp_path, monkeypatch, capsys):
     record = json.loads(out.read_text())
     assert torch.get_num_threads() == threads and "beam 4, batch 16" in capsys.readouterr().out
     assert set(record["figures"]["microseconds"]) == {"1 × 32 × 48", "3 × 32 × 48"}
-    assert all(set(found) == set(kernels.KERNELS) for found in record["figures"]["microseconds"].values())
+    assert all(set(found) == set(kernels.available()) for found in record["figures"]["microseconds"].values())
     for found in record["figures"]["searches"].values():
-        assert set(found) == set(kernels.SEARCHED) and found["float32"] == {"of_float32": 1.0, "changed": 0}
+        assert set(found) == set(kernels.available(searched=True)) and found["float32"] == {"of_float32": 1.0, "changed": 0}
     with pytest.raises(SystemExit) as stopped:
         kernels.main(["--rounds", "0"])
     assert stopped.value.code == 2
