@@ -14,6 +14,7 @@ def test_the_built_in_corpus_keeps_its_sets_apart_on_both_sides():
     for one, other in (("test", "train"), ("validation", "train"), ("test", "validation")):
         assert leaks(corpus.split(one), corpus.split(other)) == []
     assert leaks(corpus.train[:1], corpus.train) == corpus.train[:1]  # a pair that stands in both would be found
+    assert len(load("pronouns-en-de").train) == 30_000
 
 
 def test_a_directory_of_plain_files_equals_one_of_gzipped_files():

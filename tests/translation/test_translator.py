@@ -12,7 +12,7 @@ from annotated_transformer import EOS, PAD, InputError
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.translation.translator import Translator
+from annotated_transformer.translation.translator import Translator, in_batches
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,20 @@ def test_translation_does_not_depend_on_batch_mates_or_their_order(texts, untrai
     assert translator.translate(texts) == alone
     assert translator.translate(texts[::-1]) == alone[::-1]
     assert translator.translate(texts, batch_tokens=1) == alone
+
+
+def test_sentences_of_similar_length_share_a_batch_and_come_back_in_their_order():
+    shapes = []
+
+
+    def look(source, part):
+        shapes.append((part, tuple(source.shape)))
+        return [[7] * len(row) for row in source]
+
+
+    found = in_batches([[5, 1], [1], [6, 7, 8, 1], [9, 1], [3, 3, 1], [4, 1]], positions=8, best=look)  # EOS = 1
+    assert shapes == [([2, 4], (2, 4)), ([0, 3, 5], (3, 2))]
+    assert found == [[7, 7], None, [7, 7, 7, 7], [7, 7], [7, 7, 7, 7], [7, 7]]
 
 
 def test_one_line_out_for_each_line_in_also_for_blank_ones(untrained):
