@@ -412,6 +412,16 @@ def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
         assert compiled == layers * wanted  # each by itself
 
 
+@pytest.mark.parametrize("device, wanted, compiled", [("cuda", None, True), ("cuda", False, False), ("cpu", None, False)])
+def test_loop_has_the_loss_compiled_where_it_is_chosen(device, wanted, compiled, monkeypatch, small_corpus):
+    asked = []
+    loss = lambda hidden, *_, compiled: asked.append(compiled) or hidden.sum()  # noqa: E731
+    monkeypatch.setattr(training, "fused_label_smoothed_cross_entropy", loss)
+    execution, ids = Execution(device, precision="float32", compile=wanted), torch.ones(2, 3, dtype=torch.long)
+    learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(torch.device("cpu")))(ids, ids, ids, 6)
+    assert asked == [compiled]
+
+
 def test_loop_traces_as_many_updates_as_it_is_told(tmp_path, small_corpus):
     train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)
     events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
