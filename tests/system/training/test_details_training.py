@@ -101,6 +101,25 @@ def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
         assert ended.pop()
 
 
+def test_processes_ask_now_and_wait_later(monkeypatch):
+    waited = []
+
+    def all_reduce(numbers, how, line, async_op=False):
+        class Work:
+            def wait(self):
+                waited.append(line)
+                numbers.fill_(7)
+                return True
+
+        assert async_op and how == dist.ReduceOp.MAX
+        return Work()
+
+    monkeypatch.setattr(dist, "all_reduce", all_reduce)
+    answer = processes.Group(torch.device("cpu"), 0, 2, "a line").highest_later(1, 0)
+    assert not waited
+    assert answer() == [7.0, 7.0] and waited == ["a line"]
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_processes_destroy_their_group_only_where_all_of_them_leave(device, monkeypatch):
     ended = []
