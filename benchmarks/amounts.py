@@ -26,7 +26,7 @@ from annotated_transformer.parsing.self_training import exchange_constituents
 from annotated_transformer.training.runs import Run
 from benchmarks import semi
 from benchmarks.parser import write_trees
-from benchmarks.pretrained import one_sentence
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 ANOTHER_PARSER, EXCHANGED = "another parser", "exchanged"  # whose trees were added

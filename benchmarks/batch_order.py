@@ -36,15 +36,15 @@ ORDERS = {
 }
 
 
-def measure(order, seed: int, steps: int) -> dict:
+def measure(order, seed: int) -> dict:
     "Train with the pairs in this order. No user has a choice of orders, so for so long it stands in for the library's own."
     with patch.object(batching, "by_length", order):
-        return train_and_score(seed, steps)
+        return train_and_score(seed)
 
 
-def train_and_score(seed: int, steps: int) -> dict:
+def train_and_score(seed: int) -> dict:
     "What the preset comes to."
-    config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=steps)
+    config = dataclasses.replace(PRESETS["demo"], seed=seed)
     with tempfile.TemporaryDirectory() as directory:
         run = Run(Path(directory, "run"))
         train(config, run.directory)
@@ -63,16 +63,14 @@ def train_and_score(seed: int, steps: int) -> dict:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.batch_order", description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--steps", type=int, default=PRESETS["demo"].steps)
     parser.add_argument("--out", type=Path, default=Path("results/translation/batch-order.json"))
     arguments = parser.parse_args(options)
     figures: dict[str, list] = {name: [] for name in ORDERS}
     for seed in arguments.seeds:
         for name, order in ORDERS.items():
-            figures[name].append(measure(order, seed, arguments.steps))
+            figures[name].append(measure(order, seed))
             print(name, figures[name][-1], flush=True)
-    config = PRESETS["demo"].to_dict() | {"steps": arguments.steps}
-    save(arguments.out, "benchmarks.batch_order", figures, config, arguments.seeds, options)
+    save(arguments.out, "benchmarks.batch_order", figures, PRESETS["demo"].to_dict(), arguments.seeds, options)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,10 @@ from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import score_parses
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.pretrained import as_it_stands, one_sentence
+from benchmarks.pretrained import as_it_stands
 from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, parses_of, sooner
 from benchmarks.shared.baselines import commonest_right_label, right_branching
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)

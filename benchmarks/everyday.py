@@ -18,18 +18,11 @@ from pathlib import Path
 from annotated_transformer import InputError, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
+from benchmarks.everyday_extra import made
+from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
-LISTS = Path(__file__).with_name("sentences")
 VERDICTS = ("right", "nearly", "wrong", "open")
-
-
-def sentences(name: str) -> tuple[list[str], dict[tuple[str, str], str]]:
-    "The sentences of a list, and the translations of them that are right without a judge."
-    if (LISTS / f"{name}.txt").exists():
-        return (LISTS / f"{name}.txt").read_text(encoding="utf-8").splitlines(), {}
-    rows = json.loads((LISTS / f"{name}.json").read_text(encoding="utf-8"))
-    return [row["source"] for row in rows], {(row["source"], german): "right" for row in rows for german in row["accepted"]}
 
 
 def known_verdicts(out: Path) -> dict[tuple[str, str], str]:
@@ -42,10 +35,8 @@ def known_verdicts(out: Path) -> dict[tuple[str, str], str]:
 
 def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
     "Which sentences stand among the training pairs, made ones too, but for capitals and signs; None without the corpus at hand."
-    from benchmarks import everyday_extra  # which reads the lists of this module
-
     try:
-        training = {key(source) for source, _ in [*corpora.load("everyday-en-de").train, *everyday_extra.made()]}
+        training = {key(source) for source, _ in [*corpora.load("everyday-en-de").train, *made()]}
     except InputError:
         return None
     return [key(source) in training for source in sources]

@@ -19,19 +19,21 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
-from benchmarks import everyday
+from benchmarks.shared.corpus_files import write_corpus
+from benchmarks.shared.sentence_lists import sentences
 
+SEED, RENAMED = 1, 0.7  # of the pairs with Tom, the share that gets another name
 FAMOUS = [f"The dog didn't cross the street because it was too {word}." for word in ("tired", "wide")]
 
 
 def measured_on() -> set[str]:
     "The sentences that training pairs must not hold, in small letters and without signs."
-    sentences = list(FAMOUS)
+    measured = list(FAMOUS)
     for name in ("tatoeba-en-de", "everyday-en-de"):
         corpus = corpora.load(name)
-        sentences += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
-    sentences += [source for name in ("everyday", "phrasebook") for source in everyday.sentences(name)[0]]
-    return {key(sentence) for sentence in sentences}
+        measured += [pair[0] for split in (corpus.validation, *corpus.tests.values()) for pair in split]
+    measured += [source for name in ("everyday", "phrasebook") for source in sentences(name)[0]]
+    return {key(sentence) for sentence in measured}
 
 
 def key(sentence: str) -> str:
@@ -39,12 +41,12 @@ def key(sentence: str) -> str:
     return " ".join(word.strip("!?\"'") for word in plain_words(sentence))
 
 
-def made(pronouns: int = 18_000, phrases_: int = 12_000, seed: int = 1) -> list[tuple[str, str]]:
+def made() -> list[tuple[str, str]]:
     "The pairs, mixed."
     held, pairs = measured_on(), []
-    for make, n in ((pronoun_pairs_both_orders, pronouns), (phrases, phrases_)):
-        pairs += [pair for pair in make(n + n // 20 + 100, seed) if key(pair[0]) not in held][:n]
-    random.Random(seed).shuffle(pairs)
+    for make, n in ((pronoun_pairs_both_orders, 18_000), (phrases, 12_000)):
+        pairs += [pair for pair in make(n + n // 20 + 100, SEED) if key(pair[0]) not in held][:n]
+    random.Random(SEED).shuffle(pairs)
     return pairs
 
 
@@ -95,26 +97,17 @@ def renamed(pairs: Iterable[tuple[str, str]], share: float, held: set[str], seed
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday_extra", description=__doc__.split("\n")[0])
-    parser.add_argument("--pronouns", type=int, default=18_000)
-    parser.add_argument("--phrases", type=int, default=12_000)
     parser.add_argument("--with-corpus", action="store_true", help="the corpus's own pairs too, Tom renamed in most of them")
-    parser.add_argument("--renamed", type=float, default=0.7, help="the share of the pairs with Tom that get another name")
-    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    pairs = made(arguments.pronouns, arguments.phrases, arguments.seed)
+    pairs = made()
     splits = {"train": pairs}
     if arguments.with_corpus:
         corpus = corpora.load("everyday-en-de")
-        splits["train"] = [*renamed(corpus.train, arguments.renamed, measured_on(), arguments.seed), *pairs]
+        splits["train"] = [*renamed(corpus.train, RENAMED, measured_on(), SEED), *pairs]
         splits["validation"] = corpus.validation
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for split, pairs in splits.items():
-        for side, language in enumerate(("en", "de")):
-            text = "".join(f"{pair[side]}\n" for pair in pairs)
-            (arguments.out / f"{split}.{language}").write_text(text, encoding="utf-8")
-    pairs = splits["train"]
-    print(f"{len(pairs):,} pairs in {arguments.out}")
+    write_corpus(splits, arguments.out)
+    print(f"{len(splits['train']):,} pairs in {arguments.out}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from annotated_transformer.figures.explorer import explore
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.side_by_side import save
 
+TOKENS = (5, 20, 60)  # of a sentence
 NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
 
 
@@ -84,14 +85,13 @@ def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__.split("\n")[0])
-    parser.add_argument("--tokens", type=int, nargs="+", default=[5, 20, 60])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    with chromium() as browser, progress_bar(total=len(options.tokens), unit="page") as bar:
+    with chromium() as browser, progress_bar(total=len(TOKENS), unit="page") as bar:
         config = {"n_layers": 4, "n_heads": 4, "rounds": options.rounds, "browser": f"Chromium {browser.version}"}
         figures = {}
-        for tokens in options.tokens:
+        for tokens in TOKENS:
             figures[str(tokens)] = measure(browser, tokens, options.rounds, config)
             bar.update()
     print(json.dumps(figures, indent=1))

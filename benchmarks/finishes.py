@@ -24,7 +24,8 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.runs import Run
-from benchmarks.pretrained import EVERYDAY_MORE, JUDGES, one_sentence
+from benchmarks.pretrained import EVERYDAY_MORE, JUDGES
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import mean_and_deviation, save
 
 RECIPES = {

@@ -27,8 +27,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 from benchmarks.decoding import random_model
-from benchmarks.preparation import resident_peak
-from benchmarks.shared.side_by_side import in_own_process, save, take_turns
+from benchmarks.shared.side_by_side import in_own_process, resident_peak, save, take_turns
 
 SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
 SIZES = {
@@ -95,7 +94,6 @@ def attention(size: dict, times: int = 1) -> Forms:
     module = MultiHeadAttention(size["d_model"], size["heads"], *[size["d_model"] // size["heads"]] * 2)
     length = times * size["length"]
     x, allowed = torch.randn(size["rows"] // times, length, size["d_model"]), causal_mask(length)
-
 
     def readable(x: Tensor) -> Tensor:
         return module.join(scaled_dot_product_attention(*module.project(x), allowed)[0])

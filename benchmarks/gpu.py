@@ -40,6 +40,7 @@ from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group, exchanging_gradients, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.gpu_parts import Marks, attention_kernels, group_of_one, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
@@ -300,7 +301,7 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, "A run of one update cannot be stopped in its middle: give --resume-steps 2 or more, or 0.\n")
     arguments.settings = arguments.settings or [name for name in SETTINGS if name != "tf32" or arguments.device != "cpu"]
     command = shlex.join(command_of("benchmarks.gpu", options))
-    try:
+    with one_sentence():
         record, unsound = earlier(arguments.out), []
         with join(arguments.device or "cuda") as group:
             products = {"float32_products": torch.get_float32_matmul_precision()}
@@ -323,8 +324,6 @@ def main(options: Sequence[str] | None = None) -> None:
                 print(json.dumps({size: found}, indent=1), flush=True)
                 parts = {**found["by_setting"], "resume": found.get("resume", {})}
                 unsound += [f"{size}, {name}" for name, part in parts.items() if "failed" in part or part.get("finite") is False]
-    except InputError as error:
-        parser.exit(2, f"{error}\n")
     if unsound:
         parser.exit(1, f"Not everything ran as it should; see {arguments.out} for {'; '.join(unsound)}.\n")
 

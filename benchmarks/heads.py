@@ -42,22 +42,18 @@ from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared import heads_off
+from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 
-HERE = Path(__file__).parent
+JUDGED = Path(__file__).parents[1] / "results" / "heads"  # the lists of benchmarks.word_pairs, with verdicts
 ROUNDS = 5           # of the aligner's learning, in each direction
 ALIGNER = 30_000     # pairs from which it learns, about a minute
 TEST = 1_000         # sentences of the test set
 LOSSES = 800         # pairs of the validation split
 TRANSLATED = 500     # sentences of the test set
 BACK = {"pronoun's noun": "noun's pronoun", "verb's object": "object's verb"}  # the same pairs of words the other way round
-
-
-def sentences(name: str) -> list[str]:
-    "The lines of a list."
-    return (HERE / "sentences" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
 
 
 def plain_words(sentence: str) -> list[str]:
@@ -101,7 +97,7 @@ def marked_lists(translator: Translator, corpus: Corpus, limit: int | None) -> t
         lists[f"{name}, not trained on"] = [line for split, line in kept if split != "train"]
         measured = Counter(split for split, _ in kept)
         origins[name] = {"found": dict(sorted(everywhere.items())), "measured": dict(sorted(measured.items()))}
-    lists["pronoun's noun, by hand"], lists["verb's object, by hand"] = sentences("pronouns"), sentences("objects")
+    lists["pronoun's noun, by hand"], lists["verb's object, by hand"] = sentences("pronouns")[0], sentences("objects")[0]
     return {name: lines for name, lines in lists.items() if lines}, origins
 
 
@@ -140,7 +136,7 @@ class Sample:
 
 def judged(lists: dict[str, list[str]]) -> dict[str, dict[str, int]]:
     "Of each kind found by rule: how many of those judged by hand are measured here, and how many of these are right."
-    verdicts = {name: read_judged(HERE.parent / "results" / "heads" / search.file) for name, search in SEARCHES.items()}
+    verdicts = {name: read_judged(JUDGED / search.file) for name, search in SEARCHES.items()}
     found = {}
     for name, of_kind in verdicts.items():
         counts = Counter(of_kind.get(line, "open") for line in lists.get(name, []))
@@ -154,7 +150,7 @@ def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[S
     most = 100 * limit if limit else ALIGNER
     aligner = train[:: -(-len(train) // most)]
     test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")][: limit or TEST]
-    by_hand = [read_aligned(line) for line in sentences("aligned")]
+    by_hand = [read_aligned(line) for line in sentences("aligned")[0]]
     print(f"Aligning {len(aligner) + len(test):,} pairs by words, about a minute for 30,000")
     found = links(aligner + test + [pair[:2] for pair in by_hand])
     n = len(aligner), len(aligner) + len(test)

@@ -11,7 +11,6 @@ Needs playwright, Chromium, the extra `exchange`, and a network the first time: 
 import argparse
 import functools
 import http.server
-import importlib.util
 import json
 import os
 import statistics
@@ -25,7 +24,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from annotated_transformer import EOS, PAD, InputError, extra
+from annotated_transformer import EOS, PAD, extra
 from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -37,10 +36,10 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
-from benchmarks.shared.side_by_side import save
+from benchmarks.onnx import BEAMS, PACKAGES, SPLITS
+from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.side_by_side import require_packages, save
 
-SPLITS = {"captions": "test2016", "everyday sentences": "tatoeba"}  # of the corpus that has the model's name
-BEAMS = (1, 4)
 PATIENCE = 600_000  # milliseconds
 
 
@@ -158,21 +157,18 @@ def main(options: Sequence[str] | None = None) -> None:
     for name in ("rounds", "sentences"):
         if getattr(arguments, name) < 1:
             parser.exit(2, f"--{name} must be at least 1, not {getattr(arguments, name)}.\n")
-    if importlib.util.find_spec("onnx") is None or importlib.util.find_spec("onnxruntime") is None:
-        parser.exit(2, "onnx or onnxruntime is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+    require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)
     texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
     translator = Translator.from_pretrained(arguments.model, device="cpu")
     with TemporaryDirectory() as directory:
         page = Path(directory, "page")
-        try:
+        with one_sentence():
             began = time.perf_counter()
             write_page(translator, page)
             written = time.perf_counter() - began
             files = {str(path.relative_to(page)): path.stat().st_size for path in sorted(page.rglob("*")) if path.is_file()}
             seconds = {"write": round(written, 1)} | first_translations(page, arguments.rounds)
-        except InputError as error:
-            parser.exit(2, f"{error}\n")
         print(json.dumps(seconds), flush=True)
         figures = {"bytes": files, "total_bytes": sum(files.values()), "seconds": seconds,
                    "compared": compare(PageGraphs(page), translator, texts)}

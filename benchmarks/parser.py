@@ -29,16 +29,14 @@ from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import WORD, linearize, print_tree
-from annotated_transformer.files import write_file
 from annotated_transformer.model.transformer import count_parameters
-from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, ParsingScores, score_parses
 from annotated_transformer.parsing.self_training import confidences, sure
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from annotated_transformer.training.stopping import STOPPED, Stopped
-from benchmarks.shared.baselines import commonest_right_label, right_branching
-from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
+from benchmarks.shared.baselines import right_branching_scores
+from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns, write_text
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
@@ -165,15 +163,6 @@ def spread(found: Sequence[dict], search: str = "scores") -> dict:
     return {"seeds": len(found), **{split: of([one[search][split] for one in found]) for split in found[0][search]}}
 
 
-def baseline(corpus: corpora.Treebank) -> dict:
-    "Right-branching, with the label that training trees have most often."
-    label = commonest_right_label(corpus.trees("train"))
-    return {"label": label, "scores": {
-        split: bracket_scores(gold, [right_branching(tree.leaves(), label) for tree in gold]).to_dict()
-        for split in ("validation", "test") for gold in [corpus.trees(split)]
-    }}
-
-
 def example(parser: Parser, chosen: dict) -> dict:
     "A sentence of ours, its parse, and what every head looked at while it was written."
     search = dataclasses.replace(PARSING, beam_size=chosen["beam_size"], alpha=chosen["alpha"])
@@ -196,13 +185,12 @@ def part_of(trees: Sequence[Tree], share: int, seed: int = 0) -> tuple[list[Tree
 
 
 def write_json(path: Path, facts: dict) -> None:
-    write_file(path, lambda path: path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8"))
+    write_text(path, json.dumps(facts, indent=1) + "\n")
 
 
 def write_trees(path: Path, trees: Iterable[Tree]) -> None:
-    text = "".join(f"{print_tree(tree)}\n" for tree in trees)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(path, "".join(f"{print_tree(tree)}\n" for tree in trees))
 
 
 def parser_itself(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:
@@ -211,7 +199,7 @@ def parser_itself(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dic
     best = max(found, key=lambda one: one["scores"]["validation"]["f1"])
     about = {"best_seed": best["seed"], "training_sentences": len(corpus.trees("train"))}
     summaries = {"summary": spread(found), "bound": spread(found, "bound")}
-    figures = {**about, **summaries, "by_seed": found, "right_branching": baseline(corpus)}
+    figures = {**about, **summaries, "by_seed": found, "right_branching": right_branching_scores(corpus)}
     return {"": figures, ".attention": example(laboratory.parser("share100", best), best)}
 
 
@@ -321,7 +309,7 @@ def main(options: Sequence[str] | None = None) -> None:
     out = Path("results/parsing/parser.json")
     parser.add_argument("--out", type=Path, default=out, help="the names of the others begin alike")
     arguments = parser.parse_args(options)
-    try:
+    with one_sentence():
         recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)
         laboratory = Laboratory(corpora.load(recipe.corpus), recipe, arguments.runs)
         measured = next((part for name, part in PARTS.items() if getattr(arguments, name)), parser_itself)
@@ -330,10 +318,6 @@ def main(options: Sequence[str] | None = None) -> None:
             config = {"recipe": recipe.to_dict(), "provisional": recipe.steps < RECIPE.steps}
             save(out, "benchmarks.parser", figures, config, figures.get("best_seed", arguments.seeds[0]), options)
             print(f"{out} is written")
-    except InputError as error:
-        parser.exit(2, f"{error}\n")
-    except Stopped as stopped:
-        parser.exit(STOPPED, f"{stopped}; the same command goes on from there\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from annotated_transformer.parsing.parser import PARSING, Parser, score_parses
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.parser import RECIPE, TRIED_AVERAGE, USUAL_BEAM, write_trees
-from benchmarks.pretrained import one_sentence
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 AGREEMENT = 5.0  # the weight that Wu et al. give it in translation

@@ -17,11 +17,11 @@ import numpy as np
 from nltk.tree import Tree
 from nltk.tree.transforms import chomsky_normal_form, collapse_unary, un_chomsky_normal_form
 
-from annotated_transformer import InputError
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import TOP, WORD, is_word
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.progress_bar import progress_bar
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes of binary trees alone, parents
@@ -138,7 +138,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", default="treebank")
     parser.add_argument("--out", type=Path, default=Path("results/parsing/pcfg.json"))
     arguments = parser.parse_args(options)
-    try:
+    with one_sentence():
         corpus = corpora.load(arguments.corpus)
         trees, tried = corpus.trees("train"), []
         for neighbours, parents in MEMORIES:
@@ -147,8 +147,6 @@ def main(options: Sequence[str] | None = None) -> None:
             tried.append({**memory, "validation": measure(grammar, corpus.trees("validation"), f"{neighbours}, {parents}")})
         best = max(tried, key=lambda one: one["validation"]["f1"])
         test = measure(Grammar(trees, best["neighbours"], best["parents"]), corpus.trees("test"), "test")
-    except InputError as error:
-        parser.exit(2, f"{error}\n")
     figures = {**best, "test": test, "tried": tried, "training_sentences": len(trees)}
     save(arguments.out, "benchmarks.pcfg", figures, {"corpus": corpus.name}, options=options)
     print(figures)

@@ -21,30 +21,26 @@ import argparse
 import dataclasses
 import functools
 import json
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-import torch
 
 from annotated_transformer import InputError, Translator, results
 from annotated_transformer.config import PRESETS, Execution, Search, TrainingConfig, TransformerConfig, changed
 from annotated_transformer.data import corpora
-from annotated_transformer.files import sha256, write_file
+from annotated_transformer.files import sha256
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from annotated_transformer.training.stopping import STOPPED, Stopped
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.cards import ABOUT, CARD, PART
 from benchmarks.shared.earlier import COSTS, earlier, part
-from benchmarks.shared.shipping import put_into
-from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
+from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.shipping import put_into, round_weights
+from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, write_text
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them
@@ -142,15 +138,11 @@ def open_translator(name: str, run: Path, average: int) -> Translator:
     "The mean of so many checkpoints, rounded as it will be stored."
     translator = Translator.from_pretrained(run, average)
     if name in IN_16_BITS:
-        with torch.no_grad():
-            for weight in translator.model.parameters():
-                weight.copy_(weight.half())
+        round_weights(translator.model)
     return translator
 
 
-def choose_on_validation(
-    name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]], alphas: Sequence[float] = (),
-) -> dict:
+def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]]) -> dict:
     "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; for these, what other alphas bring."
     sources, references = zip(*pairs)
 
@@ -159,7 +151,7 @@ def choose_on_validation(
         found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha), split=False)
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
-    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": alphas or ALPHAS}
+    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
     chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
     tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
     return {**chosen, "alpha": Search.alpha, "validation_bleu": scores["alpha"][Search.alpha], **tables}
@@ -183,11 +175,11 @@ class Trained:
         return Search(alpha=self.found["alpha"])
 
 
-def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus, alphas: Sequence[float] = ()) -> Trained:
+def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus) -> Trained:
     "What one seed has reached at the end of its last run, and what all of its runs have cost."
     (first, *_), (*_, (run, config)) = runs.values(), runs.items()
     had = [*earlier(first.start_from), *(part(run, config) for run, config in runs.items())]
-    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation), alphas)
+    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation))
     translator, search = open_translator(name, run, chosen["average"]), Search(alpha=chosen["alpha"])
     tests, translations = {}, {}
     for test in corpus.tests:
@@ -267,10 +259,6 @@ def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:
     write_text(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in course))
 
 
-def write_text(path: Path, text: str) -> None:
-    write_file(path, lambda path: path.write_text(text, encoding="utf-8"))
-
-
 def usual_file(name: str) -> Path:
     "Where the figures go unless the command says otherwise."
     return Path(f"results/translation/{name}.json")
@@ -285,7 +273,6 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=99, default=0, metavar="N",
                         help="of the first N parts, or of all, take what there is and train no further; for one seed")
     parser.add_argument("--start", nargs="+", metavar="DIRECTORY", help="the last part alone, of each seed from these weights")
-    parser.add_argument("--alphas", type=float, nargs="+", default=[], help="length penalties to record, the first the paper's")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
@@ -309,7 +296,7 @@ def train_and_measure(arguments: argparse.Namespace, seed: int, corpus: corpora.
             runs[run] = as_it_stands(run, config)
         else:
             train(config, run)
-    return measure(arguments.name, runs, corpus, arguments.alphas)
+    return measure(arguments.name, runs, corpus)
 
 
 def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, trained: Trained) -> list[str]:
@@ -322,19 +309,6 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     if arguments.out != usual_file(arguments.name):
         given += ["--out", str(arguments.out)]
     return command_of("benchmarks.pretrained", [arguments.name, *given])
-
-
-@contextmanager
-def one_sentence() -> Iterator[None]:
-    "A mistake of the user ends with its sentence and status 2; a stop says how to go on."
-    try:
-        yield
-    except InputError as error:
-        print(error, file=sys.stderr)
-        sys.exit(2)
-    except Stopped as stopped:
-        print(f"{stopped}; the same command goes on from there", file=sys.stderr)
-        sys.exit(STOPPED)
 
 
 def main(options: Sequence[str] | None = None) -> None:

@@ -28,6 +28,7 @@ from annotated_transformer.model_record import PRETRAINED, read_record, write_re
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.translator import Translator
+from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.shipping import put_into
 from benchmarks.shared.side_by_side import save
 
@@ -63,16 +64,6 @@ def before_pronoun(target: str, meaning: Meaning) -> str:
 def place_told(source: str, meaning: Meaning) -> int:
     "Where the word stands that tells which noun is meant: the last of the clause, the adjective."
     return next(i for i, word in enumerate(source.split()) if i > meaning.it and word[-1] in ",.")
-
-
-def written_corpus(splits: dict[str, list[Sentence]], directory: Path) -> str:
-    "The sentences as a corpus on disk; its name."
-    directory.mkdir(parents=True, exist_ok=True)
-    for split, found in splits.items():
-        for side, language in enumerate(("en", "de")):
-            lines = "".join(f"{sentence[side]}\n" for sentence in found)
-            (directory / f"{split}.{language}").write_text(lines, encoding="utf-8")
-    return str(directory)
 
 
 class Words:
@@ -289,7 +280,8 @@ def main() -> None:
     chosen, figures, runs = splits[arguments.split], {}, {}
     arguments.corpus = "pronouns-en-de"
     if arguments.main_clause_first:
-        arguments.corpus = written_corpus(splits, Path("runs/pronouns/main-clause-first"))
+        arguments.corpus = "runs/pronouns/main-clause-first"
+        write_corpus(splits, Path(arguments.corpus))
     for seed in arguments.seeds:
         config, run = recipe(arguments, seed), Run(Path("runs/pronouns", f"{arguments.name}-{seed}"))
         try:

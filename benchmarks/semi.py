@@ -18,7 +18,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import torch
 from nltk.tree import Tree
 
 from annotated_transformer import Translator
@@ -35,8 +34,9 @@ from annotated_transformer.parsing.self_training import exchange_constituents
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.parser import EXAMPLE, spread, write_trees
-from benchmarks.pretrained import PART, as_it_stands, one_sentence
-from benchmarks.shared.shipping import put_into
+from benchmarks.pretrained import PART, as_it_stands
+from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, save
 
 NAME = "parser-en"
@@ -93,9 +93,7 @@ def finishing(directory: Path, seed: int, corpus: corpora.Treebank) -> str:
 def open_parser(run: Path, average: int) -> Parser:
     "The mean of so many checkpoints, rounded as it will be stored."
     parser = Parser.from_pretrained(run, average)
-    with torch.no_grad():
-        for weight in parser.translator.model.parameters():
-            weight.copy_(weight.half())
+    round_weights(parser.translator.model)
     return sooner(parser)
 
 

@@ -24,10 +24,10 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.parser import Parser, score_parses
 from annotated_transformer.parsing.tree_search import TreesSoFar
-from benchmarks.pretrained import one_sentence
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
-SEED, LONGEST, LONG = 1, 30, 5
+SEED, LONGEST, LONG, BEAM = 1, 30, 5, 4
 SIGNS = "( ) (S )NP XX TOP -LRB- -NONE- ⁇ ▁ 日本語 naïve 😀 … -- `` 3,000,000 '' & %".split()
 SEARCHES = {"free": (0.3,), "trees, each word's own": (0.3, 2.0), "trees": (0.3, 2.0)}  # alphas
 
@@ -87,22 +87,21 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="parser-en")
     parser.add_argument("--corpus", default="treebank-words")
     parser.add_argument("--sentences", type=int, default=1_000, help="of nonsense")
-    parser.add_argument("--beam-size", type=int, default=4)
     parser.add_argument("--compare", action="store_true", help="searches on the development split instead")
     parser.add_argument("--out", type=Path, help="results/parsing/parser.repairs.json or parser.searches.json if not given")
     arguments = parser.parse_args(options)
     with one_sentence():
         corpus, model = corpora.load(arguments.corpus), Parser.from_pretrained(arguments.model)
         out = arguments.out or Path(f"results/parsing/parser.{'searches' if arguments.compare else 'repairs'}.json")
-        config = {"model": arguments.model, "corpus": arguments.corpus, "beam_size": arguments.beam_size}
+        config = {"model": arguments.model, "corpus": arguments.corpus, "beam_size": BEAM}
         if arguments.compare:
-            figures = {"searches": compared(model, corpus.trees("validation"), arguments.beam_size)}
+            figures = {"searches": compared(model, corpus.trees("validation"), BEAM)}
             save(out, "benchmarks.tree_search", figures, config, SEED, options)
             return print(f"{out} is written")
         words = sorted({word for tree in corpus.trees("train") for word in tree.leaves()})
         rows = {split: [tree.leaves() for tree in corpus.trees(split)] for split in ("validation", "test")}
         rows |= nonsense(words, arguments.sentences, SEED)
-        figures = {name: measured(model, sentences, arguments.beam_size) for name, sentences in rows.items()}
+        figures = {name: measured(model, sentences, BEAM) for name, sentences in rows.items()}
         figures["as long as the model takes"] = measured(model, filling(model, words, LONG, SEED), 1)
     total = sum(row["repaired"] + row["other_words"] for row in figures.values())
     save(out, "benchmarks.tree_search", {"by_kind": figures, "total": total}, config, SEED, options)

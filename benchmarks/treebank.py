@@ -22,7 +22,7 @@ from annotated_transformer.data.treebanks import read_trees
 from annotated_transformer.data.trees import delinearize, is_word, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.baselines import commonest_right_label, damaged, right_branching
+from benchmarks.shared.baselines import damaged, right_branching_scores
 from benchmarks.shared.side_by_side import save
 
 SHARES = (0.0, 0.02, 0.1, 0.3)  # of the tokens that are damaged
@@ -106,11 +106,7 @@ def main() -> None:
             for tree in trees
         )},
     }
-    label = commonest_right_label(splits["train"])
-    figures["right_branching"] = {"label": label, "scores": {
-        split: bracket_scores(splits[split], [right_branching(tree.leaves(), label) for tree in splits[split]]).to_dict()
-        for split in ("validation", "test")
-    }}
+    figures["right_branching"] = right_branching_scores(corpus)
     bar = progress_bar(iterable=SHARES, desc="damage")
     damage = [under_damage(trees, share, options.seed, options.evalb) for share in bar]
     figures["damage"] = damage

@@ -18,8 +18,8 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import TOP, is_word
 from annotated_transformer.parsing.evalb import PUNCTUATION, bracket_scores, constituents
 from annotated_transformer.parsing.parser import Parser
-from benchmarks.pretrained import one_sentence
 from benchmarks.semi import BEAM, CORPUS, open_parser, parses_of, sooner
+from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 

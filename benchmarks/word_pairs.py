@@ -6,7 +6,6 @@ Found by rules in plain Python that know some hundred words and no grammar. They
 a wrong one. The command draws a hundred of each kind, to be judged by hand.
 """
 import argparse
-import functools
 import hashlib
 import re
 from collections import Counter
@@ -17,7 +16,7 @@ from typing import NamedTuple
 from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
-from annotated_transformer.files import write_file
+from benchmarks.shared.side_by_side import write_text
 
 
 class Found(NamedTuple):
@@ -294,7 +293,7 @@ def main() -> None:
         about = f"{len(drawn)} of {len(kept)} sentences of {arguments.corpus}, drawn by lot, judged by hand: right or wrong"
         lines = [f"# {name}: {about}"]
         lines += [f"{verdicts.get(marked, 'open')}  {marked}" for marked in drawn]
-        write_file(path, functools.partial(Path.write_text, data="\n".join([*lines, ""]), encoding="utf-8"))
+        write_text(path, "\n".join([*lines, ""]))
         print(f"{path}: {len(drawn)} of {len(kept)}; found in {dict(everywhere)}")
 
 

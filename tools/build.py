@@ -11,13 +11,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from configparser import ConfigParser
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from chinese import complaints as behind_in_chinese
 from colab import with_colab
-from contents import notebook_files, read_contents, with_contents
+from contents import NOTEBOOKS, notebook_files, read_contents, with_contents, write_notebook
 from equations import complaints as mistakes_in_equations
 from export_tests import GENERATED, export_tests
 from metadata import with_metadata
@@ -25,6 +24,7 @@ from nbdev.clean import nbdev_clean
 from nbdev.doclinks import nbdev_export
 from nbdev.process import NBProcessor
 from one_file import write_one_file
+from repository import settings
 from streams import with_whole_streams
 from workbook import write_workbook
 
@@ -47,22 +47,15 @@ def products(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in [*modules, *others]}
 
 
-def prepare_notebooks(notebooks: Path = Path("nbs")) -> None:
+def prepare_notebooks() -> None:
     "Write those notebooks that lack a cell of the build's, or have an old one: for Colab, of neighbours, the table of the index."
-    pages = read_contents(notebooks)
-    settings = ConfigParser(delimiters=["="], interpolation=None)
-    settings.read("settings.ini", encoding="utf-8")
-    for path in notebook_files(notebooks):
-        name = str(path.relative_to(notebooks).with_suffix(""))
+    pages, about = read_contents(), settings()
+    for path in notebook_files():
+        name = str(path.relative_to(NOTEBOOKS).with_suffix(""))
         found = json.loads(path.read_text(encoding="utf-8"))
-        wanted = with_whole_streams(with_contents(with_colab(found, name, settings["DEFAULT"]), name, pages))
+        wanted = with_whole_streams(with_contents(with_colab(found, name, about), name, pages))
         if wanted != found:
             write_notebook(path, wanted)
-
-
-def write_notebook(path: Path, notebook: dict) -> None:
-    "As nbdev writes it."
-    path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
 
 
 def clean(notebooks: Path = Path("nbs")) -> None:

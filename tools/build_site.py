@@ -16,12 +16,13 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from configparser import ConfigParser, SectionProxy
 from html import unescape
 from pathlib import Path
 
 import chinese_site
+import repository
 import vl_convert
+from chinese_figures import CHART
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, refuse
@@ -36,26 +37,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
-CHART = "application/vnd.vegalite.v5+json"
 GUIDES = Path("docs")  # pages of the site, too, under this name
 
 
-@functools.cache
-def settings() -> SectionProxy:
-    "What settings.ini says of the repository."
-    read = ConfigParser(delimiters=["="], interpolation=None)
-    read.read("settings.ini", encoding="utf-8")
-    return read["DEFAULT"]
-
-
-def repository() -> str:
+def shown_at() -> str:
     "Where files that are no page of the site are shown."
-    return f"https://github.com/{settings()['user']}/{settings()['repo']}/blob/{settings()['branch']}"
+    return repository.files(repository.settings())
 
 
 def site_address() -> str:
     "Where the site is published."
-    return f"https://{settings()['user']}.github.io/{settings()['repo']}/"
+    return repository.site(repository.settings())
 
 
 def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
@@ -89,7 +81,7 @@ def with_links_of_the_site(markdown: str, name: str) -> str:
             return f"]({up}api/{module[1].replace('/', '.')}.rst)"
         if re.fullmatch(rf"{GUIDES}/[\w-]+\.md(#.*)?", path):
             return f"]({up}{path})"
-        return f"]({repository()}/{path})"
+        return f"]({shown_at()}/{path})"
 
     live = rf"(?:(?:\.\./)+{PACKAGE}/exchange/page/|{re.escape(site_address())}){PAGE}"  # is no page of Sphinx's
     markdown = re.sub(rf"\[([^]]*)\]\({live}\)", rf'<a href="{up}{PAGE}">\1</a>', markdown)
@@ -100,7 +92,7 @@ def guide(name: str) -> str:
     "A text of docs/ as a page of the site."
     text = Path(GUIDES, f"{name}.md").read_text(encoding="utf-8")
     text = text.replace(f"](../{NOTEBOOKS}/", "](../")  # the notebooks stand beside docs/, as on the site
-    return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({repository()}/\1", text)
+    return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({shown_at()}/\1", text)
 
 
 def live_page_first(source: str) -> str:
@@ -157,7 +149,7 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
         if cell["id"] in (COLAB, NEIGHBOURS):
             continue
         if cell["cell_type"] == "markdown":
-            published = f" · [View on GitHub]({repository()}/nbs/{name}.ipynb)"
+            published = f" · [View on GitHub]({shown_at()}/nbs/{name}.ipynb)"
             cell["source"] = with_links_of_the_site(OPEN_IN_COLAB.sub(rf"\g<0>{published}", source), name)
             if name == INDEX and not cells:
                 cell["source"] = live_page_first(cell["source"])
@@ -285,7 +277,7 @@ def published() -> dict[str, str]:
     "Of files of the repository the page of the site that shows them; of '' where the others are shown."
     modules = [path.relative_to(PACKAGE).with_suffix("") for path in Path(PACKAGE).rglob("[a-z]*.py")]
     return {
-        "": repository(),
+        "": shown_at(),
         **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
         **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
         **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},

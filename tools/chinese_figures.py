@@ -108,7 +108,7 @@ def translated(text: str, known: dict[str, str]) -> str:
     for word, ours in sorted(known.items(), key=lambda pair: -len(pair[0].replace("{}", ""))):
         if "{}" in word and (found := pattern(word).fullmatch(text)):
             return ours.format(*(translated(part, known) for part in found.groups()))
-    return text
+    return "\n".join(translated(line, known) for line in text.split("\n")) if "\n" in text else text
 
 
 def chart_in_chinese(chart, known: dict[str, str]):

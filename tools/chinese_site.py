@@ -1,6 +1,6 @@
 """The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
 
-Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the reference, the guides) is linked to
+Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the guides) is linked to
 in English. Each page leads to the same place in the other language: docs/language.js.
 """
 import json
@@ -11,20 +11,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import chinese
 import chinese_figures
+import chinese_notebooks
+import chinese_texts
 from contents import INDEX, Page, chapters, read_contents
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
 WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
-GUIDES = "[头一个小时](../docs/first-hour.md)（英文）· [装了什么](../docs/installation.md)（英文）"
+GUIDES = "[第一个小时](../docs/first-hour.md)（英文）· [安装了什么](../docs/installation.md)（英文）"
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
 def other_page(page: str, language: str) -> str | None:
     "The address of a page of the site in the other language, from that page; None where it has none."
     here = posixpath.dirname(page)
-    if page not in chinese.names():
+    if page not in chinese_texts.names():
         return None
     there = f"../{page}.html" if language == LANGUAGE else f"{FOLDER}/{page}.html"
     return posixpath.relpath(there, here or ".")
@@ -81,9 +82,9 @@ def html(text: str) -> str:
 def navigation(pages: list[Page], found: dict) -> dict:
     "The hidden tables of contents at the end of the index."
     trees = []
-    for (part, chapter), members in chapters(pages).items():
-        names = [page.notebook for page in members if page.notebook in chinese.names()]
-        if part == "paper" and names:
+    for (_, chapter), members in chapters(pages).items():
+        names = [page.notebook for page in members if page.notebook in chinese_texts.names()]
+        if names:
             heading = found["chapters"].get(chapter, chapter)
             trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"]))
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
@@ -91,8 +92,8 @@ def navigation(pages: list[Page], found: dict) -> dict:
 
 def installation() -> dict:
     "The section of README.zh.md, as a cell of the index."
-    [text] = [here for cell, (_, here) in chinese.chinese(chinese.README).items()
-              if chinese.english(chinese.README).get(cell, "").startswith("## Installation\n")]
+    [text] = [here for cell, (_, here) in chinese_texts.chinese(chinese_texts.README).items()
+              if chinese_texts.english(chinese_texts.README).get(cell, "").startswith("## Installation\n")]
     return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{GUIDES}"}
 
 
@@ -100,7 +101,7 @@ def with_charts(name: str, cells: list[dict]) -> Iterator[dict]:
     "The cells with live charts in Chinese, which takes no drawing, and so without what explains their words."
     words, chart, there = chinese_figures.words().get(name, {}), chinese_figures.CHART, set()
     for cell in cells:
-        if cell["id"].removeprefix(chinese.BELOW) in there:
+        if cell["id"].removeprefix(chinese_notebooks.BELOW) in there:
             continue
         for output in cell.get("outputs", []):
             data = output.get("data", {})
@@ -112,11 +113,11 @@ def with_charts(name: str, cells: list[dict]) -> Iterator[dict]:
 
 def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
     "Write what Sphinx reads. `prepare_notebook` is what the English pages go through, too."
-    pages, found = read_contents(), chinese.titles()
-    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
     written = set()
-    for name in chinese.names():
-        notebook = chinese.made(name, pages, found, translated)
+    for name in chinese_texts.names():
+        notebook = chinese_notebooks.made(name, pages, found, translated)
         notebook["cells"] = [*with_charts(name, notebook["cells"])]
         if name == INDEX:
             place = next(number for number, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)

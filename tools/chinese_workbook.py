@@ -8,10 +8,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import chinese
+import chinese_compared
+import chinese_notebooks
+import chinese_texts
 import yaml
-from chinese import in_one_line
+from chinese_texts import in_one_line, place
 from contents import Page
+from repository import site
 
 EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
 NAMES = ("title", "note", "hints")
@@ -24,7 +27,7 @@ def said(entry: dict) -> dict:
 
 def digits(entry: dict) -> str:
     "Those that note which English an entry translates."
-    return chinese.digits(yaml.safe_dump(said(entry), allow_unicode=True))
+    return chinese_texts.digits(yaml.safe_dump(said(entry), allow_unicode=True))
 
 
 @cache
@@ -40,7 +43,7 @@ def exercises_in_chinese(english: dict[str, dict]) -> dict[str, dict]:
 
 def cells_in_chinese(name: str, cells: list) -> list:
     "The cells of a page with the Chinese in place of the prose."
-    here = chinese.chinese(name)
+    here = chinese_texts.chinese(name)
     for cell in cells:
         if cell.cell_type == "markdown" and cell.id in here:
             cell.source = in_one_line(here[cell.id][1])
@@ -49,22 +52,22 @@ def cells_in_chinese(name: str, cells: list) -> list:
 
 def heading_in_chinese(name: str, heading: str) -> str:
     "What the Chinese page calls a section."
-    pairs = chinese.anchors_in_chinese(name)
+    pairs = chinese_notebooks.anchors_in_chinese(name)
     return pairs.get(heading.replace(" ", "-"), heading).replace("-", " ")
 
 
 def led(target: str, page: str, about) -> str | None:
     "Where a link to a page of the Chinese edition leads: to the site; None for others. A heading's name there is not known here."
     there = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.partition("#")[0])).removesuffix(".ipynb")
-    return "https://{user}.github.io/{repo}/zh/".format(**about) + f"{there}.html" if there in chinese.names() else None
+    return f"{site(about)}zh/{there}.html" if there in chinese_texts.names() else None
 
 
 def label(page: Page) -> str:
-    return chinese.label(page, chinese.titles())
+    return chinese_notebooks.label(page, chinese_texts.titles())
 
 
 def title(page: Page) -> str:
-    return chinese.titles()["pages"].get(page.notebook, {}).get("title", page.title)
+    return chinese_notebooks.title(page, chinese_texts.titles())
 
 
 def complaints() -> Iterator[str]:
@@ -79,7 +82,7 @@ def complaints() -> Iterator[str]:
             yield f"{EXERCISES}: {name} is behind; its English has the digits {digits(english[name])}"
         else:
             yield from unlike(name, english[name], listed()[name])
-    there, here = chinese.english(PAGE), chinese.chinese(PAGE)
+    there, here = chinese_texts.english(PAGE), chinese_texts.chinese(PAGE)
     ids, begun = [], False
     for cell, text in there.items():
         if text.startswith("## "):
@@ -87,10 +90,10 @@ def complaints() -> Iterator[str]:
         elif begun:
             ids.append(cell)
     for cell in ids:
-        if here.get(cell, ("", ""))[0] != chinese.digits(there[cell]):
-            yield f"{chinese.place(PAGE)}, cell {cell} is missing or has changed since it was translated"
-    yield from (f"{chinese.place(PAGE)}, cell {cell} is of no cell that the workbook takes" for cell in here.keys() - {*ids})
-    yield from chinese.unlike(PAGE, chinese.glossary())
+        if here.get(cell, ("", ""))[0] != chinese_texts.digits(there[cell]):
+            yield f"{place(PAGE)}, cell {cell} is missing or has changed since it was translated"
+    yield from (f"{place(PAGE)}, cell {cell} is of no cell that the workbook takes" for cell in here.keys() - {*ids})
+    yield from chinese_compared.unlike(PAGE, chinese_texts.glossary())
 
 
 def unlike(name: str, english: dict, ours: dict) -> Iterator[str]:
@@ -100,7 +103,7 @@ def unlike(name: str, english: dict, ours: dict) -> Iterator[str]:
         return
     notes = english.get("note", ""), ours.get("note", "")
     for text, chinese_text in [(english["title"], ours["title"]), notes, *zip(english["hints"], ours["hints"])]:
-        wanted, found = chinese.facts(text), chinese.facts(chinese_text)
+        wanted, found = chinese_compared.facts(text), chinese_compared.facts(chinese_text)
         for kind in ("code span", "equation"):
             for one in (wanted[kind] - found[kind]) + (found[kind] - wanted[kind]):
                 yield f"{EXERCISES}: {name} and its English differ in the {kind} {one!r}"

@@ -5,6 +5,7 @@ Both are written by the build from settings.ini, and renewed by it: nobody edits
 import posixpath
 import re
 
+import repository
 from contents import refuse
 
 CELL = "colab"  # the id of the cell that sets up
@@ -22,8 +23,7 @@ def with_colab(notebook: dict, name: str, about) -> dict:
     title, newline, text = LINK.sub("", "".join(first["source"])).partition("\n")
     if first["cell_type"] != "markdown" or not title.startswith("# "):
         refuse(f"nbs/{name}.ipynb must begin with a markdown cell whose first line is its title: `# ...`.")
-    address = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/nbs/".format(**about) + f"{name}.ipynb"
-    source = f"{title}\n\n[Open in Colab]({address}){newline}{text}"
+    source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
               "source": SET_UP.format(**about, folder=posixpath.dirname(f"nbs/{name}")).splitlines(keepends=True)}

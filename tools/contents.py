@@ -62,6 +62,11 @@ def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
     return sorted(path for path in notebooks.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+def write_notebook(path: Path, notebook: dict) -> None:
+    "As nbdev writes it."
+    path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+
+
 def refuse(why: str):
     "End with one sentence."
     print(why, file=sys.stderr)

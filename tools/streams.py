@@ -6,6 +6,8 @@ import json
 import sys
 from pathlib import Path
 
+from contents import write_notebook
+
 
 def joined(outputs: list[dict]) -> list[dict]:
     "The same outputs, in which no two pieces of one stream follow each other."
@@ -28,5 +30,4 @@ def with_whole_streams(notebook: dict) -> dict:
 
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):
-        whole = with_whole_streams(json.loads(path.read_text(encoding="utf-8")))
-        path.write_text(json.dumps(whole, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+        write_notebook(path, with_whole_streams(json.loads(path.read_text(encoding="utf-8"))))

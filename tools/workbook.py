@@ -16,12 +16,12 @@ import posixpath
 import re
 import sys
 from collections.abc import Sequence
-from configparser import ConfigParser
 from hashlib import sha1
 from pathlib import Path
 from typing import NamedTuple
 
 import chinese_workbook
+import repository
 import yaml
 from contents import Page, read_contents, refuse
 from export_tests import names_of, names_offered, with_sorted_imports
@@ -78,9 +78,9 @@ CHINESE = Words("zh", chinese_workbook.in_one_line("""\
 用的是你的训练步和你的搜索。还没写的，或者还是 red 的，取自软件包。"""))
 
 
-def cells_of(name: str, notebooks: Path = NOTEBOOKS) -> list:
+def cells_of(name: str) -> list:
     "The cells of a page, directives apart."
-    return NBProcessor(notebooks / f"{name}.ipynb").nb.cells
+    return NBProcessor(NOTEBOOKS / f"{name}.ipynb").nb.cells
 
 
 def exported(cell) -> bool:
@@ -159,7 +159,7 @@ def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> lis
     return direct or found
 
 
-def abroad(text: str, page: str, about, words: Words = ENGLISH) -> str:
+def abroad(text: str, page: str, about, words: Words) -> str:
     "A page's text for readers who have the workbook alone: its links lead to the repository, its title is not repeated."
     paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
     paragraphs = [re.sub(r"^Module:.*|模块：\[.*", "", p, flags=re.MULTILINE) for p in paragraphs
@@ -168,7 +168,7 @@ def abroad(text: str, page: str, about, words: Words = ENGLISH) -> str:
     return with_links(re.sub("：\\Z", "。", text), page, about, words)
 
 
-def with_links(text: str, page: str, about, words: Words = ENGLISH) -> str:
+def with_links(text: str, page: str, about, words: Words) -> str:
     "Links to other pages as links to the repository, or to the site's Chinese pages."
     def moved(link: re.Match) -> str:
         there = chinese_workbook.led(link[1], page, about) if words == CHINESE else None
@@ -179,7 +179,7 @@ def with_links(text: str, page: str, about, words: Words = ENGLISH) -> str:
 
 def address(about) -> str:
     "Where the pages stand in the repository."
-    return "https://github.com/{user}/{repo}/blob/{branch}/nbs/".format(**about)
+    return f"{repository.files(about)}/nbs/"
 
 
 def has_claim(text: str) -> bool:
@@ -217,22 +217,22 @@ def section(cells: list, heading: str, where: str) -> str:
     refuse(f"{where} has no section {heading!r}, which {EXERCISES} asks for.")
 
 
-def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS, words: Words = ENGLISH) -> list[dict]:
+def read_exercises(pages: list[Page], words: Words) -> list[dict]:
     "All exercises in reading order, with all that the workbook and its checks need to know of them."
-    listed = yaml.safe_load((notebooks / EXERCISES).read_text(encoding="utf-8"))
+    listed = yaml.safe_load((NOTEBOOKS / EXERCISES).read_text(encoding="utf-8"))
     listed = chinese_workbook.exercises_in_chinese(listed) if words == CHINESE else listed
     found = []
     for page in pages:
-        if '"#| exercise' not in (notebooks / f"{page.notebook}.ipynb").read_text(encoding="utf-8"):
+        if '"#| exercise' not in (NOTEBOOKS / f"{page.notebook}.ipynb").read_text(encoding="utf-8"):
             continue
-        cells = cells_of(page.notebook, notebooks)
+        cells = cells_of(page.notebook)
         cells = chinese_workbook.cells_in_chinese(page.notebook, cells) if words == CHINESE else cells
         offered = names_offered([cell for cell in cells if cell.cell_type == "code"], page.module)
         for number, text in texts(cells).items():
             cell = cells[number]
             for name, methods in to_write(cell, f"nbs/{page.notebook}.ipynb, cell {cell.id}").items():
                 if name not in listed:
-                    refuse(f"{notebooks / EXERCISES} has no entry for {name}, an exercise of {page.notebook}: write one.")
+                    refuse(f"{NOTEBOOKS / EXERCISES} has no entry for {name}, an exercise of {page.notebook}: write one.")
                 bare, whole = stub(cell.source, defined(cell)[name], methods)
                 if heading := listed[name].get("section"):
                     heading = chinese_workbook.heading_in_chinese(page.notebook, heading) if words == CHINESE else heading
@@ -245,7 +245,7 @@ def read_exercises(pages: list[Page], notebooks: Path = NOTEBOOKS, words: Words 
                 })
                 text = ""
     for name in listed.keys() - {exercise["name"] for exercise in found}:
-        refuse(f"{notebooks / EXERCISES} has an entry for {name}, which no `#| exercise` cell defines: take it out.")
+        refuse(f"{NOTEBOOKS / EXERCISES} has an entry for {name}, which no `#| exercise` cell defines: take it out.")
     return found
 
 
@@ -269,14 +269,13 @@ def said(test: str) -> str:
     return test.replace("_", " ")
 
 
-def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words = ENGLISH) -> dict:
+def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words) -> dict:
     "The workbook notebook of a page."
     ours = words == CHINESE
-    colab = "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}/".format(**about)
     introduction = words.introduction.format(
         label=chinese_workbook.label(page) if ours else page.label, title=chinese_workbook.title(page) if ours else page.title,
         page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "", about) or f"{address(about)}{page.notebook}.ipynb",
-        colab=colab + (TARGET / words.folder / f"{page.name}.ipynb").as_posix())
+        colab=f"{repository.colab(about)}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
     name = page.name
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
@@ -299,7 +298,7 @@ def whole(cells: list[dict]) -> dict:
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
-def last_notebook(cells: list, about, words: Words = ENGLISH) -> dict:
+def last_notebook(cells: list, about, words: Words) -> dict:
     "The notebook that puts the reader's own functions together: one section of the workbook's page."
     start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
     cells = chinese_workbook.cells_in_chinese(OWN, cells) if words == CHINESE else cells
@@ -322,24 +321,22 @@ from annotated_transformer.workbook import use_own
 DIRECTORY = "."  # where your notebooks are; on Colab a folder of your Drive'''
 
 
-def write_workbook(target: Path = TARGET, notebooks: Path = NOTEBOOKS) -> None:
+def write_workbook() -> None:
     "Write all workbook notebooks, and what their checks need."
-    if not (notebooks / EXERCISES).exists():
+    if not (NOTEBOOKS / EXERCISES).exists():
         return
-    settings = ConfigParser(delimiters=["="], interpolation=None)
-    settings.read("settings.ini", encoding="utf-8")
-    about, pages, files = settings["DEFAULT"], read_contents(notebooks), {}
+    about, pages, files = repository.settings(), read_contents(), {}
     for words in (ENGLISH, CHINESE) if chinese_workbook.EXERCISES.exists() else (ENGLISH,):
-        exercises = read_exercises(pages, notebooks, words)
+        exercises = read_exercises(pages, words)
         names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
         for name, after in zip(names, [*names[1:], TOGETHER]):
             [page] = [page for page in pages if page.name == name]
             own = [exercise for exercise in exercises if exercise["page"] == name]
-            files[target / words.folder / f"{name}.ipynb"] = notebook_of(page, own, after, about, words)
-        files[target / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN, notebooks), about, words)
+            files[TARGET / words.folder / f"{name}.ipynb"] = notebook_of(page, own, after, about, words)
+        files[TARGET / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN), about, words)
     kept = ("name", "page", "module", "methods", "solution", "tests")
-    files[target / "exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
-    for old in [path for path in target.rglob("*") if path.is_file()]:
+    files[TARGET / "exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
+    for old in [path for path in TARGET.rglob("*") if path.is_file()]:
         if old not in files:
             old.unlink()
     for path, content in files.items():

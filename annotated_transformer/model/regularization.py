@@ -10,6 +10,14 @@ from torch import Tensor, nn
 
 from .. import PAD
 
+# %% ../../nbs/paper/5.4_regularization.ipynb #54a10005
+def dropout_on_cpu(x: Tensor, p: float) -> Tensor:
+    "As F.dropout, which spends its time drawing a number for each element: four 16-bit numbers from each draw are as good."
+    draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
+    threshold = min(round((p - 0.5) * 2**16), 2**15 - 1)  # a 16-bit number lies below it with probability p, to 1/65536
+    keep = (draws.view(torch.int16)[: x.numel()] >= threshold).view(x.shape)
+    return x * (keep * x.new_tensor(1 / (1 - p)))
+
 # %% ../../nbs/paper/5.4_regularization.ipynb #4358bab7
 class Dropout(nn.Module):
     "Set each number to zero with probability `p`, in training only, and scale the rest by 1/(1-p) (§5.4)."
@@ -24,13 +32,7 @@ class Dropout(nn.Module):
     ) -> Tensor:    # the same shape
         if not self.training or self.p == 0:
             return x
-        if x.device.type != "cpu":
-            return F.dropout(x, self.p)
-        # A CPU spends most of F.dropout drawing one random number per element; four 16-bit numbers from each draw are as good.
-        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-        threshold = min(round((self.p - 0.5) * 2**16), 2**15 - 1)  # a 16-bit number lies below it with probability p, to 1/65536
-        keep = (draws.view(torch.int16)[: x.numel()] >= threshold).view(x.shape)
-        return x * (keep * x.new_tensor(1 / (1 - self.p)))
+        return F.dropout(x, self.p) if x.device.type != "cpu" else dropout_on_cpu(x, self.p)
 
 # %% ../../nbs/paper/5.4_regularization.ipynb #51edf727
 def label_smoothed_cross_entropy(

@@ -24,7 +24,7 @@ __all__ = ["PEAKS", "TRACE", "Gpu", "Watch", "peak_of", "traced", "watching"]
 # The first name that is found holds.
 PEAKS = {
     "B200": 2250e12,     # Blackwell data sheet (3384703), HGX B200: 4,500 TFLOP/s with sparsity; a GB200 has 5,000
-    "H200 NVL": 835e12,  # H200 data sheet: 1,671 with sparsity
+    "H200 NVL": 835e12,  # taken to be as the H100 NVL, which has the same chip; its data sheet was not at hand
     "H200": 989e12,      # H200 data sheet, SXM: 1,979
     "H100 NVL": 835e12,  # H100 data sheet: 1,671
     "H100 PCIe": 756e12,  # H100 data sheet: 1,513

@@ -3,7 +3,9 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from annotated_transformer.data.corpora import Treebank
 from annotated_transformer.data.trees import EMPTY, TOP, WORD, Tree, is_word
+from annotated_transformer.parsing.evalb import bracket_scores
 
 
 def right_branching(
@@ -29,6 +31,15 @@ def commonest_right_label(trees: Iterable[Tree]) -> str:
             count[last.label()] += not is_word(last)
             spine = last
     return count.most_common(1)[0][0]
+
+
+def right_branching_scores(corpus: Treebank) -> dict:
+    "Of the development and the test split, with the label that training trees have most often."
+    label = commonest_right_label(corpus.trees("train"))
+    return {"label": label, "scores": {
+        split: bracket_scores(gold, [right_branching(tree.leaves(), label) for tree in gold]).to_dict()
+        for split in ("validation", "test") for gold in [corpus.trees(split)]
+    }}
 
 
 def damaged(

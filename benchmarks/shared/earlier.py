@@ -14,9 +14,9 @@ from pathlib import Path
 
 from annotated_transformer import Translator
 from annotated_transformer.config import TrainingConfig
-from annotated_transformer.files import write_file
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
+from benchmarks.shared.side_by_side import write_text
 
 FILE = "earlier.json"
 COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
@@ -47,8 +47,7 @@ def write_start(runs: Sequence[Path], average: int, out: Path) -> None:
     translator = Translator.from_pretrained(runs[-1], average, device="cpu")
     translator.model.half()
     translator.save_pretrained(out)
-    text = json.dumps([*known, *map(part, runs)], indent=1) + "\n"
-    write_file(out / FILE, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(out / FILE, json.dumps([*known, *map(part, runs)], indent=1) + "\n")
 
 
 def main(options: Sequence[str] | None = None) -> None:

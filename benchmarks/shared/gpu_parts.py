@@ -13,8 +13,6 @@ from torch.nn.attention import SDPBackend
 
 from annotated_transformer.data import corpora
 
-__all__ = ["Marks", "attention_kernels", "group_of_one", "lengthened", "spread", "wait_for"]
-
 
 def wait_for(device: torch.device) -> None:
     "A GPU works behind the program's back: wait until it has done all that it was given."

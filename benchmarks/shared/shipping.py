@@ -1,10 +1,19 @@
-"How a trained model gets into the package: with its card, and with the record of what it is."
+"How a trained model gets into the package: rounded, with its card, and with the record of what it is."
 import dataclasses
 from pathlib import Path
+
+import torch
 
 from annotated_transformer import Translator
 from annotated_transformer.files import read_sums, remove_directory, write_directory, write_sums
 from annotated_transformer.model_record import read_record, write_record
+
+
+def round_weights(model: torch.nn.Module) -> None:
+    "To the 16 bits in which they will be stored, so that what is measured is what ships."
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.copy_(weight.half())
 
 
 def put_into(

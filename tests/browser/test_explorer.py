@@ -15,7 +15,7 @@ from benchmarks.explorer import NEXT_FRAME
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"
 DRAWN = "canvas => canvas.toDataURL()"
-AMBER, SHADE = (245, 194, 66), (106, 165, 227)  # behind the token that is pointed at, and behind those that it looks at
+SHADE = (106, 165, 227)  # behind the tokens that the one which is pointed at looks at
 
 
 def planted_maps() -> AttentionMaps:

@@ -2,25 +2,21 @@
 
 Skipped without _site/, playwright or Chromium; `make test-browser` sees to all three.
 """
-import functools
-import http.server
 import json
 import re
-import sys
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from build_site import guides, only_imports
+from links import Links, dead_links
+from pages import measure
 
 from benchmarks.explorer import NEXT_FRAME
+from benchmarks.page import served
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
-from build_site import guides, only_imports  # noqa: E402
-from links import Links, dead_links  # noqa: E402
-from pages import measure  # noqa: E402
 
 SITE, PACKAGE = ROOT / "_site", ROOT / "annotated_transformer"
 SCREENSHOTS = ROOT / "screenshots" / "site"
@@ -43,14 +39,8 @@ def parsed(page: str) -> Links:
 @pytest.fixture(scope="module")
 def address():
     "The site, served on this machine."
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *arguments):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=SITE))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
+    with served(SITE) as page:
+        yield page.rpartition("/")[0]
 
 
 def test_every_notebook_and_module_has_a_page_and_its_place_in_the_navigation():
@@ -224,7 +214,7 @@ def test_a_page_leads_to_the_same_page_in_the_other_language_which_has_the_same_
 
 
 def test_every_page_of_the_edition_is_on_the_site():
-    assert len(TRANSLATED) == len(list((ROOT / "nbs/zh/paper").glob("*.md"))) + 1
+    assert len(TRANSLATED) == len(list((ROOT / "nbs/zh/paper").glob("*.md"))) + 2  # index, reference
 
 
 def test_the_switch_leads_to_the_place_where_the_reader_is(page, address):

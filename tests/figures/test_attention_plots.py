@@ -16,12 +16,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
 
-
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure stays open."
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def test_rules_choose_the_head_that_a_hand_would():

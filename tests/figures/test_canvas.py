@@ -7,12 +7,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from annotated_transformer import InputError
 from annotated_transformer.figures.canvas import Canvas, Look
 
-
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure stays open."
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def test_a_canvas_is_as_large_as_it_was_told_and_measures_in_its_own_unit():

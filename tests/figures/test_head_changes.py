@@ -1,6 +1,4 @@
 "Heads that are off or look where they are told, against the same done to the matrices of the model."
-import copy
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -26,18 +24,8 @@ def logits(model):
     return model(SOURCE, shift_right(TARGET))
 
 
-def zeroed(model, kind, layer, head):
-    "A copy of the model in which the rows of W^O that belong to a head are zero: another way to switch it off."
-    found = copy.deepcopy(model)
-    stack = found.encoder if kind == "encoder" else found.decoder
-    place = stack.layers[layer - 1].memory_attention if kind == "encoder_decoder" else stack.layers[layer - 1].self_attention
-    with torch.no_grad():
-        place.sublayer.out_projection.weight[:, 6 * (head - 1) : 6 * head] = 0
-    return found
-
-
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "encoder_decoder"])
-def test_a_head_that_is_off_adds_nothing_by_its_rows_of_the_output_projection(model, kind):
+def test_a_head_that_is_off_adds_nothing_by_its_rows_of_the_output_projection(model, kind, zeroed):
     before = logits(model)
     for layer, head in ((1, 2), (2, 3), (2, 1)):
         with without_heads(model, {kind: [(layer, head)]}):
@@ -47,7 +35,7 @@ def test_a_head_that_is_off_adds_nothing_by_its_rows_of_the_output_projection(mo
     assert torch.equal(logits(model), before)  # outside, all is as it was
 
 
-def test_several_heads_of_several_kinds_are_off_at_once_also_in_a_search(model):
+def test_several_heads_of_several_kinds_are_off_at_once_also_in_a_search(model, zeroed):
     off, expected = {"encoder": [[1, 1], [1, 3]], "encoder_decoder": [(2, 2)], "decoder": [(1, 2)]}, model
     for kind, heads in off.items():
         for layer, head in heads:

@@ -23,7 +23,7 @@ def project():
     yield project
 
 
-def test_the_class_computes_34_1(embed, project):
+def test_the_class_computes_emb_1(embed, project):
     torch.manual_seed(0)
     embedding, ids, x = SharedEmbedding(vocab_size=7, d_model=6), torch.tensor([[3, 1, 6, 0]]), torch.randn(2, 3, 6)
     torch.testing.assert_close(embedding(ids), embed(ids, embedding.weight))

@@ -8,17 +8,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from workbook import planted
 
 from annotated_transformer.assignments import BEGIN, END, assignment, grade, tier, with_solution, write_assignments
 from annotated_transformer.workbook import exercises, folder, written_as
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from workbook import planted  # noqa: E402
 
 PAGES = list(dict.fromkeys(exercise.page for exercise in exercises().values()))
 NBGRADER = os.environ.get("NBGRADER") or shutil.which("nbgrader")

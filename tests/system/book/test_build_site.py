@@ -1,16 +1,14 @@
 "tools/build_site.py prepares the notebooks for the site; tests/browser looks at the site itself."
 import json
 import re
-import sys
 from pathlib import Path
 
+import build_site
 import pytest
+from contents import NEIGHBOURS, Page, read_contents
+from links import dead_links
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-import build_site  # noqa: E402
-from contents import NEIGHBOURS, Page, read_contents  # noqa: E402
-from links import dead_links  # noqa: E402
 
 
 def test_the_navigation_is_the_list_of_notebooks():
@@ -37,10 +35,9 @@ def test_the_reference_has_a_page_for_each_module_and_its_notebook():
     assert pages.keys() == {f"api/{module}.rst" for module in modules} | {"api/index.rst"}
 
 
-def test_links_stay_in_the_site_where_they_can(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_links_stay_in_the_site_where_they_can():
     text = "[a](../annotated_transformer/model/layers.py) [b](../results/x.json) [c](paper/3.2_attention.ipynb) [d](https://e.org/../f)"
-    repository = build_site.repository()
+    repository = build_site.shown_at()
     assert build_site.with_links_of_the_site(text, "index") == (
         f"[a](api/model.layers.rst) [b]({repository}/results/x.json) [c](paper/3.2_attention.ipynb) [d](https://e.org/../f)"
     )
@@ -80,11 +77,10 @@ def test_an_answer_is_folded_with_what_it_prints():
     assert cell["metadata"]["tags"] == ["hide-cell"] and cell["metadata"]["mystnb"]["code_prompt_show"] == "Answer"
 
 
-def test_beside_the_link_to_colab_stands_one_to_github(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_beside_the_link_to_colab_stands_one_to_github():
     title = {"cell_type": "markdown", "id": "title", "source": "# A toy\n\n[Open in Colab](https://c.org/x)\n\nIt halves."}
     [cell] = build_site.prepare_notebook({"cells": [title]}, "00_toy")["cells"]
-    links = f"[Open in Colab](https://c.org/x) · [View on GitHub]({build_site.repository()}/nbs/00_toy.ipynb)"
+    links = f"[Open in Colab](https://c.org/x) · [View on GitHub]({build_site.shown_at()}/nbs/00_toy.ipynb)"
     assert cell["source"] == f"# A toy\n\n{links}\n\nIt halves."
 
 
@@ -107,8 +103,7 @@ def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
     assert json.loads(html.partition("data-chart=\"chart-chart-0\">")[2].removesuffix("</script>")) == chart
 
 
-def test_the_index_says_first_where_to_try_it_and_how_to_install(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_index_says_first_where_to_try_it_and_how_to_install():
     index = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
     prepared = build_site.prepare_notebook(index, "index")["cells"]
     assert build_site.chinese_site.WHAT in [cell["id"] for cell in prepared]
@@ -118,9 +113,8 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install(monkeypatch):
     assert "pip install ./annotated_transformer" in cell and "git clone" in cell and "](docs/installation.md)" in cell
 
 
-def test_the_guides_links_stay_in_the_site_where_they_can(monkeypatch):
-    monkeypatch.chdir(ROOT)
-    text, repository = build_site.guide("first-hour"), build_site.repository()
+def test_the_guides_links_stay_in_the_site_where_they_can():
+    text, repository = build_site.guide("first-hour"), build_site.shown_at()
     assert "](../training/checkpoints.ipynb)" in text and "](trained-weights.md)" in text and "../nbs" not in text
     assert f"]({repository}/results/translation/everyday-en-de.json)" in build_site.guide("trained-weights")
     assert build_site.with_links_of_the_site("[a](../../docs/speed.md) [b](../../docs/transformer.py)", "data/x") == (

@@ -10,15 +10,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from colab import with_colab
+from export_tests import convert, export_tests
 from IPython.core.inputtransformer2 import TransformerManager
+from lab import Contents
+from metadata import METADATA, with_metadata
+from streams import joined
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from colab import with_colab  # noqa: E402
-from export_tests import convert, export_tests  # noqa: E402
-from lab import Contents  # noqa: E402
-from metadata import METADATA, with_metadata  # noqa: E402
-from streams import joined  # noqa: E402
 
 
 def notebook(path: Path, *sources: str, module: str = "toy") -> Path:

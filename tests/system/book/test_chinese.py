@@ -3,37 +3,34 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
+import chinese
+import chinese_compared
+import chinese_figures
+import chinese_notebooks
+import chinese_terms
+import chinese_texts
 import nbformat
 import pytest
+from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import chinese  # noqa: E402
-import chinese_figures  # noqa: E402
 
 PAGE = "paper/3.3_feed_forward"
 
 
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
-
-
 def changed(monkeypatch, cell: str, english: tuple[str, str] = ("", ""), ours: tuple[str, str] = ("", "")) -> list[str]:
     "The complaints about the page when a text of one cell was another; both must have had what is replaced."
-    there, here = chinese.english(PAGE), chinese.chinese(PAGE)
+    there, here = chinese_texts.english(PAGE), chinese_texts.chinese(PAGE)
     assert english[0] in there[cell] and ours[0] in here[cell][1]
     if ours[0]:
         here[cell] = (here[cell][0], here[cell][1].replace(*ours))
     if english[0]:
         there[cell] = there[cell].replace(*english)
-    monkeypatch.setattr(chinese, "english", lambda name: there)
-    monkeypatch.setattr(chinese, "chinese", lambda name: here)
-    return [*chinese.behind(PAGE), *chinese.unlike(PAGE, chinese.glossary())]
+    monkeypatch.setattr(chinese_texts, "english", lambda name: there)
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: here)
+    return [*chinese_compared.behind(PAGE), *chinese_compared.unlike(PAGE, chinese_texts.glossary())]
 
 
 def test_the_edition_is_in_step():
@@ -45,10 +42,10 @@ def test_a_cell_whose_english_has_changed_is_behind(monkeypatch):
 
 
 def test_a_cell_without_chinese_is_behind(monkeypatch):
-    here = chinese.chinese(PAGE)
+    here = chinese_texts.chinese(PAGE)
     del here["8f3b20d6"]
-    monkeypatch.setattr(chinese, "chinese", lambda name: here)
-    assert list(chinese.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: here)
+    assert list(chinese_compared.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
 
 
 @pytest.fixture
@@ -56,9 +53,10 @@ def clone(tmp_path, monkeypatch):
     "A page of two cells and its Chinese, committed; then the English of both has changed."
     monkeypatch.chdir(tmp_path)
     there = {"a1": "One.", "b2": "Two."}
-    monkeypatch.setattr(chinese, "english", lambda name: there)
+    monkeypatch.setattr(chinese_texts, "english", lambda name: there)
     Path("nbs/zh").mkdir(parents=True)
-    chinese.write_chinese("page", {"a1": (chinese.digits("One."), "一。"), "b2": (chinese.digits("Two."), "二。")})
+    digits = chinese_texts.digits
+    chinese_texts.write_chinese("page", {"a1": (digits("One."), "一。"), "b2": (digits("Two."), "二。")})
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for words in (["init", "-q"], ["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
         subprocess.run(["git", *words], check=True)
@@ -69,9 +67,9 @@ def test_note_leaves_and_names_a_cell_whose_chinese_is_the_old_one(clone):
     path = Path("nbs/zh/page.md")
     path.write_text(path.read_text().replace("一。", "一点五。").replace("二。", "二。\n"))
     assert chinese.note("page") == ["b2"]
-    assert list(chinese.behind("page")) == [("b2", "has changed since it was translated")]
+    assert list(chinese_compared.behind("page")) == [("b2", "has changed since it was translated")]
     assert chinese.note("page") == ["b2"]
-    assert chinese.note("page", checked=True) == [] and list(chinese.behind("page")) == []
+    assert chinese.note("page", checked=True) == [] and list(chinese_compared.behind("page")) == []
 
 
 def test_note_says_what_to_do_and_fails(clone, capsys, monkeypatch):
@@ -102,11 +100,49 @@ def test_a_term_in_other_words_is_named(monkeypatch):
     assert any("encoder is 编码器" in line for line in found)
 
 
+@pytest.mark.parametrize("ours, word", [
+    ("损失是 1.4 奈特。", "纳特"), ("目标句向右\n错开一位再输入", "右移一位"), ("没有求和，它们", "相加"),
+    ("句法分析器大多右分叉", "右分支"),
+    ("损失是 1.4 纳特，先求和，再相除；假设三个位置的值是 1。", ""),
+])
+def test_a_way_of_writing_that_the_glossary_rules_out_is_named(ours, word):
+    found = list(chinese_terms.variants(ours, chinese_texts.glossary_file()[1]))
+    assert [one for _, one in found] == [word] * bool(word), found
+
+
+def test_it_is_named_wherever_chinese_stands(monkeypatch, tmp_path):
+    places = {str(path) for path in chinese_terms.files()}
+    assert places >= {"README.zh.md", "nbs/zh/index.md", "nbs/zh/figures.yml", "nbs/zh/exercises.yml", "nbs/zh/contents.yml",
+                      "tools/workbook.py", f"nbs/zh/{PAGE}.md"}
+    (page := tmp_path / "page.md").write_text("两种语言，英语到德语", encoding="utf-8")
+    monkeypatch.setattr(chinese_terms, "files", lambda: [page])
+    assert any(str(page) in line and "英译德" in line for line in chinese.complaints())
+
+
+def test_a_term_in_other_words_under_a_figure_is_named(monkeypatch):
+    words = chinese_figures.words()
+    changed = {**words, PAGE: {**words[PAGE], "13278f91": {"the hidden state": "隐藏状态"}}}
+    monkeypatch.setattr(chinese_figures, "words", lambda: changed)
+    assert any(PAGE in line and "hidden state is 隐状态" in line for line in chinese_terms.complaints())
+
+
+def test_the_chinese_readme_leads_to_the_chinese_pages(monkeypatch):
+    pages, site = chinese_texts.chinese(chinese_texts.README), "https://annotated-transformer.github.io/annotated_transformer/zh/"
+    links = chinese_texts.TARGET.findall("".join(text for _, text in pages.values()))
+    assert {f"{site}index.html", f"{site}paper/3.2_attention.html", "#安装", "#引用", "README.md"} <= {*links}
+    assert "nbs/exchange/onnx.ipynb" in links and not [link for link in links if link.startswith("nbs/paper/")]
+    noted, text = pages["section-3"]
+    pages["section-3"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: pages)
+    found = list(chinese_compared.unlike(chinese_texts.README, {}))
+    assert any("lacks the link" in line and "zh/paper/ten_minutes.html" in line for line in found), found
+
+
 def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     "The complaints about a page of one cell."
-    monkeypatch.setattr(chinese, "english", lambda name: {"a1": english})
-    monkeypatch.setattr(chinese, "chinese", lambda name: {"a1": (chinese.digits(english), ours)})
-    return list(chinese.unlike(PAGE, chinese.glossary()))
+    monkeypatch.setattr(chinese_texts, "english", lambda name: {"a1": english})
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: {"a1": (chinese_texts.digits(english), ours)})
+    return list(chinese_compared.unlike(PAGE, chinese_texts.glossary()))
 
 
 @pytest.mark.parametrize("english, ours", [
@@ -115,6 +151,7 @@ def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     ("It read 3 million pairs.", "读过 300 万个句对。"),
     ("It has 65 and 213 million.", "有 6,500 万和 2.13 亿个。"),
     ("It has 1.2 billion.", "有 12 亿个。"),
+    ("In November 2026.", "2026 年 11 月。"),
 ])
 def test_an_amount_may_stand_in_chinese_units(monkeypatch, english, ours):
     assert unlike(monkeypatch, english, ours) == []
@@ -155,11 +192,28 @@ def test_a_page_under_another_name_is_named(monkeypatch):
         "../figures/head_scores.ipynb is called 头的分工", "3.1_layers.ipynb#a is called 层"]
 
 
+def test_the_reference_lists_every_page_in_chinese():
+    pages, found = read_contents(), chinese_texts.titles()
+    rows = chinese_notebooks.list_of_pages(pages, found).split("\n")[2:]
+    assert len(rows) == len(pages)
+    assert all(re.search("[\u4e00-\u9fff]", row) for row, page in zip(rows, pages) if page.part == "workshop")
+    assert "| [§3.2 注意力](paper/3.2_attention.ipynb) | `model.attention` |" in rows[2]
+    assert any(row.startswith("| [头的分工](../nbs/figures/head_scores.ipynb) |") for row in rows)
+    assert chinese_notebooks.neighbours("reference", pages, found) == "[目录](index.ipynb)"
+
+
+def test_a_page_of_the_workshop_of_which_nothing_is_said_is_named(monkeypatch):
+    found = chinese_texts.titles()
+    del found["about"]["figures/head_scores"]
+    monkeypatch.setattr(chinese_texts, "titles", lambda: found)
+    assert ["about figures/head_scores is missing" in line for line in chinese_compared.title_complaints()] == [True]
+
+
 def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
-    found = chinese.titles()
+    found = chinese_texts.titles()
     found["workshop"]["Nothing"] = found["workshop"].pop("Heads")
-    monkeypatch.setattr(chinese, "titles", lambda: found)
-    assert [line.partition(": ")[2] for line in chinese.title_complaints()] == [
+    monkeypatch.setattr(chinese_texts, "titles", lambda: found)
+    assert [line.partition(": ")[2] for line in chinese_compared.title_complaints()] == [
         "Heads has no Chinese", "Nothing is no page of the workshop"]
 
 
@@ -171,12 +225,12 @@ def without_pictures(cell: dict) -> dict:
 
 
 def test_code_and_outputs_are_the_english_ones():
-    pages, found = chinese.read_contents(), chinese.titles()
-    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
-    for name in chinese.names():
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
+    for name in chinese_texts.names():
         there = json.loads((ROOT / "nbs" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        here = chinese.made(name, pages, found, translated)["cells"]
-        here = [cell for cell in here if not cell["id"].startswith(chinese.BELOW)]
+        here = chinese_notebooks.made(name, pages, found, translated)["cells"]
+        here = [cell for cell in here if not cell["id"].startswith(chinese_notebooks.BELOW)]
         assert [cell["id"] for cell in here] == [cell["id"] for cell in there]
         for ours, theirs in zip(here, there):
             assert ours["cell_type"] == theirs["cell_type"]
@@ -184,13 +238,13 @@ def test_code_and_outputs_are_the_english_ones():
                 assert without_pictures(ours) == without_pictures(theirs)
             else:
                 said = re.sub(r"\W", "", "".join(ours["source"]))
-                assert not chinese.place(name).exists() or re.search("[\u4e00-\u9fff]", said), (name, ours["id"])
+                assert not chinese_texts.place(name).exists() or re.search("[\u4e00-\u9fff]", said), (name, ours["id"])
 
 
 def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
-    pages, found = chinese.read_contents(), chinese.titles()
-    for name in chinese.names():
-        notebook = chinese.made(name, pages, found, {})
+    pages, found = read_contents(), chinese_texts.titles()
+    for name in chinese_texts.names():
+        notebook = chinese_notebooks.made(name, pages, found, {})
         nbformat.validate(notebook)
         ids = [cell["id"] for cell in notebook["cells"]]
         assert len(ids) == len({*ids}), name
@@ -198,12 +252,12 @@ def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
 
 
 def test_every_link_of_a_chinese_page_leads_to_a_file():
-    pages, found = chinese.read_contents(), chinese.titles()
-    translated = {name: chinese.anchors_in_chinese(name) for name in chinese.names()}
-    there = {f"zh/{name}.ipynb" for name in chinese.names()}
-    for name in chinese.names():
-        for cell in chinese.made(name, pages, found, translated)["cells"]:
-            targets = chinese.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
+    there = {f"zh/{name}.ipynb" for name in chinese_texts.names()}
+    for name in chinese_texts.names():
+        for cell in chinese_notebooks.made(name, pages, found, translated)["cells"]:
+            targets = chinese_texts.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
             for target in targets:
                 file = target.partition("#")[0]
                 if file and "://" not in file:
@@ -214,7 +268,7 @@ def test_every_link_of_a_chinese_page_leads_to_a_file():
 def test_links_lead_to_the_chinese_where_there_is_one():
     translated = {"paper/3.2_attention": {"Equation-(1)": "公式-(1)"}}
     text = "[a](3.2_attention.ipynb#Equation-(1)) [b](../model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
-    assert chinese.with_links(text, PAGE, translated) == (
+    assert chinese_notebooks.with_links(text, PAGE, translated) == (
         "[a](3.2_attention.ipynb#Equation-(1)) [b](../../nbs/model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
     ).replace("Equation-(1)", "公式-(1)")
 
@@ -231,4 +285,11 @@ def test_signs_are_chinese_outside_of_code(text, wanted):
 
 
 def test_lines_of_a_paragraph_join_where_both_sides_are_chinese():
-    assert chinese.in_one_line("一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行") == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
+    text = "一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行"
+    assert chinese_texts.in_one_line(text) == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
+
+
+def test_a_line_that_ends_in_a_chinese_sign_is_joined_to_its_paragraph_alone():
+    assert chinese_texts.in_one_line("模块：\n[`f`](f.py)，\n*hast*。\n   `PAD`") == "模块：[`f`](f.py)，*hast*。`PAD`"
+    kept = "如：\n$$x$$\n好：\n- 一。\n- 二。\n1. 三。\n|表。|\n\n> 引。\n>\n> 引：\n</details>\n码：\n```\n图：\n![a](b)\n## 节"
+    assert chinese_texts.in_one_line(kept) == kept

@@ -1,23 +1,14 @@
 "The figures' words in Chinese: each figure has them, they are explained where it is English, and drawn where it is drawn anew."
 import json
-import sys
-from pathlib import Path
 
+import chinese_figures
+import chinese_notebooks
+import chinese_texts
 import matplotlib
 import pytest
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import chinese  # noqa: E402
-import chinese_figures  # noqa: E402
+from contents import read_contents
 
 PAGE, CELL = "paper/5.3_optimizer", "e84a5564"
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def with_words(monkeypatch, change) -> list[str]:
@@ -45,6 +36,7 @@ def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said
     ("gradients always 0.001", "梯度：总是 0.001"),
     ("step", "步"),
     ("steps", "steps"),
+    ("loss after it\nstep\nsteps", "更新后的损失\n步\nsteps"),
 ])
 def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
     known = {word: said for cell in chinese_figures.words()[PAGE].values() for word, said in cell.items()}
@@ -52,8 +44,8 @@ def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
 
 
 def cells_of(name: str) -> dict[str, dict]:
-    pages, found = chinese.read_contents(), chinese.titles()
-    return {cell["id"]: cell for cell in chinese.made(name, pages, found, {})["cells"]}
+    pages, found = read_contents(), chinese_texts.titles()
+    return {cell["id"]: cell for cell in chinese_notebooks.made(name, pages, found, {})["cells"]}
 
 
 def test_words_stand_below_a_figure_that_shows_english_ones(monkeypatch):

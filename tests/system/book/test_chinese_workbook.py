@@ -1,25 +1,16 @@
 "The workbook with Chinese instructions: the same code, cell by cell, and its Chinese never behind."
 import json
 import re
-import sys
 from pathlib import Path
 
+import chinese_texts
+import chinese_workbook
 import pytest
 
 from annotated_transformer import InputError
 from annotated_transformer.workbook import exercises, folder, write
 
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-
-import chinese_workbook  # noqa: E402
-
 NAMES = sorted(path.name for path in folder().glob("*.ipynb"))
-
-
-@pytest.fixture(autouse=True)
-def at_the_root(monkeypatch):
-    monkeypatch.chdir(ROOT)
 
 
 def cells(path: Path) -> list[tuple[str, str]]:
@@ -84,9 +75,8 @@ def test_an_exercise_unlike_its_english_is_named(monkeypatch, change, said):
 
 
 def test_a_cell_of_the_last_notebook_without_chinese_is_named(monkeypatch):
-    chinese = chinese_workbook.chinese
-    here = chinese.chinese("workbook")
-    monkeypatch.setattr(chinese, "chinese", lambda name: {"91000019": here["91000019"], "9100001e": ("00000000", "旧")})
+    here = chinese_texts.chinese("workbook")
+    monkeypatch.setattr(chinese_texts, "chinese", lambda name: {"91000019": here["91000019"], "9100001e": ("00000000", "旧")})
     found = list(chinese_workbook.complaints())
     assert [cell for cell in ("91000019", "9100001c", "9100001e", "91000020") if any(cell in line for line in found)] == [
         "9100001c", "9100001e", "91000020"]

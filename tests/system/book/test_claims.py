@@ -1,14 +1,12 @@
 "Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from contents import read_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import read_contents  # noqa: E402
 
 TRAININGS = ["-first", "-first-seed2", "-first-seed3", "-longer", "", "-seed2", "-seed3", "-wide"]  # all there are on Multi30k
 
@@ -69,6 +67,80 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
     between, by_weights = row["multiplications"]
     assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
+
+
+def test_a_page_names_results_that_are_there():
+    pages = [path for path in (ROOT / "nbs").rglob("*.ipynb") if "workbook" not in path.name]
+    named = {name for path in pages for name in re.findall(r"--out (results/[\w./-]+\.json)", path.read_text(encoding="utf-8"))}
+    missing = {name for name in named if not (ROOT / name).is_file()}
+    assert named and not missing
+
+
+def test_ten_minutes_names_the_words_that_its_head_finds():
+    page, shown = prose("paper/ten_minutes"), printed("paper/ten_minutes")
+    looks = dict(re.findall(r"(\S+) → (\S+) \d\.\d\d", shown))
+    pairs = {"fünfzehnten": "fifteenth", "Juli": "July", "um": "at", "zwanzig": "twenty", "Minuten": "minutes", "vor": "to",
+             "eins": "one"}
+    found = [word for word, english in pairs.items() if looks[word] == english]
+    named = re.search(r"and yet (.*?) find theirs\. The other rows do not: \*Minuten\* looks at \*(\w+)\*", page)
+    assert re.findall(r"\*(\S+?)\*", named[1]) == found and named[2] == looks["Minuten"]
+
+
+def test_what_feed_forward_says_of_its_units_is_what_it_counts():
+    page, shown = prose("paper/3.3_feed_forward"), printed("paper/3.3_feed_forward")
+    units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", re.search(r"units in layer 2: (.*)", shown)[1])}
+    assert [word for word, count in units.items() if count == min(units.values())] == ["with"] and units["with"] == 1
+    assert "*with* uses one" in page and sorted(units.values())[len(units) // 2] <= 5  # a handful
+
+
+def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chosen():
+    found = result("heads/everyday")["figures"]["measures"]["encoder_decoder"]["aligned word"]
+    assert found["best"]["score"] == max(score for layer in found["scores"] for score in layer)
+    assert f"strongest weight is on it in {found['held_out']:.0%}" in printed("paper/3.2_attention")
+    assert "We chose the head that finds most translations" in prose("paper/3.2_attention")
+
+
+def test_the_readme_says_what_r_drop_added():
+    seeds = [result(f"translation/multi30k-en-de-first{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
+    bleu = [found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds]
+    mean = sum(bleu) / 3
+    said = f"{mean:.2f} ± {(sum((one - mean) ** 2 for one in bleu) / 2) ** 0.5:.2f}"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"three seeds without have {said}" in readme
+    assert mean < 41.02 and "Three plain trainings of ours stay below that on average" in prose("reference")
+    assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
+
+
+def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
+    pronouns = result("heads/pronouns")["figures"]
+    share = {number: pronouns[f"seed {number}"]["decoder"][0]["adjective"] for number in range(1, 6)}
+    ships = share.pop(pronouns["shipped"]["seed"])
+    page = prose("paper/figures_3_to_5")
+    assert min(share.values()) > 0.95 and f"in the one that ships, in only {ships:.1%} of the sentences" in page
+
+
+def test_regularization_says_how_sure_its_translator_is():
+    page, shown = prose("paper/5.4_regularization"), printed("paper/5.4_regularization")
+    median, largest = re.search(r"positions: median (\d\.\d\d), largest (\d\.\d\d)", shown).groups()
+    assert f"a median of {median}, and {largest} at most" in page and float(largest) < 1 and abs(float(median) - 0.9) < 0.02
+    assert "§5.4 announces three types of regularization and describes two" in page
+
+
+def test_batching_says_on_which_side_the_padding_is():
+    said = re.search(r"with padding: ([\d,]+) on the shorter sides of the pairs, ([\d,]+) on", printed("paper/5.1_batching"))
+    shorter, longer = (int(number.replace(",", "")) for number in said.groups())
+    assert shorter > 15 * longer and "Nearly all remaining padding is on the shorter side" in prose("paper/5.1_batching")
+    figures = result("translation/batch-order")["figures"]
+    least = min(figures, key=lambda way: figures[way][0]["padding_share"])
+    assert figures[least][0]["exactly_right"] == min(found[0]["exactly_right"] for found in figures.values())
+    assert "the one that leaves hardly any padding learns worst" in prose("paper/5.1_batching")
+
+
+def test_the_first_update_at_the_peak_rate_harms_another_batch_as_the_page_says():
+    page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
+    before = float(re.search(r"before the update .*, (\d\.\d\d) on another", shown)[1])
+    low, peak = (float(re.search(rf"at the rate {rate}: .* and (\d\.\d\d)", shown)[1]) for rate in ("0.0001", "0.001"))
+    assert f"by {before - low:.2f}, that of another one" in page and peak > before
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():

@@ -1,15 +1,13 @@
 "tools/contents.py reads the one list of notebooks, and writes the tables made of it and the cells that lead on."
 import json
-import sys
 from pathlib import Path
 
+import contents
 import pytest
 import yaml
+from contents import list_of_pages, neighbours, read_contents, table, with_contents
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-import contents  # noqa: E402
-from contents import list_of_pages, neighbours, read_contents, table, with_contents  # noqa: E402
 
 
 def notebook(path: Path, *sources: str, ids: tuple[str, ...] = ()) -> None:

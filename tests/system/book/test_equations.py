@@ -1,14 +1,10 @@
 "Equations are numbered by the tag of their page, and each reference leads to one (tools/equations.py)."
 import json
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-
-ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from equations import complaints  # noqa: E402
+from equations import complaints
 
 
 def write(notebooks: Path, name: str, text: str, code: str = "") -> None:
@@ -57,6 +53,5 @@ def test_a_wrong_number_outside_of_the_notebooks_is_told(notebooks):
     assert sentence.endswith("docs/a.md names equation (sum.2), which no page has.")
 
 
-def test_the_books_equations_are_in_order(monkeypatch):
-    monkeypatch.chdir(ROOT)
+def test_the_books_equations_are_in_order():
     assert list(complaints()) == []

@@ -1,16 +1,14 @@
 """tools/pages.py measures the pages; here stands what a page may hold, and which pages hold more."""
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from contents import read_contents
+from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOKS = ROOT / "nbs"
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import read_contents  # noqa: E402
-from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in  # noqa: E402
 
 PARTS = {page.notebook: page.part for page in read_contents(NOTEBOOKS) if page.notebook != "reference"}  # of tables alone
 

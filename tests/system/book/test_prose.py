@@ -1,16 +1,14 @@
 """tools/prose.py reads the pages: each number that their prose states has a witness, and they use one word for one thing."""
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
+from contents import Page, read_contents
+from prose import glossary, names_too_early, numbers_without_witness, stated, words_not_ours
 
 ROOT = Path(__file__).parents[3]
 NOTEBOOKS, RESULTS = ROOT / "nbs", ROOT / "results"
-sys.path.insert(0, str(ROOT / "tools"))
-from contents import Page, read_contents  # noqa: E402
-from prose import glossary, names_too_early, numbers_without_witness, stated, words_not_ours  # noqa: E402
 
 PAGES = read_contents(NOTEBOOKS)
 NAMES = ["index", *(page.notebook for page in PAGES)]

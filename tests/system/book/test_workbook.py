@@ -1,16 +1,14 @@
 "The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
 import json
-import sys
 from pathlib import Path
 
 import pytest
+from workbook import planted
 
 from annotated_transformer import workbook
 from annotated_transformer.workbook import exercises, failures, folder, judge, written_as
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from workbook import planted  # noqa: E402
 
 MISTAKES = planted(ROOT)
 

@@ -14,9 +14,9 @@ DIGITS = {"en": "zero one two three four five six seven eight nine", "de": "null
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory):
-    "Numbers digit by digit: 40 to train on, 5 to validate."
+    "Numbers digit by digit, such as `four two`, `vier zwei`: forty to train on, five each to validate and to test."
     directory = tmp_path_factory.mktemp("corpora")
-    for name, numbers in {"train": range(10, 50), "validation": range(50, 55)}.items():
+    for name, numbers in {"train": range(10, 50), "validation": range(50, 55), "test": range(55, 60)}.items():
         for language, words in DIGITS.items():
             lines = [" ".join(words.split()[int(digit)] for digit in str(number)) + "\n" for number in numbers]
             (directory / f"{name}.{language}").write_text("".join(lines), encoding="utf-8")

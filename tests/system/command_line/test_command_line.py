@@ -39,26 +39,9 @@ from annotated_transformer.translation.packed_weights import fits_sixteen_bits
 PACKAGE = "annotated_transformer"
 MAIN = f"from {PACKAGE}.command_line.main import main"
 
-ENGLISH = "zero one two three four five six seven eight nine".split()
-GERMAN = "null eins zwei drei vier fünf sechs sieben acht neun".split()
 STEPS = 120
 TRAIN = f"""train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
     --batch-tokens 120 --steps {STEPS} --validate-every 60 --checkpoint-every 10 --keep 3 --warmup-steps 20""".split()
-
-
-def write_corpus(directory: Path) -> Path:
-    "Forty pairs to train on, such as `four two`, `vier zwei`, and five each to validate and to test."
-    directory.mkdir(parents=True)
-    for name, numbers in {"train": range(10, 50), "validation": range(50, 55), "test": range(55, 60)}.items():
-        for ending, words in {"en": ENGLISH, "de": GERMAN}.items():
-            lines = [" ".join(words[int(digit)] for digit in str(number)) for number in numbers]
-            (directory / f"{name}.{ending}").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return directory
-
-
-@pytest.fixture(scope="session")
-def corpus(tmp_path_factory):
-    return write_corpus(tmp_path_factory.mktemp("corpora") / "digits")
 
 
 @pytest.fixture(scope="session")
@@ -157,8 +140,8 @@ def not_utf_8(directory):
 
 
 @pytest.mark.parametrize("fault", [unequal, missing_file, missing_directory, empty, not_utf_8])
-def test_a_corpus_with_a_fault(fault, tmp_path, complaint):
-    directory = write_corpus(tmp_path / "digits")
+def test_a_corpus_with_a_fault(fault, corpus, tmp_path, complaint):
+    directory = shutil.copytree(corpus, tmp_path / "digits")
     expected = fault(directory)
     assert expected in complaint(*TRAIN, "--corpus", directory, "--run", tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -343,7 +326,7 @@ def damaged_vocabulary(run):
 
 
 def other_vocabulary(run):
-    other = corpora.load(write_corpus(run / "other"))
+    other = corpora.load(Run(run).config.corpus)
     tokenizer = Translator.from_pretrained(run).tokenizer
     type(tokenizer).train((text for pair in other.train for text in pair), tokenizer.vocab_size - 5).save(run / "tokenizer.model")
     return f"{run / 'tokenizer.model'} is damaged (its checksum is wrong)"

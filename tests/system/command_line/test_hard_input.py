@@ -23,7 +23,6 @@ from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 
-SMALL = TransformerConfig(48, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=24)
 TRAIN = "train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --batch-tokens 120 --steps 20".split()
 
 

@@ -15,8 +15,9 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, token_la
 from annotated_transformer.figures.head_scores import NONE, RESTS, Aligned, catalogue, read_aligned, read_marks
 from annotated_transformer.figures.token_labels import find
 from benchmarks import heads, word_pairs
+from benchmarks.shared.sentence_lists import sentences
 
-ALIGNED, OBJECTS, PRONOUNS = (heads.sentences(name) for name in ("aligned", "objects", "pronouns"))
+ALIGNED, OBJECTS, PRONOUNS = (sentences(name)[0] for name in ("aligned", "objects", "pronouns"))
 PAIRS = [
     ("A dog runs.", "Ein Hund rennt."), ("A dog sleeps.", "Ein Hund schläft."), ("A man runs.", "Ein Mann rennt."),
     ("A man sleeps.", "Ein Mann schläft."), ("Now a dog runs.", "Jetzt rennt ein Hund."),
@@ -106,7 +107,7 @@ def test_verdicts_are_kept_when_the_lists_are_written_again(tmp_path, monkeypatc
 
 def test_the_committed_verdicts_are_complete_and_follow_the_rules():
     for name, search in word_pairs.SEARCHES.items():
-        verdicts = word_pairs.read_judged(heads.HERE.parent / "results" / "heads" / search.file)
+        verdicts = word_pairs.read_judged(heads.JUDGED / search.file)
         assert len(verdicts) == 100 and set(verdicts.values()) == {"right", "wrong"}
         for marked in verdicts:
             sentence, [(query, key)] = read_marks(marked)

@@ -37,15 +37,6 @@ def nats(translator, model):
     return torch.tensor(found)
 
 
-def zeroed(model, kind, layer, head):
-    "A copy in which a head's part of W^O is zero."
-    found = copy.deepcopy(model)
-    place = (found.encoder if kind == "encoder" else found.decoder).layers[layer - 1]
-    place = place.memory_attention if kind == "encoder_decoder" else place.self_attention
-    place.sublayer.out_projection.weight.data[:, 4 * (head - 1) : 4 * head] = 0
-    return found
-
-
 def test_nats_are_those_of_each_pair_alone(translator, losses, monkeypatch):
     torch.testing.assert_close(losses.all_on, nats(translator, translator.model))
     monkeypatch.setattr(heads_off, "TOGETHER", 2)  # another cut into batches
@@ -56,7 +47,7 @@ def test_nats_are_those_of_each_pair_alone(translator, losses, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "encoder_decoder"])
-def test_the_harm_of_a_head_is_what_the_loss_rises_without_its_part_of_the_output(translator, losses, kind):
+def test_the_harm_of_a_head_is_what_the_loss_rises_without_its_part_of_the_output(translator, losses, kind, zeroed):
     found = losses.without({kind: [(2, 3)]})
     torch.testing.assert_close(found, nats(translator, zeroed(translator.model, kind, 2, 3)))
     more = found - losses.all_on
@@ -71,7 +62,7 @@ def test_harm_and_its_error_by_hand(losses):
     assert found == pytest.approx((0.5, (4 * 1.5**2 / 3) ** 0.5 * 4**0.5 / 8))
 
 
-def test_every_head_is_switched_off_and_the_order_is_that_of_the_other_half(translator):
+def test_every_head_is_switched_off_and_the_order_is_that_of_the_other_half(translator, zeroed):
     halves = [heads_off.Losses(translator.model, heads_off.batches_of(translator, PAIRS[start::2])) for start in (0, 1)]
     figures, chosen_on = heads_off.alone(halves, "test")
     assert {kind: (len(found["harm"]), len(found["error"][0])) for kind, found in figures["alone"].items()} == {
@@ -118,7 +109,7 @@ def test_heads_with_a_name_are_set_apart_by_kind_and_layer():
     assert found["same kind and layer"]["by_chance"] == pytest.approx(1 / 9, abs=0.03)
 
 
-def test_translations_without_heads(translator):
+def test_translations_without_heads(translator, zeroed):
     orders = {kind: {"order": [(2, 1), (1, 2), (1, 1), (2, 2), (2, 3), (1, 3)]} for kind in heads_off.KINDS}
     before = translator.translate([source for source, _ in PAIRS])
     found = heads_off.translated(translator, PAIRS, orders, "test")["choices"]

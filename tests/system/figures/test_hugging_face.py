@@ -1,7 +1,6 @@
 "Models of Hugging Face's, small and random and made without a network: their attention as maps, number for number, and drawn."
 import functools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
@@ -20,11 +19,7 @@ TEXTS = [
 SPECIAL = {"unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]", "pad_token": "[PAD]"}
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure stays open."
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from annotated_transformer.model_record import record_of
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks import pronouns
+from benchmarks.shared.corpus_files import write_corpus
 
 FIGURES = json.loads((Path(__file__).parents[3] / "results/heads/pronouns.json").read_text(encoding="utf-8"))["figures"]
 SEEDS = [name for name in FIGURES if name.startswith("seed")]
@@ -75,9 +76,9 @@ def test_a_planted_head_is_found_and_an_even_one_is_not():
 
 def test_a_minute_of_training_makes_a_head_that_looks_at_the_noun(tmp_path):
     splits = {name: [found for found in split if len(found[2].others) == 1] for name, split in sentences().items()}
-    corpus = pronouns.written_corpus(splits, tmp_path / "corpus")
+    write_corpus(splits, tmp_path / "corpus")
     settings = {"vocabulary": 1_800, "layers": 2, "heads": 1, "width": 128, "dropout": 0.1, "gain": 1.0, "rate": 1.0,
-                "batch": 800, "steps": 1_300, "warmup": 250, "precision": "auto", "corpus": corpus}
+                "batch": 800, "steps": 1_300, "warmup": 250, "precision": "auto", "corpus": str(tmp_path / "corpus")}
     config = dataclasses.replace(pronouns.recipe(argparse.Namespace(**settings), 1), checkpoint_every=1_300)
     model, run = train(config, tmp_path / "run"), Run(tmp_path / "run")
     chosen = [sentence for sentence in splits["validation"] if sentence[2].tells()]

@@ -22,12 +22,7 @@ SOURCE, TARGET = ["Dogs", "bite", "her", "cat", "<eos>"], ["Hunde", "bellen", "<
 L, h, S, T = 3, 2, 5, 3
 
 
-@pytest.fixture(autouse=True)
-def closed():
-    "No figure is open before, and none stays open."
-    plt.close("all")
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 def maps() -> AttentionMaps:

@@ -1,14 +1,12 @@
 "Every file of results is of the weights that ship; tools/stale.py finds those that are not."
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
+from stale import measured, stale
 
 ROOT = Path(__file__).parents[3]
-sys.path.insert(0, str(ROOT / "tools"))
-from stale import measured, stale  # noqa: E402
 
 
 def test_all_results_are_of_the_weights_that_ship():

@@ -1,0 +1,117 @@
+"""The two texts of the Chinese edition: of each prose cell of a page the English, and the Chinese in its file beside it.
+
+nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb. Each cell begins with a line
+
+    <!-- 0ab27f61 5c1d9e02 -->
+
+the cell's id, and the first digits of the hash of the English that it translates.
+"""
+import json
+import re
+from collections import Counter
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import yaml
+from colab import CELL as COLAB
+from colab import LINK as OPEN_IN_COLAB
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, read_contents, refuse
+
+CHINESE = NOTEBOOKS / "zh"
+GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
+README, README_ZH, REFERENCE = "README", Path("README.zh.md"), "reference"
+MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
+HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
+TARGET = re.compile(r"\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$])\$[^$]+\$", re.DOTALL)
+SPAN = re.compile(r"``[^`]+``|`[^`\n]+`")
+NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
+BLOCK = r"[|#<>]|\$\$|```|!\[|(?:[-*+]|\d+\.) "  # what a line begins with that is not the last one's paragraph
+WRITTEN_HERE = {COLAB, NEIGHBOURS, PAGES, TABLE}  # cells that the build writes
+
+
+def digits(text: str) -> str:
+    "The first digits of the hash of a text."
+    return sha256(text.encode()).hexdigest()[:8]
+
+
+def wanted() -> list[str]:
+    "The pages that the edition is meant to have, in reading order, and README.md."
+    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), REFERENCE, README]
+
+
+def names() -> list[str]:
+    "Those of them that are notebooks and that somebody has translated, and the index, which leads to them in any case."
+    return [name for name in wanted() if name == INDEX or name != README and place(name).exists()]
+
+
+def place(name: str) -> Path:
+    "Where the Chinese of a page stands."
+    return README_ZH if name == README else CHINESE / f"{name}.md"
+
+
+def english(name: str) -> dict[str, str]:
+    "The text of each prose cell by its id; of README.md, of each section by its number and heading."
+    if name == README:
+        parts = re.split(r"^(?=## )", Path("README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+        return {f"section-{number}": part.strip("\n") for number, part in enumerate(parts)}
+    notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] not in WRITTEN_HERE]
+    return {cell["id"]: OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
+
+
+def chinese(name: str) -> dict[str, tuple[str, str]]:
+    "Of each cell the noted digits and the Chinese; nothing where there is no file yet."
+    return parsed(place(name).read_text(encoding="utf-8"), place(name)) if place(name).exists() else {}
+
+
+def parsed(text: str, where: Path) -> dict[str, tuple[str, str]]:
+    "The cells of a file."
+    before, *rest = MARK.split(text)
+    if before.strip():
+        refuse(f"{where} must begin with the mark of a cell, as in <!-- 0ab27f61 5c1d9e02 -->.")
+    cells = [(rest[at], rest[at + 1], rest[at + 2].strip("\n")) for at in range(0, len(rest), 3)]
+    if twice := [cell for cell, n in Counter(cell for cell, *_ in cells).items() if n > 1]:
+        refuse(f"{where} has the cell {twice[0]} more than once.")
+    return {cell: (noted, text) for cell, noted, text in cells}
+
+
+def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
+    text = "\n".join(f"<!-- {cell} {noted} -->\n{text}\n" for cell, (noted, text) in cells.items())
+    place(name).parent.mkdir(parents=True, exist_ok=True)
+    place(name).write_text(text, encoding="utf-8", newline="\n")
+
+
+def in_one_line(text: str) -> str:
+    "A paragraph's lines joined after Chinese, or its signs: a browser would show the break as a space."
+    joined = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
+    return re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", joined)
+
+
+@cache
+def glossary_file() -> tuple[dict, dict[str, list[str]]]:
+    "The two parts of nbs/zh/glossary.yml: terms, and what is not to be written."
+    terms, never = yaml.safe_load_all(GLOSSARY.read_text(encoding="utf-8"))
+    return terms, never
+
+
+def glossary() -> dict[str, list[str]]:
+    "Of each term, in small letters, the ways of writing it in Chinese: the first is the book's."
+    found, _ = glossary_file()
+    return {term.lower(): ways if isinstance(ways, list) else [ways] for term, ways in found.items()}
+
+
+def titles() -> dict[str, dict[str, str]]:
+    "Of each page and each heading of the contents what it is called in Chinese, and the English that this translates."
+    return yaml.safe_load(TITLES.read_text(encoding="utf-8"))
+
+
+@cache
+def page_names() -> dict[tuple[str, str], str]:
+    "Of each page, by its title and the name of its file, what it is called in Chinese."
+    found = titles()
+    names_of = {page: found["pages"].get(page.notebook, {}).get("title") or found["workshop"].get(page.title)
+                for page in read_contents()}
+    return {(page.title, page.name): called for page, called in names_of.items() if called}

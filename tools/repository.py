@@ -1,0 +1,25 @@
+"What settings.ini says of the repository: where its files, the site of its notebooks, and Colab's copies of them are."
+import functools
+from configparser import ConfigParser, SectionProxy
+
+
+@functools.cache
+def settings() -> SectionProxy:
+    read = ConfigParser(delimiters=["="], interpolation=None)
+    read.read("settings.ini", encoding="utf-8")
+    return read["DEFAULT"]
+
+
+def files(about) -> str:
+    "Where files are shown; what follows is a path. `about` gives user, repo and branch."
+    return "https://github.com/{user}/{repo}/blob/{branch}".format(**about)
+
+
+def site(about) -> str:
+    "Where the site is published."
+    return "https://{user}.github.io/{repo}/".format(**about)
+
+
+def colab(about) -> str:
+    "Where Colab opens notebooks; what follows is a path."
+    return "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}".format(**about)
