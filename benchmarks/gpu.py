@@ -19,6 +19,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -36,17 +37,18 @@ from annotated_transformer.training import devices
 from annotated_transformer.training.devices import on_device
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
-from annotated_transformer.training.processes import Group, join, part_seed
+from annotated_transformer.training.processes import Group, exchanging_gradients, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
 from benchmarks.shared.ending import one_sentence
-from benchmarks.shared.gpu_parts import Marks, attention_kernels, lengthened, spread, wait_for
+from benchmarks.shared.gpu_parts import Marks, attention_kernels, group_of_one, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
-SETTINGS = {  # name: precision of the matrix products; torch.compile of every layer and the loss, or None: of the loss alone
+SETTINGS = {  # name: precision of the products; torch.compile of every layer and the loss, or None: of the loss alone
     "bfloat16": ("bfloat16", None),
     "bfloat16 uncompiled": ("bfloat16", False),
     "bfloat16 compiled": ("bfloat16", True),
+    "bfloat16 exchanged": ("bfloat16", None),  # DistributedDataParallel, also where one process has nobody to exchange with
     "tf32": ("tf32", None),
     "float32": ("float32", None),
 }
@@ -70,7 +72,9 @@ def matrix_rates(device: torch.device, side: int, products: int = 5, times: int 
     return rates
 
 
-def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, warmup: int, steps: int, bar) -> dict:
+def time_updates(
+    config: TrainingConfig, pairs: TokenizedPairs, group: Group, warmup: int, steps: int, bar, exchanged: bool = False,
+) -> dict:
     "Train for `warmup` updates and then for `steps` more, each of which is timed; what they did, without any rate."
     device, execution = group.device, on_device(config.execution, group.device)
     if device.type == "cuda":
@@ -78,6 +82,7 @@ def time_updates(config: TrainingConfig, pairs: TokenizedPairs, group: Group, wa
     model = new_model(config, config.model.vocab_size).to(device)
     optimizer = adam(model.parameters(), fused=True)
     learner = learner_for(model, config, execution, group)
+    learner = exchanging_gradients(learner, group) if exchanged else learner
     model.train()
     n_parts = execution.parts(config.batch_tokens, group.size)
     lengths: list[np.ndarray] = []
@@ -231,8 +236,11 @@ def measure(size: str, arguments: argparse.Namespace, group: Group, rates: dict,
         execution = dataclasses.replace(config.execution, precision=precision, compile=compiled)
         chosen = dataclasses.replace(config, execution=execution)
         shown = {"desc": f"{size}, {name}", "shown": group.rank == 0}
-        with progress_bar(total=total, unit="step", **shown) as bar, devices.products(precision):
-            found = attempt(partial(time_updates, chosen, pairs, group, arguments.warmup, arguments.steps, bar), group.size)
+        exchanged = name.endswith("exchanged") and group.size == 1  # several processes exchange in every setting
+        alone = group_of_one(group.device) if exchanged else nullcontext()
+        with progress_bar(total=total, unit="step", **shown) as bar, devices.products(precision), alone:
+            timed = partial(time_updates, chosen, pairs, group, arguments.warmup, arguments.steps, bar, exchanged)
+            found = attempt(timed, group.size)
         if "seconds" in found:
             found = with_rates(found, rates[precision], peak if precision == "bfloat16" else None)
         by_setting[name] = found

@@ -57,7 +57,9 @@ def ready(
     "Make a GPU this process's own, and decide which kernels of attention it may take. Elsewhere there is nothing to do."
     if device.type == "cuda":
         torch.cuda.set_device(device)
-        # cuDNN plans anew for every shape of a batch, and of those there are thousands; PyTorch's own kernels need no plan.
+        # On Hopper and Blackwell, PyTorch from 2.11 on takes cuDNN's kernels first. They plan anew for every shape of a batch, of
+        # which there are thousands: half a second each way (FunASR issue 3704, on a B200). With a mask, their gradient may be no
+        # number (PyTorch issue 196678, on H100 and H200). PyTorch's own kernels do neither.
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 

@@ -20,10 +20,18 @@ from .runs import Run
 
 __all__ = ["PEAKS", "TRACE", "Gpu", "Watch", "peak_of", "traced", "watching"]
 
-# FLOP/s of products in bfloat16 with 32-bit sums, without sparsity, by NVIDIA's data sheets. The first name that is found holds.
+# FLOP/s of products in bfloat16 with 32-bit sums, without sparsity: half of what NVIDIA's data sheets say with sparsity.
+# The first name that is found holds.
 PEAKS = {
-    "B200": 2250e12, "H200 NVL": 835e12, "H200": 989e12, "H100 NVL": 835e12, "H100 PCIe": 756e12, "H100": 989e12,
-    "A100": 312e12, "L40S": 362e12, "L4": 121e12,
+    "B200": 2250e12,     # Blackwell data sheet (3384703), HGX B200: 4,500 TFLOP/s with sparsity; a GB200 has 5,000
+    "H200 NVL": 835e12,  # taken to be as the H100 NVL, which has the same chip; its data sheet was not at hand
+    "H200": 989e12,      # H200 data sheet, SXM: 1,979
+    "H100 NVL": 835e12,  # H100 data sheet: 1,671
+    "H100 PCIe": 756e12,  # H100 data sheet: 1,513
+    "H100": 989e12,      # H100 data sheet, SXM: 1,979
+    "A100": 312e12,      # A100 data sheet (1758950): 624, SXM and PCIe alike
+    "L40S": 362e12,      # L40S data sheet: 362 without, 733 with
+    "L4": 121e12,        # L4 data sheet: 242
 }
 TRACE = "trace.json"  # in the run directory
 
@@ -31,6 +39,8 @@ TRACE = "trace.json"  # in the run directory
 def peak_of(name: str) -> float | None:
     "FLOP/s of the GPU that calls itself so, in bfloat16; None if we do not know it."
     words = set(re.split("[ -]", name))
+    if "MIG" in words:  # a part of a GPU, as in "NVIDIA H100 80GB HBM3 MIG 3g.40gb", has a part of its peak
+        return None
     return next((peak for known, peak in PEAKS.items() if words.issuperset(known.split())), None)
 
 

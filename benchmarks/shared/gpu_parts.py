@@ -2,9 +2,12 @@
 import random
 import statistics
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend
 
@@ -37,6 +40,16 @@ class Marks:
         if self.device.type == "cuda":
             return [start.elapsed_time(end) / 1e3 for start, end in pairs]
         return [end - start for start, end in pairs]
+
+
+@contextmanager
+def group_of_one(device: torch.device) -> Iterator[None]:
+    "Within it, this process is a group that exchanges gradients with itself, by NCCL on a GPU: whether that runs, and its cost."
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        yield
+    finally:
+        dist.destroy_process_group()
 
 
 def spread(seconds: list[float]) -> dict:

@@ -141,5 +141,7 @@ def test_tf32_is_for_gpus_and_is_put_back():
 
 def test_on_a_gpu_the_loss_alone_is_compiled_unless_told_otherwise():
     for wanted in (None, True, False):
-        assert on_device(Execution(precision="float32", compile=wanted), torch.device("cuda", 0)).compile is wanted
-        assert on_device(Execution(precision="float32", compile=wanted), torch.device("cpu")).compile is bool(wanted)
+        asked = Execution(precision="float32", compile=wanted)
+        on_gpu, on_cpu = (on_device(asked, torch.device(name)) for name in ("cuda:0", "cpu"))
+        assert on_gpu.compile is wanted and on_cpu.compile is bool(wanted)
+        assert devices.compiles_loss(on_gpu) is (wanted is not False) and devices.compiles_loss(on_cpu) is False

@@ -91,6 +91,8 @@ def test_a_gpu_is_known_by_its_name():
     names = {
         "NVIDIA H100 80GB HBM3": 989e12, "NVIDIA H100 PCIe": 756e12, "NVIDIA H200": 989e12, "NVIDIA A100-SXM4-80GB": 312e12,
         "NVIDIA L4": 121e12, "NVIDIA L40S": 362e12, "NVIDIA L40": None, "NVIDIA A10": None, "Tesla T4": None,
+        "NVIDIA B200": 2250e12, "NVIDIA GB200": None, "NVIDIA H100 NVL": 835e12, "NVIDIA H200 NVL": 835e12,
+        "NVIDIA A100 80GB PCIe": 312e12, "NVIDIA H100 80GB HBM3 MIG 3g.40gb": None,  # a part of a GPU
     }
     assert {name: peak_of(name) for name in names} == names
 

@@ -101,6 +101,25 @@ def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
         assert ended.pop()
 
 
+def test_processes_ask_now_and_wait_later(monkeypatch):
+    waited = []
+
+    def all_reduce(numbers, how, line, async_op=False):
+        class Work:
+            def wait(self):
+                waited.append(line)
+                numbers.fill_(7)
+                return True
+
+        assert async_op and how == dist.ReduceOp.MAX
+        return Work()
+
+    monkeypatch.setattr(dist, "all_reduce", all_reduce)
+    answer = processes.Group(torch.device("cpu"), 0, 2, "a line").highest_later(1, 0)
+    assert not waited
+    assert answer() == [7.0, 7.0] and waited == ["a line"]
+
+
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_processes_destroy_their_group_only_where_all_of_them_leave(device, monkeypatch):
     ended = []
@@ -410,6 +429,16 @@ def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):
         learner_for(model, small_corpus, Execution(precision="float32", compile=wanted), group)
         layers = [(kind, {"dynamic": True}) for kind in ("EncoderLayer", "DecoderLayer") for _ in range(SMALL.n_layers)]
         assert compiled == layers * wanted  # each by itself
+
+
+@pytest.mark.parametrize("device, wanted, compiled", [("cuda", None, True), ("cuda", False, False), ("cpu", None, False)])
+def test_loop_has_the_loss_compiled_where_it_is_chosen(device, wanted, compiled, monkeypatch, small_corpus):
+    asked = []
+    loss = lambda hidden, *_, compiled: asked.append(compiled) or hidden.sum()  # noqa: E731
+    monkeypatch.setattr(training, "fused_label_smoothed_cross_entropy", loss)
+    execution, ids = Execution(device, precision="float32", compile=wanted), torch.ones(2, 3, dtype=torch.long)
+    learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(torch.device("cpu")))(ids, ids, ids, 6)
+    assert asked == [compiled]
 
 
 def test_loop_traces_as_many_updates_as_it_is_told(tmp_path, small_corpus):

@@ -52,7 +52,7 @@ def options(corpus, out, *more):
     return ["--sizes", "small", "--corpus", str(corpus), "--out", str(out), *settings, *more]
 
 
-def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpus, tmp_path, capsys):
+def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpus, tmp_path, capsys, monkeypatch):
     pairs = load(corpus).train
     tokenizer = Tokenizer.train((sentence for pair in pairs for sentence in pair), 30)
     written = TokenizedPairs.write(tmp_path, "train", pairs, tokenizer, 40)
@@ -61,7 +61,10 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
     out = tmp_path / "results" / "gpu.json"
     out.parent.mkdir()
     out.write_text(json.dumps({"figures": {"big": {"device": "a GPU"}}, "config": {"big": {"warmup": 3}}}))
-    more = ["--steps", str(len(epoch)), "--device-tokens", "110", "--settings", "float32", "bfloat16", "--peak", "0.5"]
+    settings = ["float32", "bfloat16", "bfloat16 exchanged"]
+    more = ["--steps", str(len(epoch)), "--device-tokens", "110", "--settings", *settings, "--peak", "0.5"]
+    whole, wrapped = gpu.exchanging_gradients, []
+    monkeypatch.setattr(gpu, "exchanging_gradients", lambda model, group: wrapped.append(group.size) or whole(model, group))
     gpu.main(options(corpus, out, *more, "--resume-steps", "4"))
     capsys.readouterr()
 
@@ -71,7 +74,8 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
     about = record["config"]["small"]
     assert (about["rows_of_the_model"], about["pieces_learnt"], about["pairs"]) == (50, 30, 100)
     figures = record["figures"]["small"]
-    assert list(figures["by_setting"]) == ["float32", "bfloat16"]
+    assert list(figures["by_setting"]) == settings and wrapped == [1]
+    assert not torch.distributed.is_initialized()
     config = dataclasses.replace(SMALL.model, vocab_size=50)
     source, target = np.array([[len(tokenizer.encode(text)) for text in pair] for pair in pairs]).T
     for found in figures["by_setting"].values():
@@ -189,6 +193,11 @@ from annotated_transformer.config import PRESETS, TrainingConfig
 import json
 PRESETS["small"] = TrainingConfig.from_dict(json.loads(sys.argv[1]))
 from benchmarks import gpu
+step = gpu.train_step
+def told(*given):
+    assert given[6:] == (2,), "Adam forgives a loss that is not scaled by the number of processes; this test does not"
+    return step(*given)
+gpu.train_step = told
 gpu.main(sys.argv[2:])
 """
     out, port = tmp_path / "gpu.json", free_port()
