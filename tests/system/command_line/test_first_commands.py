@@ -83,8 +83,9 @@ def test_the_commands_of_the_readme_work_after_what_it_installs(place):
     for line in ours:
         done = in_shell(place, line)
         assert done.returncode == 0 and done.stdout.strip(), done.stderr
-    for words in re.findall(r"`([^`\n]*annotated-transformer page[^`]*)`", README):
-        assert "annotated_transformer[exchange]" in words.partition("annotated-transformer")[0], "it needs the extra"
+    before = [paragraph.partition("annotated-transformer page")[0] for paragraph in README.split("\n\n")
+              if "annotated-transformer page" in paragraph]
+    assert before and all("annotated_transformer[exchange]" in words for words in before), "it needs the extra"
     assert installed(first_example(COMMANDS["page"])) == {"exchange"}
 
 
