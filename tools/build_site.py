@@ -105,7 +105,8 @@ def installation() -> dict:
     "The README's section, as a cell of the index."
     section = re.search(r"^## Installation\n.*?(?=^## )", Path("README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     more = f"[The first hour]({GUIDES}/first-hour.md) · [what is installed]({GUIDES}/installation.md)"
-    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{section[0].rstrip()}\n\n{more}\n"}
+    text = section[0].rstrip().replace("](nbs/", "](")  # the index stands in nbs/
+    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{more}\n"}
 
 
 def live_chart(specification: dict, place: str) -> str:
