@@ -94,6 +94,7 @@ def installation() -> dict:
     "The section of README.zh.md, as a cell of the index."
     [text] = [here for cell, (_, here) in chinese_texts.chinese(chinese_texts.README).items()
               if chinese_texts.english(chinese_texts.README).get(cell, "").startswith("## Installation\n")]
+    text = re.sub(r"\]\((nbs|docs|results)/", r"](../\1/", text)  # the index stands in a folder
     return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{GUIDES}"}
 
 
