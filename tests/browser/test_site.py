@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from build_site import guides, only_imports
+from contents import TABLE
 from links import Links, dead_links
 from pages import measure
 
@@ -47,7 +48,8 @@ def test_every_notebook_and_module_has_a_page_and_its_place_in_the_navigation():
     modules = {f"api/{'.'.join(path.relative_to(PACKAGE).with_suffix('').parts)}.html" for path in PACKAGE.rglob("[a-z]*.py")}
     assert NOTEBOOKS | modules | {f"docs/{name}.html" for name in guides()} <= set(PAGES)
     cells = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))["cells"]
-    contents = [line for cell in cells for line in "".join(cell["source"]).splitlines() if line.startswith("| ")]
+    [table] = ["".join(cell["source"]) for cell in cells if cell["id"] == TABLE]
+    contents = [line for line in table.splitlines() if line.startswith("| ")]
     in_order = re.findall(r"\]\(([\w./]+)\.ipynb\)", "\n".join(contents))
     tree = (SITE / "index.html").read_text(encoding="utf-8").partition("sidebar-tree")[2].partition("</aside>")[0]
     found = re.findall(r'class="reference internal" href="([\w./]+)\.html"', tree)
