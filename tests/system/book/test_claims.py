@@ -116,7 +116,7 @@ def test_the_readme_says_what_r_drop_added():
     mean = sum(bleu) / 3
     said = f"{mean:.2f} ± {(sum((one - mean) ** 2 for one in bleu) / 2) ** 0.5:.2f}"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"three seeds without have {said}" in readme
+    assert f"three plain seeds have {said}" in readme
     assert mean < 41.02 and "Three plain trainings of ours stay below that on average" in prose("reference")
     assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
 
