@@ -19,6 +19,8 @@ from annotated_transformer.translation.fast_search import beam_search, greedy_se
 from annotated_transformer.translation.packed_weights import in_eight_bits
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 
+NAME = "rotary here"  # so that the package may have a "rotary" of its own
+
 
 def turned(heads: Tensor, position: Tensor) -> Tensor:  # (B, h, T, d_k), (T,)
     "Each pair of numbers turned by an angle that grows with the position, slower from pair to pair."
@@ -42,11 +44,11 @@ class RotaryAttention(MultiHeadAttention):
 @pytest.fixture
 def model(monkeypatch) -> Transformer:
     "Trained a little, so that no two of its words are equally likely."
-    with pytest.raises(InputError, match="compatibility must be 'dot-product' or 'additive', not 'rotary'"):
-        TransformerConfig(11, compatibility="rotary")
-    monkeypatch.setitem(config.PARTS["compatibility"], "rotary", f"{__name__}:RotaryAttention")  # the one line
+    with pytest.raises(InputError, match=f"compatibility must be 'dot-product' or .*, not '{NAME}'"):
+        TransformerConfig(11, compatibility=NAME)
+    monkeypatch.setitem(config.PARTS["compatibility"], NAME, f"{__name__}:RotaryAttention")  # the one line
     torch.manual_seed(0)
-    model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility="rotary", max_length=12))
+    model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility=NAME, max_length=12))
     optimizer, losses = adam(model.parameters()), []
     optimizer.param_groups[0]["lr"] = 0.02
     source, target = torch.tensor([[5, 6, 7, EOS], [8, 4, EOS, PAD]]), torch.tensor([[7, 6, 5, EOS], [4, 8, EOS, PAD]])
@@ -120,5 +122,5 @@ def test_software_that_does_not_know_it_refuses_it(model):
     from annotated_transformer import InputError
     from annotated_transformer.exchange.marian import to_marian
 
-    with pytest.raises(InputError, match="compatibility='rotary'"):
+    with pytest.raises(InputError, match=f"compatibility='{NAME}'"):
         to_marian(model)
