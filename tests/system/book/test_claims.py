@@ -301,7 +301,8 @@ def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
     seen, new = (result("translation/seen")["figures"][kind] for kind in ("seen", "new"))
     assert seen["pairs"] == new["pairs"] and abs(seen["english_words"] - new["english_words"]) < 0.1
     assert seen["bleu"] > new["bleu"] + 5 and seen["exact"] > new["exact"] + 5
-    assert "The gap is what memory is worth" in prose("paper/5.1_corpora")
+    page, every = prose("paper/5.1_corpora"), result("translation/everyday-en-de.tatoeba")["figures"]["sacre_bleu"]["score"]
+    assert f"memory is worth {seen['bleu'] - new['bleu']:.0f} points here" in page and f"score {every:.2f}" in page
 
 
 def test_a_doubtful_translation_is_warned_of_least_where_it_is_in_capitals():
