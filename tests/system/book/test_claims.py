@@ -179,23 +179,28 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
     assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"} and len(away) == 21
-    assert "In perplexity nine of the 21 rows leave the band, in BLEU two." in page and "ew rows leave" not in page
+    assert "In perplexity nine of the 21 rows leave the band, in BLEU two (C4 and D2)." in page and "ew rows leave" not in page
     table_3 = {"base": 4.92, "A1": 5.29, "C1": 6.11, "C4": 5.75, "C5": 4.66, "D1": 5.77, "D2": 4.95, "D4": 5.47, "big": 4.33}
     there = {row: value / table_3["base"] - 1 for row, value in table_3.items() if row != "base"}
     assert set(there) == outside - {"additive"}
     assert [row for row in there if there[row] * away[row][0] < 0] == ["D1"] and "**No dropout (D1) goes the other way**" in page
     assert away["C4"][1] < 0 and away["D2"][1] < 0  # as in Table 3
-    yes = re.findall(r"\| (.*?) \| .* \| yes \|", shown)
-    assert len(re.findall(r"\| within noise \|", shown)) == 14 and "The other 14 are within noise" in shown
-    assert re.findall(r"\| (.*?) \| .* \| \*\*no", shown) == ["(D) no dropout is worse"]
-    assert "the next table makes 18" in page and len(yes) + 1 + 14 == 18
-    assert yes == ["(C) a third of the layers is worse", "(C) half of the width is worse", "(C) twice the width is better"]
-    assert "(E) learned positions are nearly as good | both | -6.3%, -1.7 points | within noise" in shown
-    assert "one head (A1), whose perplexity is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
+    assert "By perplexity, seven of them change in the paper's direction, and one does not" in page
+    bold = re.findall(r"\| (\w[\w-]*) \|[^\n]* \| (\*\*)?[-+][\d.]+%(?:\*\*)? \| (\*\*)?[-+][\d.]+(?:\*\*)? \|", shown)
+    assert len(bold) == 21 and {row for row, perplexity, _ in bold if perplexity} == outside
+    assert {row for row, _, bleu in bold if bleu} == {"C4", "D2"} and "of 42, about two" in page and len(away) * 2 == 42
+
+    assert f"perplexity: 14 of the 19 rows are within {band[0]:.1f}; outside: C1 C4 D1 D4 big\n" in shown
+    assert f"bleu: 19 of the 19 rows are within {band[1]:.1f}; outside:" in shown
+    assert "In perplexity five of the paper's 19 changes are larger; in BLEU, none." in page
+    for t, seeds in ((4.30, 119), (1.96, 25)):  # of each row, to tell 0.4 BLEU from noise
+        assert t * deviations[1] * (2 / seeds) ** 0.5 < 0.4 < t * deviations[1] * (2 / (seeds - 1)) ** 0.5
+    assert "It would take 119 seeds of each row, or 25 if our $s$ were exact." in page
+    assert "One head (A1) is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
     assert all(away[row][0] > 0 for row in ("A1", "A2", "A3", "A4", "B1", "B2")) and "All six rows of (A) and (B)" in page
-    assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6" in page
-    assert abs(away["D1"][0] + 13) < 0.5 and "Here it falls by 13%" in page
-    assert abs(away["D2"][0] - 100) < 2 and "here it doubles it" in page
+    assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6, which doubles the perplexity" in page
+    assert abs(away["D1"][0] + 13) < 0.5 and "here it falls by 13%" in page
+    assert abs(away["D2"][0] - 100) < 2
 
 
 def test_pages_name_all_that_the_finish_changed(trainings):
