@@ -1,5 +1,6 @@
 "Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
 import json
+import math
 import re
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
         assert gains[name][1] > gains[name][2] and trainings[name]["config"]["recipe"][-1]["checkpoint_every"] == 250
     titles = {row.notebook: row.shows for row in read_contents()}
     assert "usually" in titles["paper/6.1_averaging"] and "usually translates better" in prose("training/loading")
+
+
+def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
+    page, shown = prose("paper/6.1_decoding"), printed("paper/6.1_decoding")
+    empty, best = (float(re.search(rf"{words}: log P = +(-[\d.]+)", shown)[1]) for words in ("α = 0.0, beam 20", "the likeliest of all"))
+    assert f"beam 20: log P = {empty:6.2f}   (nothing)" in shown and f"beam  4: log P = {empty:6.2f}   (nothing)" in shown
+    assert f"has log P = −{-empty:.2f}, so P = {math.exp(empty):.5f}" in page and 1 / math.exp(empty) < 4_000
+    assert empty < best and f"log P = {best:.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
+    beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
+    assert [beam for beam, _, _ in beams] == ["1", "4", "20"] and beams[-1][2].endswith("vor dem Museum.")
+    assert sorted(float(p) for _, p, _ in beams) == [float(p) for _, p, _ in beams]
 
 
 def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
