@@ -77,8 +77,9 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
 
 def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     page, shown = prose("paper/6.1_decoding"), printed("paper/6.1_decoding")
-    empty, best = (float(re.search(rf"{words}: log P = +(-[\d.]+)", shown)[1]) for words in ("α = 0.0, beam 20", "the likeliest of all"))
-    assert f"beam 20: log P = {empty:6.2f}   (nothing)" in shown and f"beam  4: log P = {empty:6.2f}   (nothing)" in shown
+    found = (re.search(rf"{words}: log P = +(-[\d.]+)", shown) for words in ("α = 0.0, beam 20", "the likeliest of all"))
+    empty, best = (float(one[1]) for one in found)
+    assert f"beam 20: log P = {empty:6.2f}  (nothing)" in shown and f"beam  4: log P = {empty:6.2f}  (nothing)" in shown
     assert f"has log P = −{-empty:.2f}, so P = {math.exp(empty):.5f}" in page and 1 / math.exp(empty) < 4_000
     assert empty < best and f"log P = {best:.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
     beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
