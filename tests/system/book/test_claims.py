@@ -307,7 +307,7 @@ def test_the_index_says_what_is_true_of_the_order_and_begins_with_the_map():
     boxes = page.partition("## The map")[2].partition("## How to read")[0]
     linked = set(re.findall(r"\((paper/3[\w.]*)\.ipynb\)", boxes))
     assert linked == {row.notebook for row in read_contents() if row.notebook.startswith("paper/3")}
-    for path in ("index", "paper/3.2_attention"):  # and again at the head of §3
+    for path in ("index", "paper/3_transformer"):  # and where the parts become the whole
         assert "figures/architecture.png)" in prose(path)
     assert all(row.about.endswith(".") for row in read_contents() if row.part == "workshop")
     workbook = [path.stem for path in (ROOT / "annotated_transformer/workbook").glob("*.ipynb") if path.stem != "all_together"]
