@@ -6,6 +6,8 @@ __all__ = ['readable_train']
 # %% ../../nbs/paper/5.2_training.ipynb #38d85e6d
 from collections.abc import Iterable
 
+import torch  # noqa: F401 - for the loop that a reader of the workbook writes
+
 from ..data.batching import Batch
 from ..model.regularization import label_smoothed_cross_entropy
 from ..model.transformer import Transformer
