@@ -41,7 +41,8 @@ def names_of(function: str) -> tuple[set[str], set[str]]:
     def in_scope(table):
         return {s.get_name() for s in table.get_symbols() if s.is_global()}.union(*map(in_scope, table.get_children()))
 
-    [table] = symtable.symtable(function, "test", "exec").get_children()
+    # From Python 3.14 on, a function's annotations stand in a table of their own beside it.
+    [table] = (one for one in symtable.symtable(function, "test", "exec").get_children() if isinstance(one, symtable.Function))
     return set(table.get_locals()), in_scope(table) - set(dir(builtins))
 
 
