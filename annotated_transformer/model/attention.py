@@ -83,7 +83,8 @@ class MultiHeadAttention(nn.Module):
         cache: fast_attention.KeyValueCache | None = None,   # in decoding: keys and values of earlier calls
     ) -> Tensor:                              # (B, T, d_model)
         "MultiHead(x, memory, memory) of §3.2.2."
-        query, key, value = self.project(x, memory, cache)        # (B, h, T, d_k), (B, h, S, d_k), (B, h, S, d_v)
+        # cut(x W^Q) is (B, h, T, d_k), cut(memory W^K) is (B, h, S, d_k), cut(memory W^V) is (B, h, S, d_v):
+        query, key, value = self.project(x, memory, cache)
         heads = self.attend(query, key, value, allowed, causal)   # (B, h, T, d_v)
         return self.join(heads)
 

@@ -48,6 +48,21 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
     n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
     return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
 
+# %% ../../nbs/paper/3_transformer.ipynb #30000015
+def last_norm(config: TransformerConfig) -> nn.Module | None:
+    "What normalises a stack's output, where its last layer has not done so."
+    return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
+
+
+def save_pretrained(self: "Transformer", directory: str | Path) -> None:
+    "Write model.safetensors, config.json, and a README.md where there is none."
+    save_model(self, self.config, directory)
+
+
+def push_to_hub(self: "Transformer", repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
+    "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
+    return push_model(self.save_pretrained, repo_id, private, commit_message)
+
 # %% ../../nbs/paper/3_transformer.ipynb #7bf31220
 class Transformer(nn.Module):
     "The model of Figure 1."
@@ -60,10 +75,10 @@ class Transformer(nn.Module):
         self.dropout = Dropout(c.dropout)
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], self.last_norm())
+        ], last_norm(c))
         self.decoder = Decoder([
             DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], self.last_norm())
+        ], last_norm(c))
 
     def attention(self) -> nn.Module:
         "A new attention; a model with a part of its own overrides this method, or one of the next two."
@@ -77,10 +92,6 @@ class Transformer(nn.Module):
     def residual(self, sublayer: nn.Module) -> nn.Module:
         "The sub-layer in its residual connection."
         return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
-
-    def last_norm(self) -> nn.Module | None:
-        "What normalises a stack's output, where its last layer has not done so."
-        return nn.LayerNorm(self.config.d_model) if self.config.norm == "pre" else None
 
     def embed(
         self,
@@ -124,13 +135,7 @@ class Transformer(nn.Module):
         "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
         return load_model(cls, TransformerConfig, path_or_name, **options)
 
-    def save_pretrained(self, directory: str | Path) -> None:
-        "Write model.safetensors, config.json, and a README.md where there is none."
-        save_model(self, self.config, directory)
-
-    def push_to_hub(self, repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
-        "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
-        return push_model(self.save_pretrained, repo_id, private, commit_message)
+    save_pretrained, push_to_hub = save_pretrained, push_to_hub   # folded
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(

@@ -25,6 +25,19 @@ from annotated_transformer.tables.variations import (
 from annotated_transformer.training.runs import Run
 
 
+def test_one_difference_of_equals_in_twenty_passes_for_more_than_noise():
+    torch.manual_seed(0)
+    for base in (2, 3, 5, 10):
+        rows, seeds = torch.randn(2, 40_000, dtype=torch.float64), torch.randn(40_000, base, dtype=torch.float64)
+        scatter = seeds.std(1)
+        apart = (rows[0] - seeds.mean(1)).abs() / (scatter * (1 + 1 / base) ** 0.5)
+        assert 0.046 < (apart > STUDENT_T[base - 1]).double().mean() < 0.054
+        between = (rows[0] - rows[1]).abs() / (scatter * 2**0.5)
+        assert 0.046 < (between > STUDENT_T[base - 1]).double().mean() < 0.054
+        if base == 3:  # what twice the scatter would let pass: not one in twenty
+            assert 0.17 < (apart > 2).double().mean() < 0.20
+
+
 def test_with_the_papers_base_the_rows_are_those_of_table_3():
     rows = table_3(PRESETS["base"], PRESETS["big"])
     assert list(rows)[:20] == list(PRINTED)
@@ -60,19 +73,6 @@ def test_differences_by_hand():
     found = printed_difference("A1")
     assert abs(found.perplexity - 7.52) < 0.01 and abs(found.bleu + 0.9) < 1e-9
     assert printed_difference("additive") is None
-
-
-def test_one_difference_of_equals_in_twenty_passes_for_more_than_noise():
-    torch.manual_seed(0)
-    for base in (2, 3, 5, 10):
-        rows, seeds = torch.randn(2, 40_000, dtype=torch.float64), torch.randn(40_000, base, dtype=torch.float64)
-        scatter = seeds.std(1)
-        apart = (rows[0] - seeds.mean(1)).abs() / (scatter * (1 + 1 / base) ** 0.5)
-        assert 0.046 < (apart > STUDENT_T[base - 1]).double().mean() < 0.054
-        between = (rows[0] - rows[1]).abs() / (scatter * 2**0.5)
-        assert 0.046 < (between > STUDENT_T[base - 1]).double().mean() < 0.054
-        if base == 3:  # what twice the scatter would let pass: not one in twenty
-            assert 0.17 < (apart > 2).double().mean() < 0.20
 
 
 def test_parameter_counts_are_exact():

@@ -1,5 +1,6 @@
 "Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
 import json
+import math
 import re
 from pathlib import Path
 
@@ -51,13 +52,19 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
         assert " ".join(said) in shown, name
     assert [name for name, gain in gains.items() if min(gain) <= 0] == ["-seed2"] and max(gains["-seed2"]) < 0
     assert "all eleven of our trainings" in page and len(gains) == 11
-    assert "In ten of the eleven every mean gains, up to 1.1 points of" in page and "(finish, seed 2) every mean loses" in page
+    assert "In ten of the eleven every mean gains, up to 1.1 points, at" in page and "(finish, seed 2) every mean loses" in page
     assert round(max(map(max, gains.values())), 1) == 1.1
     kinds = {"plain": TRAININGS[:4], "finish with R-Drop": TRAININGS[4:8], "finish without R-Drop": TRAININGS[8:]}
     of_each = {kind: [gain for name in names for gain in gains[name]] for kind, names in kinds.items()}
     plain, with_it, without = (sum(some) / len(some) for some in of_each.values())
     assert all(f"{kind}: {sum(some) / len(some):+.2f} on average" in shown for kind, some in of_each.items())
-    assert with_it < plain / 2 and without > 0.75 * plain and "without it, at the same low rate, nearly as much as before" in page
+    assert f"With R-Drop it adds least, {with_it:.2f}." in page and with_it < min(plain, without)
+    assert f"Without R-Drop it still adds {without:.2f}, against {plain:.2f} after no finish." in page
+    by_training = {kind: [sum(gains[name]) / 3 for name in names] for kind, names in kinds.items()}
+    scatter = (sum((value - sum(some) / len(some)) ** 2 for some in by_training.values() for value in some) / (11 - 3)) ** 0.5
+    assert f"trainings of one kind scatter by {scatter:.1f}" in shown and f"scatter by {scatter:.1f}: so few do not tell" in page
+    assert plain - with_it < 2.306 * scatter * (1 / 4 + 1 / 4) ** 0.5  # Student's t with eight degrees of freedom
+    assert without - with_it < 2.306 * scatter * (1 / 3 + 1 / 4) ** 0.5 and plain - without < without - with_it
     for name in TRAININGS[4:]:
         before, after = trainings[name]["config"]["recipe"]
         assert after["rate_factor"] <= before["rate_factor"] / 6.99 and after["checkpoint_every"] == 100
@@ -66,6 +73,18 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
         assert gains[name][1] > gains[name][2] and trainings[name]["config"]["recipe"][-1]["checkpoint_every"] == 250
     titles = {row.notebook: row.shows for row in read_contents()}
     assert "usually" in titles["paper/6.1_averaging"] and "usually translates better" in prose("training/loading")
+
+
+def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
+    page, shown = prose("paper/6.1_decoding"), printed("paper/6.1_decoding")
+    found = (re.search(rf"{words}: log P = +(-[\d.]+)", shown) for words in ("α = 0.0, beam 20", "the likeliest of all"))
+    empty, best = (float(one[1]) for one in found)
+    assert f"beam 20: log P = {empty:6.2f}  (nothing)" in shown and f"beam  4: log P = {empty:6.2f}  (nothing)" in shown
+    assert f"has log P = −{-empty:.2f}, so P = {math.exp(empty):.5f}" in page and 1 / math.exp(empty) < 4_000
+    assert empty < best and f"log P = {best:.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
+    beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
+    assert [beam for beam, _, _ in beams] == ["1", "4", "20"] and beams[-1][2].endswith("vor dem Museum.")
+    assert sorted(float(p) for _, p, _ in beams) == [float(p) for _, p, _ in beams]
 
 
 def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
@@ -136,21 +155,23 @@ def test_regularization_says_how_sure_its_translator_is():
     assert "§5.4 announces three types of regularization and describes two" in page
 
 
-def test_batching_says_on_which_side_the_padding_is():
-    said = re.search(r"with padding: ([\d,]+) on the shorter sides of the pairs, ([\d,]+) on", printed("paper/5.1_batching"))
-    shorter, longer = (int(number.replace(",", "")) for number in said.groups())
-    assert shorter > 15 * longer and "Nearly all remaining padding is on the shorter side" in prose("paper/5.1_batching")
+def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches_are_of_one_kind():
+    page, shown = prose("paper/5.1_batching"), printed("paper/5.1_batching")
     figures = result("translation/batch-order")["figures"]
     least = min(figures, key=lambda way: figures[way][0]["padding_share"])
-    assert figures[least][0]["exactly_right"] == min(found[0]["exactly_right"] for found in figures.values())
-    assert "the one that leaves hardly any padding learns worst" in prose("paper/5.1_batching")
+    assert least == list(figures)[2] and all(run["padding_share"] < 0.02 for run in figures[least])
+    others = [run["exactly_right"] for way, runs in figures.items() if way != least for run in runs]
+    assert max(run["exactly_right"] for run in figures[least]) < min(others) - 0.05
+    assert "The third way leaves hardly any padding, and its models learn worst" in page
+    (ours, ours_whole), (tight, whole) = re.findall(r"fills (\d+)% of a batch, and the whole of (\d+)", shown)
+    assert int(tight) > int(ours) + 20 and int(ours_whole) == 0 < int(whole)
 
 
 def test_the_first_update_at_the_peak_rate_harms_another_batch_as_the_page_says():
     page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
     before = float(re.search(r"before the update .*, (\d\.\d\d) on another", shown)[1])
     low, peak = (float(re.search(rf"at the rate {rate}: .* and (\d\.\d\d)", shown)[1]) for rate in ("0.0001", "0.001"))
-    assert f"by {before - low:.2f}, that of another one" in page and peak > before
+    assert f"both losses fall, the other batch's by {before - low:.2f}" in page and peak > before
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
@@ -173,23 +194,28 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
     assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"} and len(away) == 21
-    assert "In perplexity nine of the 21 rows leave the band, in BLEU two." in page and "ew rows leave" not in page
+    assert "In perplexity nine of the 21 rows leave the band, in BLEU two (C4 and D2)." in page and "ew rows leave" not in page
     table_3 = {"base": 4.92, "A1": 5.29, "C1": 6.11, "C4": 5.75, "C5": 4.66, "D1": 5.77, "D2": 4.95, "D4": 5.47, "big": 4.33}
     there = {row: value / table_3["base"] - 1 for row, value in table_3.items() if row != "base"}
     assert set(there) == outside - {"additive"}
     assert [row for row in there if there[row] * away[row][0] < 0] == ["D1"] and "**No dropout (D1) goes the other way**" in page
     assert away["C4"][1] < 0 and away["D2"][1] < 0  # as in Table 3
-    yes = re.findall(r"\| (.*?) \| .* \| yes \|", shown)
-    assert len(re.findall(r"\| within noise \|", shown)) == 14 and "The other 14 are within noise" in shown
-    assert re.findall(r"\| (.*?) \| .* \| \*\*no", shown) == ["(D) no dropout is worse"]
-    assert "the next table makes 18" in page and len(yes) + 1 + 14 == 18
-    assert yes == ["(C) a third of the layers is worse", "(C) half of the width is worse", "(C) twice the width is better"]
-    assert "(E) learned positions are nearly as good | both | -6.3%, -1.7 points | within noise" in shown
-    assert "one head (A1), whose perplexity is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
+    assert "By perplexity, seven of them change in the paper's direction, and one does not" in page
+    bold = re.findall(r"\| (\w[\w-]*) \|[^\n]* \| (\*\*)?[-+][\d.]+%(?:\*\*)? \| (\*\*)?[-+][\d.]+(?:\*\*)? \|", shown)
+    assert len(bold) == 21 and {row for row, perplexity, _ in bold if perplexity} == outside
+    assert {row for row, _, bleu in bold if bleu} == {"C4", "D2"} and "of 42, about two" in page and len(away) * 2 == 42
+
+    assert f"perplexity: 14 of the 19 rows are within {band[0]:.1f}; outside: C1 C4 D1 D4 big\n" in shown
+    assert f"bleu: 19 of the 19 rows are within {band[1]:.1f}; outside:" in shown
+    assert "In perplexity five of the paper's 19 changes are larger; in BLEU, none." in page
+    for t, seeds in ((4.30, 119), (1.96, 25)):  # of each row, to tell 0.4 BLEU from noise
+        assert t * deviations[1] * (2 / seeds) ** 0.5 < 0.4 < t * deviations[1] * (2 / (seeds - 1)) ** 0.5
+    assert "It would take 119 seeds of each row, or 25 if our $s$ were exact." in page
+    assert "One head (A1) is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
     assert all(away[row][0] > 0 for row in ("A1", "A2", "A3", "A4", "B1", "B2")) and "All six rows of (A) and (B)" in page
-    assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6" in page
-    assert abs(away["D1"][0] + 13) < 0.5 and "Here it falls by 13%" in page
-    assert abs(away["D2"][0] - 100) < 2 and "here it doubles it" in page
+    assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6, which doubles the perplexity" in page
+    assert abs(away["D1"][0] + 13) < 0.5 and "here it falls by 13%" in page
+    assert abs(away["D2"][0] - 100) < 2
 
 
 def test_pages_name_all_that_the_finish_changed(trainings):
@@ -281,7 +307,7 @@ def test_the_index_says_what_is_true_of_the_order_and_begins_with_the_map():
     boxes = page.partition("## The map")[2].partition("## How to read")[0]
     linked = set(re.findall(r"\((paper/3[\w.]*)\.ipynb\)", boxes))
     assert linked == {row.notebook for row in read_contents() if row.notebook.startswith("paper/3")}
-    for path in ("index", "paper/3.2_attention"):  # and again at the head of §3
+    for path in ("index", "paper/3_transformer"):  # and where the parts become the whole
         assert "figures/architecture.png)" in prose(path)
     assert all(row.about.endswith(".") for row in read_contents() if row.part == "workshop")
     workbook = [path.stem for path in (ROOT / "annotated_transformer/workbook").glob("*.ipynb") if path.stem != "all_together"]
@@ -299,18 +325,19 @@ def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
     seen, new = (result("translation/seen")["figures"][kind] for kind in ("seen", "new"))
     assert seen["pairs"] == new["pairs"] and abs(seen["english_words"] - new["english_words"]) < 0.1
     assert seen["bleu"] > new["bleu"] + 5 and seen["exact"] > new["exact"] + 5
-    assert "The gap is what memory is worth" in prose("paper/5.1_corpora")
+    page, every = prose("paper/5.1_corpora"), result("translation/everyday-en-de.tatoeba")["figures"]["sacre_bleu"]["score"]
+    assert f"memory is worth {seen['bleu'] - new['bleu']:.0f} points here" in page and f"score {every:.2f}" in page
 
 
 def test_a_doubtful_translation_is_warned_of_least_where_it_is_in_capitals():
     kinds = result("translation/out_of_depth")["figures"]["reported_on"]["by_kind"]
     outside = {kind: found["flagged"] / found["lines"] for kind, found in kinds.items() if found["flagged"]}
     assert min(outside, key=outside.get) == "capitals" and outside["capitals"] <= 0.6
-    assert "but not well on capitals" in prose("paper/6.1_translation")
-    lines = printed("paper/6.1_translation").splitlines()
+    assert "but not well on capitals" in prose("translation/translator")
+    lines = printed("translation/translator").splitlines()
     bad = [line for line in lines if " nats: " in line and "The train was late" not in line]
     assert len(bad) == 3 and sum("The model is unsure" in line for line in bad) == 1
-    assert "Two of the three bad translations pass without a warning" in prose("paper/6.1_translation")
+    assert "Two of the three bad translations pass without a warning" in prose("translation/translator")
 
 
 def test_a_record_names_the_file_it_is_in():

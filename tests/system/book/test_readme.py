@@ -257,9 +257,10 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys, tmp_path, monk
     exec(lines, known)
     assert known["maps"].words().source[:3] == ["The", "animal", "didn't"] and plt.gcf().axes[0].texts
     texts = {text.get_text() for text in plt.gcf().axes[0].texts}
-    assert {"Dogs", "chase", "cats", ".", "encoder self-attention"} <= texts and "[CLS]" not in texts
+    assert {"Dogs", "chase", "cats", "."} <= texts and "[CLS]" not in texts
+    assert any(text.startswith("encoder self-attention") for text in texts)  # of one layer or of both: the weights are random
     assert any("left out: [CLS], [SEP], with " in text for text in texts)
-    assert len(plt.get_fignums()) == 2 and (tmp_path / "it.png").stat().st_size > 10_000
+    assert len(plt.get_fignums()) == 3 and all((tmp_path / name).stat().st_size > 10_000 for name in ("it.png", "tom.png"))
     plt.close("all")
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]

@@ -681,6 +681,14 @@ def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
         assert longest(nothing, what) == pytest.approx(1.1 * most)
 
 
+def test_variations_draw_in_grey_what_of_table_3_is_within_the_noise():
+    table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "C1": measured_row(12.0, 18.0)}
+    table["base"]["seeds"] = [{"perplexity": 10 + off, "bleu": 20 + off} for off in (-0.3, 0, 0.3)]  # noise: 14.9% and 1.5 points
+    for axis, colours in zip(plot_variations(table).axes, (["0.6", "C1"], ["0.6", "C1"])):  # A1 is +7.5%, -0.9; C1 +24.2%, -2.1
+        circles = [line for line in axis.lines if line.get_marker() == "o" and len(line.get_xdata())]
+        assert [line.get_markeredgecolor() for line in circles] == colours
+
+
 def test_variations_that_are_far_better_are_cut_on_their_side():
     table = {"base": measured_row(10.0, 20.0), "A1": measured_row(10.1, 20.0), "A2": measured_row(9.9, 20.0),
              "D1": measured_row(1.0, 20.0)}
