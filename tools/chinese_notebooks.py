@@ -90,7 +90,7 @@ def table(pages: list[Page], found: dict) -> str:
 
 def list_of_pages(pages: list[Page], found: dict) -> str:
     "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
-    lines, measured = ["| 页面 | 模块 | 秒 | 内容 |", "|---|---|---|---|"], seconds()
+    lines, measured = ["| 页面 | 模块 | 两核上的秒数 | 内容 |", "|---|---|---|---|"], seconds()
     for page in pages:
         called = label(page, found) if page.part == "paper" else found["workshop"].get(page.title, page.label)
         module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
