@@ -69,6 +69,15 @@ def test_the_gradients_norm_is_that_before_a_line():
     assert said["gradient_norm"] == pytest.approx(float(expected)) and "share_of_peak" not in said
 
 
+def test_a_line_says_what_memory_a_gpu_holds(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 7 * 10**9 if device.index == 1 else None)
+    clock = Clock()
+    gpu = Gpu(PRESETS["demo"], Group(torch.device("cuda", 1)), 0, mark=clock.mark)
+    clock.now += 0.5
+    gpu.updated(np.array([[1, 1]]))
+    assert gpu.line()["reserved_bytes"] == 7 * 10**9
+
+
 def test_the_work_is_counted_as_in_the_tables():
     config, lengths = PRESETS["base"], np.array([[28, 31], [3, 5]])
     with pytest.MonkeyPatch.context() as patched:

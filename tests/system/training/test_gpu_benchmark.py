@@ -65,6 +65,8 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
     more = ["--steps", str(len(epoch)), "--device-tokens", "110", "--settings", *settings, "--peak", "0.5"]
     whole, wrapped = gpu.exchanging_gradients, []
     monkeypatch.setattr(gpu, "exchanging_gradients", lambda model, group: wrapped.append(group.size) or whole(model, group))
+    timed = []
+    monkeypatch.setattr(gpu, "spread", lambda seconds: timed.append(len(seconds)) or spread(seconds))
     gpu.main(options(corpus, out, *more, "--resume-steps", "4"))
     capsys.readouterr()
 
@@ -75,6 +77,7 @@ def test_it_counts_what_one_epoch_holds_and_keeps_what_it_does_not_measure(corpu
     assert (about["rows_of_the_model"], about["pieces_learnt"], about["pairs"]) == (50, 30, 100)
     figures = record["figures"]["small"]
     assert list(figures["by_setting"]) == settings and wrapped == [1]
+    assert timed == [len(epoch)] * len(settings), "each update by itself: a slow one among them must not hide in a mean"
     assert not torch.distributed.is_initialized()
     config = dataclasses.replace(SMALL.model, vocab_size=50)
     source, target = np.array([[len(tokenizer.encode(text)) for text in pair] for pair in pairs]).T

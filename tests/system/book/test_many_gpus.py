@@ -1,0 +1,45 @@
+"What docs/many-gpus.md must not lose: each of these was missing once, and somebody waited or lost a run for it."
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "many-gpus.md").read_text(encoding="utf-8")
+STARTS = [line for line in PAGE.splitlines() if re.match(r"(srun )?torchrun .* train ", line)]
+
+
+def test_every_start_by_torchrun_names_its_run_in_full():
+    assert len(STARTS) == 3  # eight GPUs, two machines, Slurm
+    for line in STARTS:
+        words = shlex.split(line)
+        assert "--run-directory" in words and "--run" not in words, line
+
+
+def test_what_one_machine_is_told_and_what_two_are():
+    alone, *several = (shlex.split(line) for line in STARTS)
+    assert "--standalone" in alone and "--max-restarts" in alone
+    for words in several:
+        told = dict(zip(words, words[1:]))
+        assert told["--nnodes"] == "2" and told["--rdzv-backend"] == "c10d" and told["--rdzv-id"]
+        assert re.fullmatch(r".+:\d+", told["--rdzv-endpoint"]) and "--standalone" not in words
+
+
+@pytest.mark.parametrize("said", [
+    "It also repeats a mistake of yours as often",              # --max-restarts
+    "`--device cuda:1` is refused", "give `--device cuda:0`",   # one GPU for all, and one GPU for each
+    "NCCL_SOCKET_IFNAME=", "GLOO_SOCKET_IFNAME=",
+    "kills what has not ended 30 seconds later", "`--shutdown-timeout`",
+    "each gets 3,125 tokens", "4.4 times as fast as one, not eight",
+    "after ten minutes", "Only the first needs the texts", "at the same path",
+    "**estimated, not measured**", "Multiply the last column by the price of an hour",
+])
+def test_it_says(said):
+    assert said in PAGE
+
+
+def test_the_slurm_script_starts_one_task_a_machine_and_asks_for_a_checkpoint():
+    script = PAGE.split("#!/bin/bash")[1].split("```")[0]
+    for words in ("--ntasks-per-node=1", "--gpus-per-node=8", "--signal=TERM@", '--rdzv-id "$SLURM_JOB_ID"'):
+        assert words in script
