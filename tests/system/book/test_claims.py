@@ -209,9 +209,8 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     assert f"perplexity: 14 of the 19 rows are within {band[0]:.1f}; outside: C1 C4 D1 D4 big\n" in shown
     assert f"bleu: 19 of the 19 rows are within {band[1]:.1f}; outside:" in shown
     assert "In perplexity five of the paper's 19 changes are larger; in BLEU, none." in page
-    for t, seeds in ((4.30, 119), (1.96, 25)):  # of each row, to tell 0.4 BLEU from noise
-        assert t * deviations[1] * (2 / seeds) ** 0.5 < 0.4 < t * deviations[1] * (2 / (seeds - 1)) ** 0.5
-    assert "It would take 119 seeds of each row, or 25 if our $s$ were exact." in page
+    assert 1.96 * deviations[1] * (2 / 25) ** 0.5 < 0.4 < 1.96 * deviations[1] * (2 / 24) ** 0.5  # to tell 0.4 BLEU from noise
+    assert "It would take 25 seeds of each row if our $s$ were exact" in page
     assert "One head (A1) is barely outside" in page and band[0] < away["A1"][0] < 1.05 * band[0]
     assert all(away[row][0] > 0 for row in ("A1", "A2", "A3", "A4", "B1", "B2")) and "All six rows of (A) and (B)" in page
     assert config["model"]["dropout"] == 0.3 and "our base has dropout 0.3, so D2 has 0.6, which doubles the perplexity" in page
