@@ -1,9 +1,11 @@
 """Put under each notebook's title a link that opens it in Colab, and before its code a cell that sets it up there.
 
-Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook.
+Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook. So is the file of versions
+that the cell installs with.
 """
 import posixpath
 import re
+from collections.abc import Mapping
 
 import repository
 from contents import refuse
@@ -14,7 +16,11 @@ SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks read results/
     !git clone -q --depth 1 -b {branch} https://github.com/{user}/{repo} /content/book
     %cd -q /content/book/{folder}
-    %pip install -q /content/book[all]"""
+    %pip install -q -c /content/book/{pins} /content/book[all]"""
+PINS = "tools/colab.txt"
+PINS_HEAD = "# Written by the build from constraints.txt: what Colab installs beside its own torch, numpy and matplotlib.\n"
+DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
+BROUGHT = ("torch", "numpy", "matplotlib")  # Colab's own stay: its torch knows the GPU, and a kernel has the others loaded
 
 
 def with_colab(notebook: dict, name: str, about) -> dict:
@@ -26,5 +32,16 @@ def with_colab(notebook: dict, name: str, about) -> dict:
     source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
-              "source": SET_UP.format(**about, folder=posixpath.dirname(f"nbs/{name}")).splitlines(keepends=True)}
+              "source": SET_UP.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}")).splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}
+
+
+def pins(about: Mapping[str, str], constraints: str) -> str:
+    "The lines of constraints.txt for what settings.ini asks of users, extras included, less what Colab brings."
+    of_users = (name for name in about if name.endswith("requirements") and name.split("_")[0] not in DEVELOPERS)
+    asked = " ".join(about[name] for name in of_users)
+    names = {re.split("[<>=]", one)[0].replace("_", "-").lower() for one in asked.split()} - {*BROUGHT}
+    known = {line.split("==")[0].replace("_", "-").lower(): line for line in constraints.splitlines() if "==" in line}
+    if missing := sorted(names - {*known}):
+        refuse(f"constraints.txt has no version of {' and '.join(missing)}; renew it as its first lines say.")
+    return PINS_HEAD + "".join(f"{known[name]}\n" for name in sorted(names))

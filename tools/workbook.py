@@ -23,6 +23,7 @@ from typing import NamedTuple
 import chinese_workbook
 import repository
 import yaml
+from colab import PINS
 from contents import Page, read_contents, refuse
 from export_tests import names_of, names_offered, with_sorted_imports
 from metadata import METADATA
@@ -33,7 +34,8 @@ OWN, SECTION = chinese_workbook.PAGE, chinese_workbook.SECTION  # the page and i
 TOGETHER = "all_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
-    %pip install -q "{repo}[parsing] @ git+https://github.com/{user}/{repo}@{branch}\""""
+    %pip install -q -c https://raw.githubusercontent.com/{user}/{repo}/{branch}/{pins} \\
+        "{repo}[parsing] @ git+https://github.com/{user}/{repo}@{branch}\""""
 LINK = re.compile(r"\]\((?!https?:|#)((?:[^()\s]|\([^()\s]*\))+)\)")
 FOLDED = {"jupyter": {"source_hidden": True}}
 
@@ -256,6 +258,11 @@ def cell(kind: str, source: str, name: str, **metadata) -> dict:
     return found | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
+def set_up(about) -> dict:
+    "What Colab has to run first."
+    return cell("code", SET_UP.format(**about, pins=PINS), "colab", **FOLDED)
+
+
 def folded(summary: str, text: str) -> str:
     return f"<details><summary>{summary}</summary>\n\n{text}\n\n</details>"
 
@@ -279,7 +286,7 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Wor
     name = page.name
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
         "from annotated_transformer.workbook import check"}))
-    cells = [cell("markdown", introduction, f"{name} title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
+    cells = [cell("markdown", introduction, f"{name} title"), set_up(about),
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:
         here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, about, words)
@@ -302,7 +309,7 @@ def last_notebook(cells: list, about, words: Words) -> dict:
     "The notebook that puts the reader's own functions together: one section of the workbook's page."
     start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
     cells = chinese_workbook.cells_in_chinese(OWN, cells) if words == CHINESE else cells
-    found = [cell("markdown", words.together, "together title"), cell("code", SET_UP.format(**about), "colab", **FOLDED),
+    found = [cell("markdown", words.together, "together title"), set_up(about),
              cell("code", START, "together start")]
     for number, each in enumerate(cells[start + 1 :]):
         if each.cell_type == "markdown" and each.source.startswith("## "):

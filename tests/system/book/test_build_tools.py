@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from colab import with_colab
+from colab import pins, with_colab
 from export_tests import convert, export_tests
 from IPython.core.inputtransformer2 import TransformerManager
 from lab import Contents
@@ -127,7 +127,7 @@ def test_a_test_file_goes_with_its_notebook_but_a_hand_written_one_stays(tmp_pat
 def built(tmp_path_factory):
     "A small project in step: the tools, the package's hand-written files, and one notebook that has been run."
     root = tmp_path_factory.mktemp("project")
-    for name in ("settings.ini", "pyproject.toml"):
+    for name in ("settings.ini", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, root)
     shutil.copytree(ROOT / "tools", root / "tools")
     for name in ("nbs", "tests", "annotated_transformer"):
@@ -242,7 +242,26 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
 
     exec(TransformerManager().transform_cell(source), {"get_ipython": Shell})
     fetch = "git clone -q --depth 1 -b trunk https://github.com/someone/halves /content/book"
-    assert done == ([fetch, "%cd -q /content/book/nbs", "%pip install -q /content/book[all]"] if acts else [])
+    install = "%pip install -q -c /content/book/tools/colab.txt /content/book[all]"
+    assert done == ([fetch, "%cd -q /content/book/nbs", install] if acts else [])
+
+
+ASKED = dict(repo="halves", requirements="torch>=2 Some_Thing>=1 numpy>=1", charts_requirements="other", dev_requirements="ruff")
+
+
+def test_colab_installs_the_versions_that_are_known_to_work_and_leaves_its_own_torch():
+    known = "# exact\nnumpy==2.1\nother==3\nruff==1\nsome-thing==1.5 ; python_version < '4'\ntorch==2.9\nunasked==1\n"
+    assert pins(ASKED, known).splitlines()[1:] == ["other==3", "some-thing==1.5 ; python_version < '4'"]
+    text = (ROOT / "tools" / "colab.txt").read_text(encoding="utf-8")
+    found = dict(line.split("==") for line in text.splitlines()[1:])
+    assert {"sacrebleu", "sentencepiece", "nltk", "onnxruntime"} <= found.keys()
+    assert not {"torch", "numpy", "matplotlib", "jupyterlab"} & found.keys()
+
+
+def test_a_requirement_without_a_known_version_stops_the_build(capsys):
+    with pytest.raises(SystemExit) as exit:
+        pins(ASKED, "some-thing==1\n")
+    assert exit.value.code == 2 and "constraints.txt has no version of other;" in capsys.readouterr().err
 
 
 def test_a_notebook_without_a_title_is_refused(capsys):
