@@ -29,9 +29,9 @@ TIMES = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|minutes|times)\b)")
 @cache
 def words() -> dict[str, dict[str, dict[str, str]]]:
     "Of each page, of each cell that draws: the Chinese by the words."
-    import yaml  # the kernel that draws does without
+    from repository import from_yaml  # the kernel that draws does without
 
-    return {name: cells for name, cells in yaml.safe_load(WORDS.read_text(encoding="utf-8")).items()
+    return {name: cells for name, cells in from_yaml(WORDS.read_text(encoding="utf-8")).items()
             if name == "index" or "/" in name}
 
 

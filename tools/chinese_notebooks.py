@@ -10,23 +10,42 @@ import chinese_figures
 import chinese_texts
 from chinese_texts import FENCED, HEADING, README, README_ZH, REFERENCE, TARGET, in_one_line
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, chapters, read_contents, seconds, way, write_notebook
+from contents import (
+    INDEX,
+    NEIGHBOURS,
+    NOTEBOOKS,
+    PAGES,
+    PARTS,
+    TABLE,
+    Page,
+    chapters,
+    read_contents,
+    seconds,
+    way,
+    write_notebook,
+)
 from repository import settings, site
 
 MADE = Path("zh")
+PARTS_ZH = {"paper": "论文", "workshop": "工坊（除参考资料外，都是英文）"}  # headings of the contents, as `PARTS`
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 
 
+def anchor(heading: str) -> str:
+    "How Jupyter names it."
+    return heading.strip().replace(" ", "-")
+
+
 def anchors(text: str) -> list[str]:
-    "How Jupyter names the headings of a text."
-    return [heading.strip().replace(" ", "-") for _, heading in HEADING.findall(FENCED.sub("", text))]
+    "Of the headings of a text."
+    return [anchor(heading) for _, heading in HEADING.findall(FENCED.sub("", text))]
 
 
 def anchors_in_chinese(name: str) -> dict[str, str]:
     "Of each English anchor of a page the Chinese one."
     there, here = chinese_texts.english(name), chinese_texts.chinese(name)
     pairs = [pair for cell, text in there.items() if cell in here for pair in zip(anchors(text), anchors(here[cell][1]))]
-    return dict(pairs)
+    return dict(pairs) | (dict(zip(map(anchor, PARTS.values()), map(anchor, PARTS_ZH.values()))) if name == INDEX else {})
 
 
 def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> str:
@@ -69,18 +88,18 @@ def label(page: Page, found: dict) -> str:
 
 def address(page: Page, here: str) -> str:
     "How a link on the Chinese page `here` names a page: its Chinese, or the English where there is none yet."
-    return way(here, page.notebook if page.notebook in chinese_texts.names() else f"../nbs/{page.notebook}")
+    return way(here, page.notebook if chinese_texts.has_chinese(page) else f"../nbs/{page.notebook}")
 
 
 def table(pages: list[Page], found: dict) -> str:
     "For the index."
-    lines = ["### 论文", "", "| | 页面 | 内容 |", "|---|---|---|"]
+    lines = [f"### {PARTS_ZH['paper']}", "", "| | 页面 | 内容 |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "paper":
             name = found["chapters"].get(chapter, chapter)
             lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
                       f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", "### 工坊（除参考资料外，都是英文）", "", "| | |", "|---|---|"]
+    lines += ["", f"### {PARTS_ZH['workshop']}", "", "| | |", "|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
             links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)

@@ -16,7 +16,8 @@ from pathlib import Path
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, read_contents, refuse
+from repository import from_yaml
 
 CHINESE = NOTEBOOKS / "zh"
 GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
@@ -40,6 +41,11 @@ def digits(text: str) -> str:
 def wanted() -> list[str]:
     "The pages that the edition is meant to have, in reading order, and README.md."
     return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), REFERENCE, README]
+
+
+def has_chinese(page: Page) -> bool:
+    "Whether it is among `names()`."
+    return (page.part == "paper" or page.notebook == REFERENCE) and place(page.notebook).exists()
 
 
 def names() -> list[str]:
@@ -105,7 +111,7 @@ def glossary() -> dict[str, list[str]]:
 
 def titles() -> dict[str, dict[str, str]]:
     "Of each page and each heading of the contents what it is called in Chinese, and the English that this translates."
-    return yaml.safe_load(TITLES.read_text(encoding="utf-8"))
+    return from_yaml(TITLES.read_text(encoding="utf-8"))
 
 
 @cache

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from repository import from_yaml
 
 NOTEBOOKS = Path("nbs")
 INDEX = "index"
@@ -98,7 +99,7 @@ def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
     "All notebooks but the index, in reading order; ends with one sentence when the list and the files do not agree."
     contents, pages = notebooks / "contents.yml", []
     try:
-        groups = yaml.safe_load(contents.read_text(encoding="utf-8"))
+        groups = from_yaml(contents.read_text(encoding="utf-8"))
     except yaml.MarkedYAMLError as error:
         refuse(f"{contents}, line {error.problem_mark.line + 1}: {error.problem}; a text with a colon needs quotation marks.")
     for chapter in groups:

@@ -1,6 +1,10 @@
 "What settings.ini says of the repository: where its files, the site of its notebooks, and Colab's copies of them are."
+import copy
 import functools
 from configparser import ConfigParser, SectionProxy
+from typing import Any
+
+import yaml
 
 
 @functools.cache
@@ -23,3 +27,11 @@ def site(about) -> str:
 def colab(about) -> str:
     "Where Colab opens notebooks; what follows is a path."
     return "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}".format(**about)
+
+
+parsed = functools.cache(yaml.safe_load)  # a list of pages is asked for hundreds of times
+
+
+def from_yaml(text: str) -> Any:
+    "What the text says."
+    return copy.deepcopy(parsed(text))  # whoever gets it may change it

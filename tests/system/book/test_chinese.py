@@ -1,6 +1,7 @@
 "The Chinese edition: in step with its English, the same code, and every kind of difference noticed."
 import json
 import os
+import posixpath
 import re
 import subprocess
 from pathlib import Path
@@ -263,6 +264,23 @@ def test_every_link_of_a_chinese_page_leads_to_a_file():
                 if file and "://" not in file:
                     path = (ROOT / "zh" / name).parent.joinpath(file).resolve().relative_to(ROOT)
                     assert str(path) in there or (ROOT / path).exists(), (name, target)
+
+
+def test_every_anchor_of_a_chinese_page_is_a_heading_of_the_page_it_leads_to():
+    pages, found = read_contents(), chinese_texts.titles()
+    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
+    made = {name: chinese_notebooks.made(name, pages, found, translated)["cells"] for name in chinese_texts.names()}
+    texts = {name: ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"] for name, cells in made.items()}
+    headings = {name: {anchor for text in said for anchor in chinese_notebooks.anchors(text)} for name, said in texts.items()}
+    checked = 0
+    for name, said in texts.items():
+        for target in (target for text in said for target in chinese_texts.TARGET.findall(text)):
+            file, _, anchor = target.partition("#")
+            page = posixpath.normpath(posixpath.join(posixpath.dirname(name), file)).removesuffix(".ipynb") if file else name
+            if anchor and page in headings:
+                assert anchor in headings[page], (name, target)
+                checked += 1
+    assert checked > 10
 
 
 def test_links_lead_to_the_chinese_where_there_is_one():

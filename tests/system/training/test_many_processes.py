@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -209,8 +210,7 @@ def wait_for(path: Path, child: subprocess.Popen) -> None:
 
 
 def workers_of(child: subprocess.Popen) -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(child.pid)], capture_output=True, text=True, check=True)
-    return [int(line) for line in listed.stdout.split()]
+    return [worker.pid for worker in psutil.Process(child.pid).children()]  # ipykernel brings psutil; `ps` is not everywhere
 
 
 @pytest.fixture(scope="module")
