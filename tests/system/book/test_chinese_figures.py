@@ -8,7 +8,7 @@ import matplotlib
 import pytest
 from contents import read_contents
 
-PAGE, CELL = "paper/5.3_optimizer", "e84a5564"
+PAGE, CELL = "paper/5.3_optimizer", "53a10002"
 
 
 def with_words(monkeypatch, change) -> list[str]:
@@ -23,7 +23,7 @@ def with_words(monkeypatch, change) -> list[str]:
     (lambda found: found.pop(CELL), "this figure is missing"),
     (lambda found: found.update(colab={}), "this cell draws no figure"),
     (lambda found: found[CELL].update({"a word that no code has": "词"}), "no code draws 'a word that no code has'"),
-    (lambda found: found[CELL].update({" step {}": "第几步"}), "must have as many {}"),
+    (lambda found: found[CELL].update({"gradients {}": "梯度"}), "must have as many {}"),
 ])
 def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said):
     [found] = with_words(monkeypatch, change)
@@ -31,12 +31,12 @@ def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said
 
 
 @pytest.mark.parametrize("text, ours", [
-    ("loss after it", "更新后的损失"),
-    (" step 4000", " 第 4000 步"),
+    ("weight", "权重"),
+    ("always 0.5", "总是 0.5"),
     ("gradients always 0.001", "梯度：总是 0.001"),
     ("step", "步"),
     ("steps", "steps"),
-    ("loss after it\nstep\nsteps", "更新后的损失\n步\nsteps"),
+    ("weight\nstep\nsteps", "权重\n步\nsteps"),
 ])
 def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
     known = {word: said for cell in chinese_figures.words()[PAGE].values() for word, said in cell.items()}
@@ -52,7 +52,7 @@ def test_words_stand_below_a_figure_that_shows_english_ones(monkeypatch):
     monkeypatch.setattr(chinese_figures, "drawn", lambda name: {})
     ids = list(cells := cells_of(PAGE))
     said = "".join(cells[f"words-{CELL}"]["source"])
-    assert "loss after it → 更新后的损失" in said and ids.index(f"words-{CELL}") == ids.index(CELL) + 1
+    assert "weight → 权重" in said and ids.index(f"words-{CELL}") == ids.index(CELL) + 1
 
 
 def test_a_figure_that_is_drawn_in_chinese_is_taken_until_page_or_words_change(monkeypatch, tmp_path):
