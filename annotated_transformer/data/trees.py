@@ -100,6 +100,47 @@ def is_unreadable(token: str) -> bool:
     is_bracket = token[:1] in "()"  # so is what is empty
     return bool(re.search("[()]", token[1:])) or is_bracket and token[1:] in ROOTS or token in (TOP, EMPTY)
 
+# %% ../../nbs/paper/6.3_trees.ipynb #ae2c58c7
+def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
+    "Remove constituents without a word, from the innermost outwards."
+    kept = []
+    for child in children:
+        if child and not is_word(child):
+            child[:] = without_hollow(list(child), repairs)
+        if child:
+            kept.append(child)
+        else:
+            repairs["empty constituents removed"] += 1
+    return kept
+
+
+def is_bracket(token: str) -> bool:
+    "Whether a token is no word: a bracket with its label, or something with a bracket in it that nothing can be made of."
+    return re.search("[()]", token) is not None
+
+
+def put_in_place(
+    tokens: Sequence[str],  # brackets, and words as a model wrote them
+    words: Sequence[str],   # the sentence
+) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
+    "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
+    places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
+    signs, repairs = Counter(), Counter()  # how many signs follow the token of an index; -1: before the first
+    alike = SequenceMatcher(None, [tokens[i] for i in places], words, autojunk=False)
+    for kind, start, end, first, last in alike.get_opcodes():
+        written, wanted = end - start, last - first
+        for i in places[start : start + min(written, wanted)]:
+            signs[i] += 1
+        if wanted > written:
+            signs[places[end - 1] if end else -1] += wanted - written
+        repairs["words added"] += max(0, wanted - written)
+        repairs["words dropped"] += max(0, written - wanted)
+        repairs["words exchanged"] += min(written, wanted) if kind == "replace" else 0
+    row = [WORD] * signs[-1]
+    for i, token in enumerate(tokens):
+        row += [token] if is_bracket(token) else [WORD] * signs[i]
+    return row, repairs
+
 # %% ../../nbs/paper/6.3_trees.ipynb #b3ecdefd
 def repair(
     tokens: Iterable[str],  # what a model wrote
@@ -149,47 +190,6 @@ def delinearize(
 ) -> Tree:  # outermost TOP
     "The tree from which `linearize` made the tokens; malformed tokens are repaired by the rules of `repair`."
     return repair(tokens, words, leaves)[0]
-
-# %% ../../nbs/paper/6.3_trees.ipynb #ae2c58c7
-def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
-    "Remove constituents without a word, from the innermost outwards."
-    kept = []
-    for child in children:
-        if child and not is_word(child):
-            child[:] = without_hollow(list(child), repairs)
-        if child:
-            kept.append(child)
-        else:
-            repairs["empty constituents removed"] += 1
-    return kept
-
-
-def is_bracket(token: str) -> bool:
-    "Whether a token is no word: a bracket with its label, or something with a bracket in it that nothing can be made of."
-    return re.search("[()]", token) is not None
-
-
-def put_in_place(
-    tokens: Sequence[str],  # brackets, and words as a model wrote them
-    words: Sequence[str],   # the sentence
-) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
-    "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
-    places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
-    signs, repairs = Counter(), Counter()  # how many signs follow the token of an index; -1: before the first
-    alike = SequenceMatcher(None, [tokens[i] for i in places], words, autojunk=False)
-    for kind, start, end, first, last in alike.get_opcodes():
-        written, wanted = end - start, last - first
-        for i in places[start : start + min(written, wanted)]:
-            signs[i] += 1
-        if wanted > written:
-            signs[places[end - 1] if end else -1] += wanted - written
-        repairs["words added"] += max(0, wanted - written)
-        repairs["words dropped"] += max(0, written - wanted)
-        repairs["words exchanged"] += min(written, wanted) if kind == "replace" else 0
-    row = [WORD] * signs[-1]
-    for i, token in enumerate(tokens):
-        row += [token] if is_bracket(token) else [WORD] * signs[i]
-    return row, repairs
 
 # %% ../../nbs/paper/6.3_trees.ipynb #3f242134
 def bracket_free(word: str) -> str:
