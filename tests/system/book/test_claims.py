@@ -79,7 +79,7 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     page, shown = prose("paper/6.1_decoding"), printed("paper/6.1_decoding")
     found = (re.search(rf"{words}: log P = +(-[\d.]+)", shown) for words in ("α = 0.0, beam 20", "the likeliest of all"))
     empty, best = (float(one[1]) for one in found)
-    assert f"beam 20: log P = {empty:6.2f}  (nothing)" in shown and f"beam  4: log P = {empty:6.2f}  (nothing)" in shown
+    assert f"beam 20: log P = {empty:6.2f}  (empty)" in shown and f"beam  4: log P = {empty:6.2f}  (empty)" in shown
     assert f"has log P = −{-empty:.2f}, so P = {math.exp(empty):.5f}" in page and 1 / math.exp(empty) < 4_000
     assert empty < best and f"log P = {best:.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
     beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
@@ -322,7 +322,7 @@ def test_the_row_that_the_page_of_trees_repairs_is_one_that_the_parser_wrote():
     row = "(S (NP Themical )NP (VP saw (NP (NP a cat )NP (PP in (NP the garden )NP )PP )NP )VP . )S"
     assert f"the free search writes: {row}" in printed("paper/6.3_parsing") and row in printed("paper/6.3_trees")
     assert result("parsing/treebank")["figures"]["right_branching"]["label"] == "VP"
-    assert "takes one thing from the trees, its label VP" in prose("paper/6.3_parsing")
+    assert "takes one thing from the training trees: VP" in prose("paper/6.3_parsing")
 
 
 def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
