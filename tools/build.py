@@ -51,7 +51,8 @@ def products(root: Path) -> dict[str, bytes]:
 def prepare_notebooks() -> None:
     "Write those notebooks that lack a cell of the build's, or have an old one: for Colab, of neighbours, the table of the index."
     pages, about = read_contents(), settings()
-    Path(PINS).write_text(pins(about, Path("constraints.txt").read_text(encoding="utf-8")), encoding="utf-8")
+    known = Path("constraints.txt").read_text(encoding="utf-8")
+    Path(PINS).write_text(pins(about, known), encoding="utf-8", newline="\n")
     for path in notebook_files():
         name = str(path.relative_to(NOTEBOOKS).with_suffix(""))
         found = json.loads(path.read_text(encoding="utf-8"))
