@@ -63,7 +63,7 @@ class Killer:
     def __init__(self, directory: Path, size: int):
         self.directory, self.size = directory, size
         self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["annotated_transformer.training.loop", "torch.utils.tensorboard"])
+        self.context.set_forkserver_preload(["annotated_transformer.training.loop", "torch._dynamo", "torch.utils.tensorboard"])
         self.config = TrainingConfig(
             MODEL, corpus=str(directory / "corpus"), batch_tokens=100, steps=STEPS, warmup_steps=20, log_every=1,
             validate_every=30, checkpoint_every=EVERY, checkpoint_minutes=None, keep=4,

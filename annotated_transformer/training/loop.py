@@ -25,7 +25,7 @@ from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
 from .optimizer import adam, learning_rate
-from .processes import Group, exchanging_gradients, join, part_seed
+from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
 from .readable import readable_train
@@ -211,6 +211,7 @@ def train(
         group.lead(lambda: require_room(run.directory, model, config.keep))
         stack.enter_context(as_chosen(execution))
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
+        stack.callback(without_exchange, learner)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
         reporter = Reporter(run, config, state, group, stack)
         meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))

@@ -176,3 +176,11 @@ def exchanging_gradients(
     sending = {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}
     where = [group.device] if group.device.type == "cuda" else None
     return DistributedDataParallel(learner, where, gradient_as_bucket_view=True, **sending)
+
+
+def without_exchange(learner: nn.Module) -> None:
+    "Frees what exchanges gradients, before the processes part. Another module stays as it is."
+    # It holds the group, too. Freed last, it would wait for gloo's thread, and hold Python's lock, for which that thread may wait:
+    # trainings hung after their last update.
+    if isinstance(learner, DistributedDataParallel):
+        learner.reducer = learner.logger = None
