@@ -180,7 +180,7 @@ def exchanging_gradients(
 
 def without_exchange(learner: nn.Module) -> None:
     "Frees what exchanges gradients, before the processes part. Another module stays as it is."
-    # It holds the group, too. Freed last, it would wait for gloo's thread, and hold Python's lock, for which that thread may wait:
+    # It holds the group, too. Freed last, it would wait for a thread of gloo, and hold Python's lock, which that thread may want:
     # trainings hung after their last update.
     if isinstance(learner, DistributedDataParallel):
         learner.reducer = learner.logger = None
