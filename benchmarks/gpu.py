@@ -305,7 +305,7 @@ def main(options: Sequence[str] | None = None) -> None:
         record, unsound = earlier(arguments.out), []
         with join(arguments.device or "cuda") as group:
             products = {"float32_products": torch.get_float32_matmul_precision()}
-            rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 512)
+            rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 128)
 
             def save(size: str, figures: dict, config: dict) -> None:
                 if group.rank:
