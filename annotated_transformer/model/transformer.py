@@ -25,7 +25,7 @@ def part(
     config: TransformerConfig,
     kind: str,                     # "positions", "compatibility" or "norm"
 ) -> Callable[..., nn.Module]:
-    "The class of the part that a model is made of: `config.PARTS` says where it stands."
+    "The class of a component that the settings choose: `config.PARTS` says where it stands."
     return resolve_name(PARTS[kind][getattr(config, kind)])
 
 # %% ../../nbs/paper/3_transformer.ipynb #624781f5
@@ -37,8 +37,9 @@ class AttentionWeights(NamedTuple):
     encoder_decoder: Tensor   # (L, B, h, T, S)
 
 # %% ../../nbs/paper/3_transformer.ipynb #b55e9a68
+@torch.inference_mode()
 def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) -> AttentionWeights:
-    "One forward pass without dropout, which records the weights of every attention."
+    "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
     training = model.training
     try:
         with recorded(model) as found:
@@ -52,6 +53,22 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
 def last_norm(config: TransformerConfig) -> nn.Module | None:
     "What normalises a stack's output, where its last layer has not done so."
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
+
+
+def new_attention(self: "Transformer") -> nn.Module:
+    "A new attention; a model with a component of its own overrides this method, or one of the next two."
+    c = self.config
+    return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
+
+
+def new_feed_forward(self: "Transformer") -> nn.Module:
+    "A new feed-forward network."
+    return FeedForward(self.config.d_model, self.config.d_ff)
+
+
+def in_residual(self: "Transformer", sublayer: nn.Module) -> nn.Module:
+    "The sub-layer in its residual connection."
+    return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
 
 
 def save_pretrained(self: "Transformer", directory: str | Path) -> None:
@@ -70,8 +87,8 @@ class Transformer(nn.Module):
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.config = c = config
-        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)
-        self.positions = part(c, "positions")(c.d_model, c.max_length)
+        self.embedding = SharedEmbedding(c.vocab_size, c.d_model)        # E
+        self.positions = part(c, "positions")(c.d_model, c.max_length)   # adds P
         self.dropout = Dropout(c.dropout)
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
@@ -79,19 +96,6 @@ class Transformer(nn.Module):
         self.decoder = Decoder([
             DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))
-
-    def attention(self) -> nn.Module:
-        "A new attention; a model with a part of its own overrides this method, or one of the next two."
-        c = self.config
-        return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
-
-    def feed_forward(self) -> nn.Module:
-        "A new feed-forward network."
-        return FeedForward(self.config.d_model, self.config.d_ff)
-
-    def residual(self, sublayer: nn.Module) -> nn.Module:
-        "The sub-layer in its residual connection."
-        return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
 
     def embed(
         self,
@@ -125,17 +129,14 @@ class Transformer(nn.Module):
         "Logits of each target token, given the source and the target tokens before it."
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
-    @torch.inference_mode()
-    def attention_maps(self, source: Tensor, target_input: Tensor) -> AttentionWeights:
-        "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
-        return recorded_maps(self, source, target_input)
+    # Folded above:
+    attention, feed_forward, residual, attention_maps = new_attention, new_feed_forward, in_residual, recorded_maps
+    save_pretrained, push_to_hub = save_pretrained, push_to_hub
 
     @classmethod
     def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
         "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
         return load_model(cls, TransformerConfig, path_or_name, **options)
-
-    save_pretrained, push_to_hub = save_pretrained, push_to_hub   # folded
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(
