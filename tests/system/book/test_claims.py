@@ -200,7 +200,8 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
     assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"} and len(away) == 21
-    assert "In perplexity nine of the 21 bars leave the band: D1, and" in page and "In BLEU only two leave it (C4 and D2)." in page
+    assert "In perplexity nine of the 21 bars leave the band: D1, and" in page
+    assert "In BLEU only two leave it (C4 and D2)." in page
     table_3 = {"base": 4.92, "A1": 5.29, "C1": 6.11, "C4": 5.75, "C5": 4.66, "D1": 5.77, "D2": 4.95, "D4": 5.47, "big": 4.33}
     there = {row: value / table_3["base"] - 1 for row, value in table_3.items() if row != "base"}
     assert set(there) == outside - {"additive"}
