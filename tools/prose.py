@@ -46,7 +46,7 @@ FROM_LITERATURE = {figure for figures in LITERATURE.values() for figure in figur
 
 GLOSSARY = "reference"
 PREVIEW = "paper/ten_minutes"
-EVERYDAY = {"position", "memory"}  # the place in a sentence; what a machine has
+EVERYDAY = {"position", "memory", "unit"}  # the place in a sentence; what a machine has, twice
 
 DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 NUMBER = re.compile(rf"(?<![\w.,/])[−-]?({DIGITS})(?![\w/]|[.,]\d)( ?%)?")

@@ -68,27 +68,6 @@ def linearize(
     inside = [token for child in tree for token in linearize(child, leaves)]
     return inside if tree.label() == TOP else [f"({tree.label()}", *inside, f"){tree.label()}"]
 
-# %% ../../nbs/paper/6.3_trees.ipynb #e8816301
-def plain_label(label: str) -> str:
-    "Without function tags and indices: NP-SBJ-1 and NP=2 are NP."
-    return re.split("[-=]", label)[0] or label
-
-
-def without_empty(tree: Tree) -> Tree | None:
-    "Without the branches that carry no word; None if none is left."
-    if is_word(tree):
-        return None if tree.label() == EMPTY else Tree(tree.label(), list(tree))
-    children = [child for child in map(without_empty, tree) if child is not None]
-    return Tree(plain_label(tree.label()), children) if children else None
-
-
-def clean(tree: Tree) -> Tree | None:  # None: no word is left
-    "Without empty elements and function tags; the outermost bracket is TOP."
-    found = without_empty(tree)
-    if found is None or found.label() == TOP:
-        return found
-    return Tree(TOP, list(found)) if found.label() in ROOTS and not is_word(found) else Tree(TOP, [found])
-
 # %% ../../nbs/paper/6.3_trees.ipynb #3cf5784a
 def print_tree(tree: Tree) -> str:
     "The tree on one line, in the treebank's brackets."
@@ -190,6 +169,27 @@ def delinearize(
 ) -> Tree:  # outermost TOP
     "The tree from which `linearize` made the tokens; malformed tokens are repaired by the rules of `repair`."
     return repair(tokens, words, leaves)[0]
+
+# %% ../../nbs/paper/6.3_trees.ipynb #e8816301
+def plain_label(label: str) -> str:
+    "Without function tags and indices: NP-SBJ-1 and NP=2 are NP."
+    return re.split("[-=]", label)[0] or label
+
+
+def without_empty(tree: Tree) -> Tree | None:
+    "Without the branches that carry no word; None if none is left."
+    if is_word(tree):
+        return None if tree.label() == EMPTY else Tree(tree.label(), list(tree))
+    children = [child for child in map(without_empty, tree) if child is not None]
+    return Tree(plain_label(tree.label()), children) if children else None
+
+
+def clean(tree: Tree) -> Tree | None:  # None: no word is left
+    "Without empty elements and function tags; the outermost bracket is TOP."
+    found = without_empty(tree)
+    if found is None or found.label() == TOP:
+        return found
+    return Tree(TOP, list(found)) if found.label() in ROOTS and not is_word(found) else Tree(TOP, [found])
 
 # %% ../../nbs/paper/6.3_trees.ipynb #3f242134
 def bracket_free(word: str) -> str:

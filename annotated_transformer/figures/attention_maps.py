@@ -152,6 +152,21 @@ class AttentionMaps:
     from_tensors = classmethod(from_tensors)
     from_hugging_face = classmethod(from_hugging_face)
 
+# %% ../../nbs/paper/figures_3_to_5.ipynb #1771005e
+def token_labels(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+    "How the figures show each token."
+    signs = {PAD: START, EOS: END}
+    return [signs.get(token) or piece_label(piece) for token, piece in zip(ids, tokenizer.pieces(ids))]
+
+
+def sentence_ids(model: Transformer, tokenizer: Tokenizer, text: str, side: str) -> list[int]:
+    "Token ids, EOS last; InputError for a sentence without words and for one that is too long."
+    ids = (tokenizer.encode_target if side == "target" else tokenizer.encode)(text)
+    if len(ids) < 2:
+        raise InputError(f"the {side} holds no words: give it a sentence")
+    require_fit(ids, model.config.max_length, f"the {side}")
+    return ids
+
 # %% ../../nbs/paper/figures_3_to_5.ipynb #a70c0020
 def record(
     model: Transformer,
@@ -170,21 +185,6 @@ def record(
     target_input = shift_right(target_ids)
     labels = [token_labels(tokenizer, row.tolist()) for row, in (source_ids, target_input, target_ids)]
     return AttentionMaps(*labels, *(weights[:, 0].float().cpu() for weights in model.attention_maps(source_ids, target_input)))
-
-# %% ../../nbs/paper/figures_3_to_5.ipynb #1771005e
-def token_labels(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
-    "How the figures show each token."
-    signs = {PAD: START, EOS: END}
-    return [signs.get(token) or piece_label(piece) for token, piece in zip(ids, tokenizer.pieces(ids))]
-
-
-def sentence_ids(model: Transformer, tokenizer: Tokenizer, text: str, side: str) -> list[int]:
-    "Token ids, EOS last; InputError for a sentence without words and for one that is too long."
-    ids = (tokenizer.encode_target if side == "target" else tokenizer.encode)(text)
-    if len(ids) < 2:
-        raise InputError(f"the {side} holds no words: give it a sentence")
-    require_fit(ids, model.config.max_length, f"the {side}")
-    return ids
 
 # %% ../../nbs/paper/figures_3_to_5.ipynb #1a5f1058
 def explore(

@@ -35,9 +35,9 @@ def next_token_without_cache(
 # %% ../../nbs/paper/6.1_decoding.ipynb #9596387e
 def readable_greedy_search(
     next_token: NextToken,
-    longest: int,          # most tokens to generate, EOS included
-) -> list[int]:            # tokens, without EOS
-    "The likeliest token, again and again, until EOS."
+    longest: int,          # most tokens to generate, <eos> included
+) -> list[int]:            # tokens, without <eos>
+    "The likeliest token, again and again, until <eos>."
     tokens: list[int] = []
     while len(tokens) < longest and (token := int(next_token(tokens).argmax())) != EOS:
         tokens.append(token)
@@ -45,7 +45,7 @@ def readable_greedy_search(
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #12be2d3f
 def length_penalty(
-    length: int | Tensor,  # L: tokens generated, EOS included
+    length: int | Tensor,  # L: tokens generated, <eos> included
     alpha: float,
 ) -> float | Tensor:
     "((5 + length) / 6)^α, by which a log-probability is divided (§6.1 and (dec.2), after Wu et al. 2016)."
@@ -57,7 +57,7 @@ class Hypothesis(NamedTuple):
 
     tokens: list[int]        # without PAD and EOS
     score: float             # log-probability over the length penalty: (dec.2)
-    log_probability: float   # of the tokens and the EOS, in nats; without EOS when the search ran out of length
+    log_probability: float   # of the tokens and the <eos>, in nats; without <eos> when the search ran out of length
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #61a00007
 Beginning = tuple[float, list[int]]  # log-probability, tokens
@@ -67,7 +67,7 @@ def beam_step(
     next_token: NextToken,
     alive: list[Beginning],                       # at most K
     beam_size: int,                               # K
-) -> tuple[list[Beginning], list[Beginning]]:     # ended, the last token EOS; going on, at most K; each best first
+) -> tuple[list[Beginning], list[Beginning]]:     # ended, the last token <eos>; going on, at most K; each best first
     "One step of beam search: grow each beginning by each token, keep the 2K likeliest, part those that end from the others."
     grown = [(p + q, [*tokens, token]) for p, tokens in alive for token, q in enumerate(next_token(tokens).tolist())]
     grown = sorted((p, tokens) for p, tokens in grown if p > float("-inf"))[::-1]
@@ -81,7 +81,7 @@ def readable_beam_search(
     next_token: NextToken,
     beam_size: int,           # K
     alpha: float,
-    longest: int,             # most tokens to generate, EOS included
+    longest: int,             # most tokens to generate, <eos> included
 ) -> list[Hypothesis]:        # best first
     "Beam search for one sentence in plain lists, always to the full length."
     alive: list[Beginning] = [(0.0, [])]

@@ -64,7 +64,7 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all_sequences(random_mod
 
 
 def test_one_step_of_the_beam_by_hand():
-    def chances(tokens):  # of PAD, EOS and two words
+    def chances(tokens):  # of <pad>, <eos> and two words
         return torch.tensor({(): [0, 0.1, 0.5, 0.4], (2,): [0, 0.4, 0.35, 0.25], (3,): [0, 0.05, 0.05, 0.9]}[tuple(tokens)]).log()
 
 
@@ -79,7 +79,7 @@ def test_one_step_of_the_beam_by_hand():
 
 
 def test_the_length_penalty_by_hand():
-    assert length_penalty(1, 0.6) == 1                             # one token, the EOS of an empty sentence
+    assert length_penalty(1, 0.6) == 1                             # one token, the <eos> of an empty sentence
     assert abs(length_penalty(7, 1.0) - 2) < 1e-12                 # (5 + 7) / 6
     assert length_penalty(7, 0.0) == 1
     assert abs(length_penalty(19, 0.5) - 2) < 1e-12                # √(24 / 6)
