@@ -75,11 +75,12 @@ def test_a_planted_head_is_found_and_an_even_one_is_not():
 
 
 def test_a_minute_of_training_makes_a_head_that_looks_at_the_noun(tmp_path):
+    # Without dropout it is found after 600 updates, with it after 1,100.
     splits = {name: [found for found in split if len(found[2].others) == 1] for name, split in sentences().items()}
     write_corpus(splits, tmp_path / "corpus")
-    settings = {"vocabulary": 1_800, "layers": 2, "heads": 1, "width": 128, "dropout": 0.1, "gain": 1.0, "rate": 1.0,
-                "batch": 800, "steps": 1_300, "warmup": 250, "precision": "auto", "corpus": str(tmp_path / "corpus")}
-    config = dataclasses.replace(pronouns.recipe(argparse.Namespace(**settings), 1), checkpoint_every=1_300)
+    settings = {"vocabulary": 1_800, "layers": 2, "heads": 1, "width": 128, "dropout": 0.0, "gain": 1.0, "rate": 1.0,
+                "batch": 800, "steps": 700, "warmup": 250, "precision": "auto", "corpus": str(tmp_path / "corpus")}
+    config = dataclasses.replace(pronouns.recipe(argparse.Namespace(**settings), 1), checkpoint_every=700)
     model, run = train(config, tmp_path / "run"), Run(tmp_path / "run")
     chosen = [sentence for sentence in splits["validation"] if sentence[2].tells()]
     words = pronouns.Words(run.tokenizer, chosen)
