@@ -120,7 +120,8 @@ def test_ten_minutes_names_the_words_that_its_head_finds():
 
 def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     page, shown = prose("paper/3.3_feed_forward"), printed("paper/3.3_feed_forward")
-    units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", re.search(r"units in layer 2, of 1,024: (.*)", shown)[1])}
+    counted = re.search(r"units in layer 2, of 1,024: (.*)", shown)[1]
+    units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", counted)}
     assert [word for word, count in units.items() if count == min(units.values())] == ["with"] and units["with"] == 1
     assert "*with* uses one" in page and sorted(units.values())[len(units) // 2] <= 5  # a handful
 
