@@ -56,7 +56,7 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
     seeds = [gain for name in TRAININGS[:3] for gain in gains[name]]
     assert f"Every mean gains, {min(seeds):.1f} to {max(seeds):.1f} points, at no cost" in page
     assert "real: loss of the last" in shown and re.findall(r"lower than their mean: (\d+)", shown) == ["1", "0"]
-    assert "on the left, one is lower than the star, of those on the right none" in page
+    assert "on the left, one has a lower loss than the star, of those on the right none" in page
     kinds = {"plain": TRAININGS[:4], "finish with R-Drop": TRAININGS[4:8], "finish without R-Drop": TRAININGS[8:]}
     of_each = {kind: [gain for name in names for gain in gains[name]] for kind, names in kinds.items()}
     plain, with_it, without = (sum(some) / len(some) for some in of_each.values())
@@ -95,7 +95,7 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     row = table["figures"]["table"]["self-attention"]
     a, b = row["exponents_of_all"]
     assert "does not compare like with like" in page and f"by ×{2**a:.1f} and ×{2**b:.1f}" in page
-    assert f"| ×{2**a:.1f} | ×{2**b:.1f} |" in shown and "| all multiplications:" in shown
+    assert f"| ×{2**a:.1f} | ×{2**b:.1f} |" in shown and "| all, 2n | all, 2d |" in shown
     assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
     between, by_weights = row["multiplications"]
     assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
@@ -114,7 +114,7 @@ def test_ten_minutes_names_the_words_that_its_head_finds():
     pairs = {"fünfzehnten": "fifteenth", "Juli": "July", "um": "at", "zwanzig": "twenty", "Minuten": "minutes", "vor": "to",
              "eins": "one"}
     found = [word for word, english in pairs.items() if looks[word] == english]
-    named = re.search(r"and yet (.*?) find theirs\. The other rows do not: \*Minuten\* looks at \*(\w+)\*", page)
+    named = re.search(r"English word, but (.*?) find theirs\. The other rows do not: \*Minuten\* looks at \*(\w+)\*", page)
     assert re.findall(r"\*(\S+?)\*", named[1]) == found and named[2] == looks["Minuten"]
 
 
@@ -139,7 +139,7 @@ def test_the_readme_says_what_r_drop_added():
     mean = sum(bleu) / 3
     said = f"{mean:.2f} ± {(sum((one - mean) ** 2 for one in bleu) / 2) ** 0.5:.2f}"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"three plain seeds have {said}" in readme
+    assert f"three seeds without it have {said}" in readme
     assert mean < 41.02 and "Three plain trainings of ours stay below that on average" in prose("reference")
     assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
 
@@ -174,10 +174,12 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
-    warm, cold = (list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: (.*)", shown))
+    lines = [list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: (.*)", shown)]
+    warm, cold, slow_warm, slow_cold = lines
     known = float(re.search(r"who knows only how frequent each token is: (\d\.\d\d)", shown)[1])
-    assert len(warm) == len(cold) == 3 and max(warm) < known - 1 and max(abs(loss - known) for loss in cold) < 0.1
-    assert "Then it stays where a model stands that knows only how frequent each token is" in page
+    assert len(warm) == len(cold) == 3 and max(warm) < known - 0.7 and max(abs(loss - known) for loss in cold) < 0.3
+    assert "the loss stays near that of a model that knows only how frequent each token is" in page
+    assert max(abs(one - other) for one, other in zip(slow_warm, slow_cold)) < 0.2 and "Both learn alike" in page
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
@@ -213,7 +215,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     assert "are better, as in the paper" in page and "worse as in the paper" in page
     bold = re.findall(r"\| (\w[\w-]*) \|[^\n]* \| (\*\*)?[-+][\d.]+%(?:\*\*)? \| (\*\*)?[-+][\d.]+(?:\*\*)? \|", shown)
     assert len(bold) == 21 and {row for row, perplexity, _ in bold if perplexity} == outside
-    assert {row for row, _, bleu in bold if bleu} == {"C4", "D2"} and "We make 42, so about two." in page and len(away) * 2 == 42
+    assert {row for row, _, bleu in bold if bleu} == {"C4", "D2"} and "We make 42, so we expect about two." in page and len(away) * 2 == 42
 
     once = [value * (2 / (4 / 3)) ** 0.5 for value in band]  # the paper's rows and its base were each trained once
     assert f"{once[0]:.1f} for one against one; 5 of the paper's 19 are larger: C1 C4 D1 D4 big\n" in shown
