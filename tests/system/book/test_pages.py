@@ -30,6 +30,14 @@ def test_a_page_keeps_its_measure(name):
         assert not said
 
 
+def test_no_output_links_to_a_notebook():
+    # The site turns links of prose into those of its pages, and not those of outputs.
+    for path in NOTEBOOKS.rglob("*.ipynb"):
+        for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            shown = ["".join(output.get("data", {}).get("text/markdown", "")) for output in found.get("outputs", [])]
+            assert not re.search(r"\]\([^)]*\.ipynb", "".join(shown)), (path.name, found["id"])
+
+
 def together(names: list[str]) -> Measures:
     return sum((measure(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))) for name in names), Measures())
 
