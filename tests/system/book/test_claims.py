@@ -152,6 +152,19 @@ def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
     assert min(share.values()) > 0.95 and f"in the one that ships, in only {ships:.1%} of the sentences" in page
 
 
+def test_without_a_decoder_head_the_pronouns_are_right_and_one_encoder_looks_at_nouns():
+    page, blind = prose("paper/figures_3_to_5"), {}
+    for control in ("two-heads", "main-clause-first"):
+        figures = result(f"heads/pronouns-{control}")["figures"]
+        seeds = [found for name, found in figures.items() if name.startswith("seed")]
+        [blind[control]] = [found for found in seeds if found["best"]["decoder"]["meant"] < 0.01]
+        assert len(seeds) == 3 and blind[control]["pronouns_right"] > 0.99
+    assert "In one training of three, either way, the pronouns are right and no head of the decoder looks at the noun." in page
+    encoder = blind["main-clause-first"]["best"]["encoder"]
+    assert encoder["other_noun"] > encoder["meant"] > 0.3 and "more often at the wrong one" in page
+    assert blind["two-heads"]["best"]["encoder"]["meant"] < 0.02
+
+
 def test_regularization_says_how_sure_its_translator_is():
     page, shown = prose("paper/5.4_regularization"), printed("paper/5.4_regularization")
     median, largest = re.search(r"positions: median (\d\.\d\d), largest (\d\.\d\d)", shown).groups()

@@ -85,7 +85,10 @@ def train_together(config: TrainingConfig, run: Path, size: int, patch: str = ""
     children = begin_together(config, run, size, patch)
     for child in children:
         child.join(timeout=300)  # far more than it takes
-    assert [child.exitcode for child in children] == [0] * size
+    codes = [child.exitcode for child in children]
+    for child in children:
+        child.kill()  # one that hangs would keep pytest from ending, too
+    assert codes == [0] * size
 
 
 def weights(run: Path) -> torch.Tensor:
