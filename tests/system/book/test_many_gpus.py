@@ -70,7 +70,7 @@ def test_the_measured_table_is_that_of_the_file(size, setting, row, updates):
 
 def test_the_time_of_the_program_is_that_of_the_file():
     found = GPU["base"]["by_setting"]["bfloat16"]
-    said = "busy asking for {:.4f} of an update's {:.4f} s"
+    said = "could go on after {:.4f} of an update's {:.4f} s"
     assert said.format(found["median_seconds_of_the_program"], found["median_seconds"]) in PAGE
 
 
