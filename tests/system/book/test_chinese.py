@@ -39,7 +39,7 @@ def test_the_edition_is_in_step():
 
 
 def test_a_cell_whose_english_has_changed_is_behind(monkeypatch):
-    assert changed(monkeypatch, "8f3b20d6", english=("handful", "few")) == [("8f3b20d6", "has changed since it was translated")]
+    assert changed(monkeypatch, "8f3b20d6", english=("two to six", "few")) == [("8f3b20d6", "has changed since it was translated")]
 
 
 def test_a_cell_without_chinese_is_behind(monkeypatch):

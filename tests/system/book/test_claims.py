@@ -122,8 +122,7 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     page, shown = prose("paper/3.3_feed_forward"), printed("paper/3.3_feed_forward")
     counted = re.search(r"units in layer 2, of 1,024: (.*)", shown)[1]
     units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", counted)}
-    assert [word for word, count in units.items() if count == min(units.values())] == ["with"] and units["with"] == 1
-    assert "*with* uses one" in page and sorted(units.values())[len(units) // 2] <= 5  # a handful
+    assert min(units.values()) == 2 and max(units.values()) == 6 and "Each token uses two to six units." in page
 
 
 def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chosen():
