@@ -16,12 +16,13 @@ recorded names these numbers as `--steps`, and comes to the same weights without
 
 `--start DIRECTORY ...` trains the last part alone, of each seed from these weights: for a recipe whose first parts are done, and
 whose runs are no longer there. What such weights have had is read from earlier.json beside them (`benchmarks.shared.earlier`).
+`--made DIRECTORY` trains nothing: such weights, of a run that a GPU did elsewhere, are scored, and shipped, as they are.
 """
 import argparse
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,7 +38,7 @@ from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.cards import ABOUT, CARD, PART
-from benchmarks.shared.earlier import COSTS, earlier, part
+from benchmarks.shared.earlier import COSTS, course, earlier, kept_course, part
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, write_text
@@ -65,16 +66,21 @@ EVERYDAY = TrainingConfig(  # ten million weights for seven times as many pairs
     batch_tokens=2_048, steps=60_000, init_gain=0.5, warmup_steps=1_500, validate_every=500, checkpoint_every=250,
     checkpoint_minutes=None, keep=20,
 )
-EVERYDAY_MORE = dataclasses.replace(  # more dropout, once it knows its pairs by heart: the last of five parts
+EVERYDAY_MORE = dataclasses.replace(  # more dropout, once it knows its pairs by heart: the last of five parts on CPUs
     EVERYDAY, model=dataclasses.replace(EVERYDAY.model, dropout=0.2), steps=12_000, rate_factor=0.12, warmup_steps=500,
     validate_every=1_000, keep=24, execution=Execution(precision="auto"),
 )
+EVERYDAY_GPU = dataclasses.replace(  # on a GPU that gave seven minutes: four times the batch, still more dropout
+    EVERYDAY, model=dataclasses.replace(EVERYDAY.model, dropout=0.3), batch_tokens=8_192, steps=11_533, rate_factor=0.7,
+    validate_every=2_000, checkpoint_every=600, keep=5, log_every=50, execution=Execution(compile=True),
+)
+EVERYDAY_LAST = dataclasses.replace(EVERYDAY_GPU, steps=4_156, rate_factor=0.1, warmup_steps=200, checkpoint_every=200, keep=20)
 RECIPES = {
     "multi30k-en-de": (MULTI30K, FINISH),
     "multi30k-en-de-plain-finish": (MULTI30K, PLAIN_FINISH),
     "multi30k-en-de-wide": (WIDE, WIDE_FINISH),
     "numbers-en-de": (dataclasses.replace(PRESETS["demo"], steps=2_600),),
-    "everyday-en-de": (EVERYDAY, EVERYDAY_MORE),
+    "everyday-en-de": (EVERYDAY, EVERYDAY_MORE, EVERYDAY_GPU, EVERYDAY_LAST),
 }
 JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
 IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
@@ -134,24 +140,29 @@ def as_it_stands(run: Path, config: TrainingConfig) -> TrainingConfig:
     return dataclasses.replace(config, steps=Run(run).last()["step"], execution=there.execution)
 
 
-def open_translator(name: str, run: Path, average: int) -> Translator:
-    "The mean of so many checkpoints, rounded as it will be stored."
+def open_translator(name: str, run: Path, average: int | None) -> Translator:
+    "The mean of so many checkpoints, rounded as it will be stored; None: weights that are a mean already."
     translator = Translator.from_pretrained(run, average)
     if name in IN_16_BITS:
         round_weights(translator.model)
     return translator
 
 
-def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[str, str]]) -> dict:
+def choose_on_validation(
+    name: str,
+    mean_of: Callable[[int], Translator],   # so many checkpoints
+    averages: Sequence[int],                # to choose from
+    pairs: Sequence[tuple[str, str]],
+) -> dict:
     "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; for these, what other alphas bring."
     sources, references = zip(*pairs)
 
     @functools.cache
     def bleu(average: int, alpha: float) -> float:
-        found = open_translator(name, run, average).translate(list(sources), Search(alpha=alpha), split=False)
+        found = mean_of(average).translate(list(sources), Search(alpha=alpha), split=False)
         return JUDGES.get(name, multi30k_bleu)(found, list(references)).score
 
-    options = {"average": [n for n in AVERAGES if n <= keep], "alpha": ALPHAS}
+    options = {"average": list(averages), "alpha": ALPHAS}
     chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
     tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
     return {**chosen, "alpha": Search.alpha, "validation_bleu": scores["alpha"][Search.alpha], **tables}
@@ -159,40 +170,63 @@ def choose_on_validation(name: str, run: Path, keep: int, pairs: Sequence[tuple[
 
 @dataclass(frozen=True)
 class Trained:
-    "One seed: its runs, all that its weights have had, what the last run has reached, and its translations of the test sets."
+    "One seed: its weights, all that they have had, what they have reached, and their translations of the test sets."
 
-    runs: dict[Path, TrainingConfig]
-    parts: list[dict]  # with what came before the runs: `benchmarks.shared.earlier`
+    weights: Path          # a run, or a directory that `benchmarks.shared.earlier` kept
+    average: int | None    # checkpoints of the run; None: the weights are a mean already
+    parts: list[dict]      # with what came before: `benchmarks.shared.earlier`
+    course: list[dict]     # what the runs reported
+    reached: dict          # the last measure on the validation split, and where the last checkpoint stands
+    corpus: str
     found: dict
     translations: dict[str, list[str]]
 
-    @property
-    def last(self) -> Path:
-        "The run whose weights are the result."
-        return list(self.runs)[-1]
-
     def search(self) -> Search:
         return Search(alpha=self.found["alpha"])
+
+    def translator(self, name: str) -> Translator:
+        return open_translator(name, self.weights, self.average)
 
 
 def measure(name: str, runs: dict[Path, TrainingConfig], corpus: corpora.Corpus) -> Trained:
     "What one seed has reached at the end of its last run, and what all of its runs have cost."
     (first, *_), (*_, (run, config)) = runs.values(), runs.items()
     had = [*earlier(first.start_from), *(part(run, config) for run, config in runs.items())]
-    chosen = choose_on_validation(name, run, config.keep, list(corpus.validation))
-    translator, search = open_translator(name, run, chosen["average"]), Search(alpha=chosen["alpha"])
+    averages, mean_of = [n for n in AVERAGES if n <= config.keep], functools.partial(open_translator, name, run)
+    chosen = choose_on_validation(name, mean_of, averages, list(corpus.validation))
+    return scored(name, Trained(
+        run, chosen["average"], had, list(course(runs)), Run(run).reached(), config.corpus, chosen, {},
+    ), corpus)
+
+
+def measure_made(name: str, directory: Path, corpus: corpora.Corpus) -> Trained:
+    "The same of weights that were trained elsewhere and kept."
+    had = earlier(directory)
+    if not had:
+        raise InputError(f"{directory} holds no weights that benchmarks.shared.earlier kept: earlier.json is missing")
+    lines = kept_course(directory)
+    reached = {**[line for line in lines if "validation_perplexity" in line][-1], **had[-1]["cost"]}
+    kept = open_translator(name, directory, None)
+    chosen = choose_on_validation(name, lambda _: kept, [had[-1]["average"]], list(corpus.validation))
+    return scored(name, Trained(directory, None, had, lines, reached, had[-1]["config"]["corpus"], chosen, {}), corpus)
+
+
+def scored(name: str, trained: Trained, corpus: corpora.Corpus) -> Trained:
+    "With its translations of the test sets and their scores."
+    translator, search, had = trained.translator(name), trained.search(), trained.parts
     tests, translations = {}, {}
     for test in corpus.tests:
         translations[test], scores = score_split(translator, corpus, test, search)
         tests[test] = {"sentences": len(translations[test]), **scores.to_dict()}
     about = {
-        "seed": config.seed, "updates": [one["cost"]["updates"] for one in had],
+        "seed": had[-1]["config"]["seed"], "updates": [one["cost"]["updates"] for one in had],
         "minutes_of_updates": round(sum(one["cost"]["seconds"] for one in had) / 60, 1),
-        "validation_perplexity": Run(run).reached()["validation_perplexity"], "parameters": count_parameters(translator.model),
+        "validation_perplexity": trained.reached["validation_perplexity"], "parameters": count_parameters(translator.model),
     }
     examples = list(zip(EXAMPLES[name], translator.translate(EXAMPLES[name], search)))
     cost = {count: sum(one["cost"][count] for one in had) for count in COSTS}
-    return Trained(runs, had, {**about, **chosen, "tests": tests, "examples": examples, "cost": cost}, translations)
+    found = {**about, **trained.found, "tests": tests, "examples": examples, "cost": cost}
+    return dataclasses.replace(trained, found=found, translations=translations)
 
 
 def spread(seeds: Sequence[dict]) -> dict:
@@ -207,6 +241,17 @@ def spread(seeds: Sequence[dict]) -> dict:
         "validation_perplexity": mean_and_deviation([found["validation_perplexity"] for found in seeds]),
         "tests": {test: of(test) for test in seeds[0]["tests"]},
     }
+
+
+def where(parts: list[dict]) -> str:
+    "How many minutes the parts of a training took, and on what."
+    said = []
+    for kind, words in (("processor", "on one or two cores that it shared, of"), ("accelerator", "on one")):
+        there = [one for one in parts if ("accelerator" in one["hardware"]) == (kind == "accelerator")]
+        if there:
+            minutes, names = sum(one["cost"]["seconds"] for one in there) / 60, sorted({one["hardware"][kind] for one in there})
+            said.append(f"{minutes:.0f} minutes by the clock {words} {' and '.join(names)}")
+    return ",\n  and ".join(said)
 
 
 def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
@@ -226,8 +271,7 @@ def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
     return CARD.format(
         name=name, parameters=found["parameters"], layers=model.n_layers, d_model=model.d_model, heads=model.n_heads,
         vocab=tokenizer_size, parts=";\n  then ".join(recipe), average=found["average"], seed=found["seed"],
-        stored=", stored in 16 bits" * (name in IN_16_BITS), minutes=found["minutes_of_updates"],
-        hardware=" and ".join(sorted({one["hardware"]["processor"] for one in trained.parts})),
+        stored=", stored in 16 bits" * (name in IN_16_BITS), where=where(trained.parts),
         beams=Search.beam_size, alpha=found["alpha"],
         scores=scores, command=command, **ABOUT[name],
     )
@@ -235,28 +279,28 @@ def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
 
 def ship(name: str, trained: Trained, command: str, directory: Path) -> None:
     "Put the model of the last run into `directory`, with its card."
-    translator = Translator.from_pretrained(trained.last, trained.found["average"], device="cpu")
+    translator = Translator.from_pretrained(trained.weights, trained.average, device="cpu")
     if name in IN_16_BITS:
         translator.model.half()
     text = card(name, trained, translator.tokenizer.vocab_size, command)
-    put_into(directory, translator, text, trained.runs[trained.last].corpus, dataclasses.asdict(trained.search()))
+    put_into(directory, translator, text, trained.corpus, dataclasses.asdict(trained.search()))
 
 
 def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:
     "A file for each test set, as `score --out` writes it, the translations, and the course of the training."
-    model, average = (name, {}) if shipped else (trained.last, {"average": trained.found["average"]})
+    average = {"average": trained.average} if trained.average else {}
+    model, average = (name, {}) if shipped else (trained.weights, average)
     search = dataclasses.asdict(trained.search()) | average
     for test, lines in trained.translations.items():
         place = out.with_name(f"{out.stem}.{test}.json")
-        options = {"corpus": trained.runs[trained.last].corpus, "split": test, "out": place, **search}
+        options = {"corpus": trained.corpus, "split": test, "out": place, **search}
         words = [str(word) for option, value in options.items() for word in (f"--{option.replace('_', '-')}", value)]
         results.write(
             place, trained.found["tests"][test], command=["annotated-transformer", "score", model, *words],
-            search=search, config=trained.runs[trained.last].to_dict(), training=Run(trained.last).reached(), models=[model],
+            search=search, config=trained.parts[-1]["config"], training=trained.reached, models=[model],
         )
         write_text(place.with_suffix(".txt"), "".join(f"{line}\n" for line in lines))
-    course = ({"part": number, **line} for number, run in enumerate(trained.runs, 1) for line in Run(run).metrics())
-    write_text(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in course))
+    write_text(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in trained.course))
 
 
 def usual_file(name: str) -> Path:
@@ -273,6 +317,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=99, default=0, metavar="N",
                         help="of the first N parts, or of all, take what there is and train no further; for one seed")
     parser.add_argument("--start", nargs="+", metavar="DIRECTORY", help="the last part alone, of each seed from these weights")
+    parser.add_argument("--made", type=Path, metavar="DIRECTORY", help="train nothing: score and ship the weights kept there")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
     parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
@@ -289,6 +334,8 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
 
 def train_and_measure(arguments: argparse.Namespace, seed: int, corpus: corpora.Corpus) -> Trained:
     "All parts of one seed."
+    if arguments.made:
+        return measure_made(arguments.name, arguments.made, corpus)
     start = arguments.start and arguments.start[arguments.seeds.index(seed)]
     runs = parts(arguments.name, seed, arguments.runs, arguments.parts, arguments.steps, start)
     for number, (run, config) in enumerate(runs.items()):
@@ -303,7 +350,7 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     "What makes the figures again; of runs that were taken as they stood, with their numbers of updates."
     if not arguments.as_it_stands:
         return command_of("benchmarks.pretrained", options)
-    steps = [str(config.steps) for config in trained.runs.values()]
+    steps = [str(updates) for updates in trained.found["updates"][len(earlier((arguments.start or [None])[0])) :]]
     which = ["--start", *arguments.start] if arguments.start else ["--parts", str(len(steps))]
     given = ["--seeds", str(trained.found["seed"]), *which, "--steps", *steps, *["--ship"] * arguments.ship]
     if arguments.out != usual_file(arguments.name):

@@ -3,6 +3,9 @@
 A file that measures a model that ships names it as `model` or among `models` of its configuration, or in its command, and notes
 the sum of its weights. For each that is out of date, or does not say, a line and the command that measures it anew; exit status 1
 if there are any. The pages that read these files are run again by `make run`.
+
+Files that hold nothing but times are left out: how long a product takes depends on the sizes of the weights, not on their values,
+and the processor that was measured may not be at hand.
 """
 import json
 import sys
@@ -13,6 +16,7 @@ from annotated_transformer.model_record import shipped_models
 from annotated_transformer.results import weights_of
 
 ROOT = Path(__file__).parents[1]
+TIMES = ("kernels", "threads", "vocabulary")  # how the names of such files begin, in results/speed
 
 
 def measured(record: dict) -> set[str]:
@@ -29,6 +33,8 @@ def stale(root: Path = ROOT) -> Iterator[tuple[Path, str, str]]:
     for path in sorted((root / "results").rglob("*.json")):
         record = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(record, dict) or "command" not in record:
+            continue
+        if path.parent.name == "speed" and path.name.startswith(TIMES):
             continue
         noted = record.get("weights", {})
         names = measured(record) | {*noted}

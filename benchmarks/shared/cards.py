@@ -14,8 +14,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 
 - **Data:** {data}
 - **Recipe:** {parts};
-  mean of the last {average} checkpoints{stored}; seed {seed}. {minutes:.0f} minutes by the clock on one or two cores
-  that it shared, of {hardware}.
+  mean of the last {average} checkpoints{stored}; seed {seed}. {where}.
 - **Search:** beam {beams}, length penalty {alpha} (`record.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/translation/{name}.json` of the repository.
@@ -41,8 +40,8 @@ ABOUT = {
         "what": "For everyday sentences, questions and answers, and for sentences that describe what a picture shows.",
         "data": "`everyday-en-de`, training split: sentence pairs of Tatoeba (https://tatoeba.org, by its contributors, in the "
                 "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0), and Multi30k (Elliott et al. 2016), raw "
-                "cased text; from the third part on also 30,000 pairs made by rule, and in the fifth other names in most pairs "
-                "that name Tom (`benchmarks.everyday_extra`). "
+                "cased text; from the third part on also 30,000 pairs made by rule, and from the fifth on other names in most "
+                "pairs that name Tom (`benchmarks.everyday_extra`). "
                 "Multi30k's repository names no licence. It translates captions of Flickr30k, given out for research "
                 "and education that is not commercial: take the weights for that, and name Tatoeba.",
     },

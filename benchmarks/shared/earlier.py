@@ -2,14 +2,14 @@
 
     python -m benchmarks.shared.earlier RUN [RUN ...] --average N --out DIRECTORY
 
-Writes the mean of the last N checkpoints of the last run in half precision, and earlier.json: the settings and the cost of each
-run, after those of the weights that the first one started from, where they are known. `benchmarks.pretrained --start DIRECTORY`
-goes on from there, and records all of it.
+Writes the mean of the last N checkpoints of the last run in half precision; earlier.json, the settings and the cost of each run,
+after those of the weights that the first one started from, where they are known; and the course of these runs. From there
+`benchmarks.pretrained --start DIRECTORY` goes on, and records all of it; `--made DIRECTORY` scores and ships them as they are.
 """
 import argparse
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from annotated_transformer import Translator
@@ -18,7 +18,7 @@ from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
 from benchmarks.shared.side_by_side import write_text
 
-FILE = "earlier.json"
+FILE, COURSE = "earlier.json", "metrics.jsonl"
 COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
 
 
@@ -47,7 +47,21 @@ def write_start(runs: Sequence[Path], average: int, out: Path) -> None:
     translator = Translator.from_pretrained(runs[-1], average, device="cpu")
     translator.model.half()
     translator.save_pretrained(out)
-    write_text(out / FILE, json.dumps([*known, *map(part, runs)], indent=1) + "\n")
+    parts = [*known, *map(part, runs)]
+    parts[-1]["average"] = average
+    write_text(out / FILE, json.dumps(parts, indent=1) + "\n")
+    write_text(out / COURSE, "".join(f"{json.dumps(line)}\n" for line in course(runs, len(known) + 1)))
+
+
+def course(runs: Iterable[Path], first: int = 1) -> Iterator[dict]:
+    "What the runs have reported, with the number of their part, of which the first run is number `first`."
+    for number, run in enumerate(runs, first):
+        yield from ({"part": number, **line} for line in Run(run).metrics())
+
+
+def kept_course(directory: Path) -> list[dict]:
+    "The same of weights that `write_start` kept."
+    return [json.loads(line) for line in (directory / COURSE).read_text(encoding="utf-8").splitlines()]
 
 
 def main(options: Sequence[str] | None = None) -> None:

@@ -179,7 +179,7 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
     lines = [list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: (.*)", shown)]
     warm, cold, slow_warm, slow_cold = lines
-    known = float(re.search(r"who knows only how frequent each token is: (\d\.\d\d)", shown)[1])
+    known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
     assert len(warm) == len(cold) == 3 and max(warm) < known - 0.7 and max(abs(loss - known) for loss in cold) < 0.3
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
     assert max(abs(one - other) for one, other in zip(slow_warm, slow_cold)) < 0.2 and "Both learn alike" in page

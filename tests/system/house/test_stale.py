@@ -29,6 +29,15 @@ def test_a_file_of_other_weights_is_found(tmp_path, damage, said):
     assert list(stale(tmp_path)) == [(Path("results/everyday-sentences.json"), said, record["command"])]
 
 
+def test_a_file_of_times_alone_is_of_any_weights_of_that_size(tmp_path):
+    (tmp_path / "results/speed").mkdir(parents=True)
+    for name in ("kernels-avx2.json", "threads.json", "int8.json"):
+        record = json.loads((ROOT / "results/speed" / name).read_text(encoding="utf-8"))
+        record["weights"] = {"everyday-en-de": "0" * 64}
+        (tmp_path / "results/speed" / name).write_text(json.dumps(record), encoding="utf-8")
+    assert [str(path) for path, *_ in stale(tmp_path)] == ["results/speed/int8.json"]
+
+
 def test_a_corpus_of_the_same_name_is_no_model():
     assert measured({"command": "annotated-transformer score runs/mine --corpus everyday-en-de"}) == set()
     assert measured({"command": "annotated-transformer score everyday-en-de --split mscoco"}) == {"everyday-en-de"}

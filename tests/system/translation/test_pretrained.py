@@ -208,16 +208,15 @@ def small_recipe(tmp_path, monkeypatch):
     return ["everyday-en-de", "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "results" / "everyday-en-de.json")]
 
 
-def test_the_papers_length_penalty_is_kept_where_another_is_better(monkeypatch):
+def test_the_papers_length_penalty_is_kept_where_another_is_better():
     class Better:
         "Right with other penalties, wrong with the paper's."
 
         def translate(self, sources, search, split):
             return [source if search.alpha > 0.6 else f"{source} {source}" for source in sources]
 
-    monkeypatch.setattr(pretrained, "open_translator", lambda *_: Better())
     pairs = [("ein Hund sieht den Ball", "ein Hund sieht den Ball")]
-    found = pretrained.choose_on_validation("everyday-en-de", Path("run"), 5, pairs)
+    found = pretrained.choose_on_validation("everyday-en-de", lambda _: Better(), [1, 5], pairs)
     assert found["bleu_by_alpha"]["1.0"] == 100 > found["bleu_by_alpha"]["0.6"] == round(found["validation_bleu"], 3)
     assert found["alpha"] == 0.6 and found["average"] == 1
 
@@ -289,6 +288,34 @@ def test_the_last_part_goes_on_from_kept_weights_and_records_what_they_have_had(
     with pytest.raises(SystemExit) as end:
         pretrained.main([*small_recipe, "--start", str(kept), "--seeds", "1", "2"])
     assert end.value.code == 2 and "--start names 1 weights, and there are 2 seeds" in capsys.readouterr().err
+
+
+def test_weights_made_elsewhere_are_scored_and_shipped_as_they_are(small_recipe, tmp_path, monkeypatch, capsys):
+    pretrained.main([*small_recipe, "--steps", "10", "6"])
+    out, kept, shipped = Path(small_recipe[-1]), tmp_path / "kept", tmp_path / "shipped/everyday-en-de"
+    trained, course = json.loads(out.read_text()), out.with_name("everyday-en-de.metrics.jsonl").read_text()
+    before = trained["figures"]["by_seed"][0]
+    write_start([tmp_path / "runs/everyday-en-de-seed1", tmp_path / "runs/everyday-en-de-seed1-part2"], before["average"], kept)
+    monkeypatch.setattr(pretrained, "train", lambda *_: pytest.fail("it was trained"))
+    pretrained.main([*small_recipe, "--made", str(kept), "--ship"])
+    record = json.loads(out.read_text())
+    now = record["figures"]["by_seed"][0]
+    assert now | {"bleu_by_average": None} == before | {"bleu_by_average": None}
+    assert now["bleu_by_average"] == {str(now["average"]): before["bleu_by_average"][str(now["average"])]}
+    assert record["config"] == trained["config"] and f"--made {kept} --ship" in record["command"]
+    assert out.with_name("everyday-en-de.metrics.jsonl").read_text() == course
+    assert (shipped / "model.safetensors").read_bytes() == (kept / "model.safetensors").read_bytes()
+    (kept / "earlier.json").unlink()
+    with pytest.raises(SystemExit) as end:
+        pretrained.main([*small_recipe, "--made", str(kept)])
+    assert end.value.code == 2 and "earlier.json is missing" in capsys.readouterr().err
+
+
+def test_the_card_names_each_device_with_its_own_minutes():
+    parts = [{"cost": {"seconds": 600}, "hardware": {"processor": "One", "cores": 2}}] * 2
+    parts.append({"cost": {"seconds": 420}, "hardware": {"processor": "Two", "cores": 16, "accelerator": "A GPU"}})
+    assert pretrained.where(parts[:2]) == "20 minutes by the clock on one or two cores that it shared, of One"
+    assert pretrained.where(parts).endswith("of One,\n  and 7 minutes by the clock on one A GPU")
 
 
 def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe, tmp_path, monkeypatch, capsys):
