@@ -109,12 +109,14 @@ def table(pages: list[Page], found: dict) -> str:
 
 def list_of_pages(pages: list[Page], found: dict) -> str:
     "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
-    lines, measured = ["| 页面 | 模块 | 两核上的秒数 | 内容 |", "|---|---|---|---|"], seconds()
-    for page in pages:
+    lines, measured = ["| 页面 | 模块 | 两核上的秒数 |", "|---|---|---|"], seconds()
+    for page in sorted(pages, key=lambda page: page.part == "workshop"):
+        if page.part == "workshop" and "" not in lines:  # its table begins
+            lines += ["", "| 页面 | 模块 | 两核上的秒数 | 内容 |", "|---|---|---|---|"]
         called = label(page, found) if page.part == "paper" else found["workshop"].get(page.title, page.label)
         module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
-        about = found["about"].get(page.notebook, {}).get("shows", page.shows) if page.part == "workshop" else ""
-        lines.append(f"| [{called}]({address(page, REFERENCE)}) | {module} | {took} | {about} |")
+        about = f" {found['about'].get(page.notebook, {}).get('shows', page.shows)} |" if page.part == "workshop" else ""
+        lines.append(f"| [{called}]({address(page, REFERENCE)}) | {module} | {took} |{about}")
     return "\n".join(lines)
 
 

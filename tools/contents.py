@@ -141,10 +141,12 @@ def table(pages: list[Page]) -> str:
 
 def list_of_pages(pages: list[Page], here: str = "reference") -> str:
     "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
-    lines, measured = ["| notebook | module | seconds on two cores | what it is about |", "|---|---|---|---|"], seconds()
-    for page in pages:
+    lines, measured = ["| notebook | module | seconds on two cores |", "|---|---|---|"], seconds()
+    for page in sorted(pages, key=lambda page: page.part == "workshop"):
+        if page.part == "workshop" and "" not in lines:  # its table begins
+            lines += ["", "| notebook | module | seconds on two cores | what it is about |", "|---|---|---|---|"]
         module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
-        lines.append(f"| {page.link(here)} | {module} | {took} | {page.shows if page.part == 'workshop' else ''} |")
+        lines.append(f"| {page.link(here)} | {module} | {took} |" + (f" {page.shows} |" if page.part == "workshop" else ""))
     return "\n".join(lines)
 
 

@@ -65,7 +65,7 @@ def batches(
 
 # %% ../../nbs/paper/5.1_batching.ipynb #5a401726
 class Batch(NamedTuple):
-    "What one training step sees."
+    "What one update sees."
 
     source: Tensor        # (B, S) int64, PAD at the end of short rows
     target_input: Tensor  # (B, T) int64: the target shifted right by one PAD

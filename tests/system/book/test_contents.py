@@ -57,10 +57,10 @@ def test_the_tables_have_each_page(book, monkeypatch):
                     "|  | [§1.2 Toy](paper/1.2_toy.ipynb) | halves |",
                     "|  | [End](paper/end.ipynb) | halves |",
                     "| In use | To buy. | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
-    rows = list_of_pages(read_contents(book)).split("\n")[2:]
-    assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` | 7 |  |",
-                    "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |  |",
-                    "| [End](paper/end.ipynb) |  |  |  |",
+    rows = [line for line in list_of_pages(read_contents(book)).split("\n") if "ipynb" in line]
+    assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` | 7 |",
+                    "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |",
+                    "| [End](paper/end.ipynb) |  |  |",
                     "| [Shop](use/shop.ipynb) | `use.shop` | 60 | halves |",
                     "| [Shelf](shelf.ipynb) |  |  | halves |"]
 
