@@ -55,41 +55,33 @@ def last_norm(config: TransformerConfig) -> nn.Module | None:
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
-class Parts(nn.Module):
-    "What a Transformer is made of, and how it is loaded and saved; a model with a component of its own overrides one method."
+def new_attention(self: "Transformer") -> nn.Module:
+    "A new attention; a model with a component of its own overrides this method, or one of the next two."
+    c = self.config
+    return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
 
-    config: TransformerConfig
 
-    def attention(self) -> nn.Module:
-        "A new attention."
-        c = self.config
-        return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
+def new_feed_forward(self: "Transformer") -> nn.Module:
+    "A new feed-forward network."
+    return FeedForward(self.config.d_model, self.config.d_ff)
 
-    def feed_forward(self) -> nn.Module:
-        "A new feed-forward network."
-        return FeedForward(self.config.d_model, self.config.d_ff)
 
-    def residual(self, sublayer: nn.Module) -> nn.Module:
-        "The sub-layer in its residual connection."
-        return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
+def in_residual(self: "Transformer", sublayer: nn.Module) -> nn.Module:
+    "The sub-layer in its residual connection."
+    return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
 
-    attention_maps = recorded_maps
 
-    @classmethod
-    def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
-        "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
-        return load_model(cls, TransformerConfig, path_or_name, **options)
+def save_pretrained(self: "Transformer", directory: str | Path) -> None:
+    "Write model.safetensors, config.json, and a README.md where there is none."
+    save_model(self, self.config, directory)
 
-    def save_pretrained(self, directory: str | Path) -> None:
-        "Write model.safetensors, config.json, and a README.md where there is none."
-        save_model(self, self.config, directory)
 
-    def push_to_hub(self, repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
-        "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
-        return push_model(self.save_pretrained, repo_id, private, commit_message)
+def push_to_hub(self: "Transformer", repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
+    "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
+    return push_model(self.save_pretrained, repo_id, private, commit_message)
 
 # %% ../../nbs/paper/3_transformer.ipynb #7bf31220
-class Transformer(Parts):
+class Transformer(nn.Module):
     "The model of Figure 1."
 
     def __init__(self, config: TransformerConfig):
@@ -136,6 +128,15 @@ class Transformer(Parts):
     ) -> Tensor:               # logits (B, T, V)
         "Logits of each target token, given the source and the target tokens before it."
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
+
+    # From the folded cell above: what makes the sub-layers, records the maps, and saves.
+    attention, feed_forward, residual, attention_maps = new_attention, new_feed_forward, in_residual, recorded_maps
+    save_pretrained, push_to_hub = save_pretrained, push_to_hub
+
+    @classmethod
+    def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
+        "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
+        return load_model(cls, TransformerConfig, path_or_name, **options)
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(

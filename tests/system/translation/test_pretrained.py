@@ -302,6 +302,7 @@ def test_weights_made_elsewhere_are_scored_and_shipped_as_they_are(small_recipe,
     now = record["figures"]["by_seed"][0]
     assert now | {"bleu_by_average": None} == before | {"bleu_by_average": None}
     assert now["bleu_by_average"] == {str(now["average"]): before["bleu_by_average"][str(now["average"])]}
+    assert record["figures"]["best_seed"] == record["seed"] == now["seed"]
     assert record["config"] == trained["config"] and f"--made {kept} --ship" in record["command"]
     assert out.with_name("everyday-en-de.metrics.jsonl").read_text() == course
     assert (shipped / "model.safetensors").read_bytes() == (kept / "model.safetensors").read_bytes()
