@@ -10,7 +10,7 @@ from .. import UNK
 from ..data.sentences import split_sentences
 from ..data.tokenizer import Tokenizer, require_fit
 
-__all__ = ["UNSURE", "WHOLE", "Translation", "sentences_of", "translate_lines"]
+__all__ = ["UNSURE", "WHOLE", "Translation", "in_capitals", "sentences_of", "translate_lines"]
 
 UNSURE = "The model is unsure of this translation: do not rely on it."
 WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
@@ -35,7 +35,7 @@ class Translation:
     text: str
     log_probability: float = 0.0  # in nats, the sum over its sentences
     tokens: int = 0               # that it counts, an EOS for each sentence among them; 0 for a blank line
-    doubtful: bool = False        # whether a sentence has a lower mean than the model's record allows, or letters unknown to it
+    doubtful: bool = False        # whether a sentence is less likely than the model's record allows, or written unlike its texts
 
     @property
     def log_probability_per_token(self) -> float:
@@ -54,10 +54,16 @@ def sentences_of(line: str, tokenizer: Tokenizer) -> list[str]:
     return [line] if len(found) == 2 and len(tokenizer.encode(line)) <= WHOLE else found
 
 
-def judged(text: str, source: list[int], found: Found, below: float | None) -> Translation:
-    "Of one sentence. Without a threshold nothing is doubtful."
+def in_capitals(sentence: str) -> bool:
+    "Whether several words have no small letter: a model that has hardly read such words copies or invents, and is sure of it."
+    return len(sentence.split()) > 1 and sentence.upper() == sentence != sentence.lower()
+
+
+def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:
+    "Of one sentence. Without a threshold nothing is doubtful; letters that the model does not know, and capitals alone, always are."
     one = Translation(text, found.log_probability, len(found.tokens) + 1)
-    doubtful = below is not None and (one.log_probability_per_token < below or UNK in source)
+    unlike = UNK in source or in_capitals(sentence)
+    doubtful = below is not None and (one.log_probability_per_token < below or unlike)
     return Translation(text, one.log_probability, one.tokens, doubtful)
 
 
@@ -80,13 +86,14 @@ def translate_lines(
 ) -> list[Translation]:          # one for each line
     "Cut, search, join. InputError names a line with a sentence too long for the model."
     parts = [sentences_of(line, tokenizer) if split else [line] for line in lines]
-    ids = tokenizer.encode_all([sentence for part in parts for sentence in part])
+    sentences = [sentence for part in parts for sentence in part]
+    ids = tokenizer.encode_all(sentences)
     numbers = [number for number, part in enumerate(parts, 1) for _ in part]
     for number, row in zip(numbers, ids):
         require_fit(row, longest, f"sentence {number}")
     translated = [
-        Translation("") if found is None else judged(tokenizer.decode(found.tokens), row, found, doubtful_below)
-        for row, found in zip(ids, search(ids))
+        Translation("") if found is None else judged(tokenizer.decode(found.tokens), sentence, row, found, doubtful_below)
+        for sentence, row, found in zip(sentences, ids, search(ids))
     ]
     each = iter(translated)
     return [joined([next(each) for _ in part]) for part in parts]

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from annotated_transformer import EOS, UNK, InputError
-from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, sentences_of, translate_lines
+from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, in_capitals, sentences_of, translate_lines
 
 WORDS = ["<pad>", "<eos>", "<unk>"]
 
@@ -73,6 +73,19 @@ def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_d
 
 def test_letters_that_the_vocabulary_lacks_are_doubtful():
     assert [one.doubtful for one in of(["A dog.", "A xx dog."], -50)] == [False, True]
+
+
+@pytest.mark.parametrize("sentence, expected", [
+    ("A DOG RUNS.", True), ("ÜBER UNS!", True), ("STOP", False), ("He saw NATO.", False), ("10 20.", False), ("你好 世界", False),
+    ("", False),
+])
+def test_a_sentence_in_capitals_is_doubtful_and_a_word_in_capitals_is_not(sentence, expected):
+    assert in_capitals(sentence) == expected
+
+
+def test_capitals_are_warned_of_by_a_model_with_a_threshold():
+    assert [one.doubtful for one in of(["A dog.", "A DOG."], -50)] == [False, True]
+    assert not of(["A DOG."])[0].doubtful
 
 
 def test_a_sentence_too_long_is_named_by_its_line():

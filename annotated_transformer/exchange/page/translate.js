@@ -37,16 +37,21 @@ function readText() {
   if (!pieces.length) throw new RangeError("The field holds no words: type a sentence.");
   const found = splitSentences(text, sentences);
   const whole = found.length === 2 && pieces.length + 1 <= sentences.whole; // two short ones stay together
-  return whole ? [readSentence(pieces)] : found.map(one => readSentence(tokenizer.encode(one)));
+  return whole ? [readSentence(text, pieces)] : found.map(one => readSentence(one, tokenizer.encode(one)));
 }
 
-function readSentence(pieces) {
+// Several words without a small letter: as in_capitals in translation/lines.py.
+function inCapitals(text) {
+  return text.trim().split(/\s+/).length > 1 && text.toUpperCase() === text && text.toLowerCase() !== text;
+}
+
+function readSentence(text, pieces) {
   const {ids: {eos}, longest} = model.settings;
   if (pieces.length + 1 > longest) {
     throw new RangeError(`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
   }
   const ids = [...pieces, eos], labels = ids.map(id => tokenizer.label(id)), unknown = pieces.includes(tokenizer.unknown);
-  return {ids, labels, unknown, result: null, forced: [], choices: new Set()};
+  return {ids, labels, unknown, capitals: inCapitals(text), result: null, forced: [], choices: new Set()};
 }
 
 // Cut into pieces as one types; translated on Enter.
@@ -126,9 +131,9 @@ async function searched(one, number, switches) {
   return true;
 }
 
-function doubtful({unknown, forced, result: {best}}) {
+function doubtful({unknown, capitals, forced, result: {best}}) {
   const {doubtful_below: below} = model.settings;
-  return below !== null && !forced.length && (unknown || best.logP / best.length < below);
+  return below !== null && !forced.length && (unknown || capitals || best.logP / best.length < below);
 }
 
 function finish(milliseconds, switches) {

@@ -341,15 +341,16 @@ def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
     assert f"memory is worth {seen['bleu'] - new['bleu']:.0f} points here" in page and f"score {every:.2f}" in page
 
 
-def test_a_doubtful_translation_is_warned_of_least_where_it_is_in_capitals():
-    kinds = result("translation/out_of_depth")["figures"]["reported_on"]["by_kind"]
-    outside = {kind: found["flagged"] / found["lines"] for kind, found in kinds.items() if found["flagged"]}
-    assert min(outside, key=outside.get) == "capitals" and outside["capitals"] <= 0.6
-    assert "there the measure mostly fails" in prose("translation/translator")
-    lines = printed("translation/translator").splitlines()
-    bad = [line for line in lines if " nats: " in line and "The train was late" not in line]
-    assert len(bad) == 3 and sum("The model is unsure" in line for line in bad) == 2
-    assert "One of the three bad translations passes without a warning: it is in capitals" in prose("translation/translator")
+def test_in_capitals_the_model_is_sure_of_nonsense_and_all_three_bad_translations_are_warned_of():
+    found = result("translation/out_of_depth")["figures"]
+    capitals = [row for row in found["lines"] if row["kind"] == "capitals"]
+    sure = [row for row in capitals if row["lowest"] >= found["doubtful_below"]]
+    assert len(capitals) == 10 and len(sure) >= 5 and all(row["capitals"] and row["doubtful"] for row in capitals)
+    assert "In capitals the model is sure of nonsense" in prose("translation/translator")
+    lines = [line for line in printed("translation/translator").splitlines() if " nats: " in line]
+    assert [("The model is unsure" in line) for line in lines] == ["The train was late" not in line for line in lines]
+    (shouted,) = (line for line in lines if "STATION" in line)
+    assert float(shouted.split(" nats")[0]) > found["doubtful_below"]
 
 
 def test_a_record_names_the_file_it_is_in():

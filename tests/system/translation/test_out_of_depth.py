@@ -72,14 +72,14 @@ def test_no_other_threshold_would_have_been_chosen():
     values = sorted({row["lowest"] for row in rows})
     enough = []
     for cut in (round((a + b) / 2, 3) for a, b in zip(values, values[1:])):
-        flagged = Counter(row["everyday"] for row in rows if row["lowest"] < cut or row["unknown_letters"])
+        flagged = Counter(row["everyday"] for row in rows if row["lowest"] < cut or out_of_depth.always(row))
         if flagged[True] <= 2 and flagged[False] >= 45:
             enough.append(cut)
     assert min(enough) == found["doubtful_below"] == out_of_depth.choose(rows)
-    assert all(row["doubtful"] == (row["lowest"] < min(enough) or row["unknown_letters"]) for row in found["lines"])
+    assert all(row["doubtful"] == (row["lowest"] < min(enough) or out_of_depth.always(row)) for row in found["lines"])
 
     with pytest.raises(InputError, match="no threshold flags so few"):
-        out_of_depth.choose([{"everyday": everyday, "lowest": low, "unknown_letters": False}
+        out_of_depth.choose([{"everyday": everyday, "lowest": low, "unknown_letters": False, "capitals": False}
                              for everyday, low in ((True, -3), (True, -2), (False, -1))])
 
 
@@ -87,8 +87,8 @@ def test_the_model_that_ships_says_of_some_of_these_lines_what_is_on_record(ever
     rows = figures("out_of_depth")["lines"][::20]
     for row, found in zip(rows, everyday.translations([row["text"] for row in rows])):
         assert (found.text, found.doubtful) == (row["translation"], row["doubtful"])
-        low, letters = out_of_depth.lowest(everyday, row["text"])
-        assert low == pytest.approx(row["lowest"], abs=0.02) and letters == row["unknown_letters"]
+        low, *unlike = out_of_depth.lowest(everyday, row["text"])
+        assert low == pytest.approx(row["lowest"], abs=0.02) and unlike == [row["unknown_letters"], row["capitals"]]
 
 
 def test_unknown_letters_are_told_and_everyday_paragraphs_are_not(everyday):
@@ -152,5 +152,6 @@ def test_scores_never_cut_a_line(everyday):
 
 def test_where_no_threshold_flags_enough_the_best_is_chosen():
     low = {True: [-0.2] * 20, False: [-0.9] * 5 + [-0.1] * 15}
-    rows = [{"everyday": side, "lowest": value, "unknown_letters": False} for side in low for value in low[side]]
+    nothing_else = {"unknown_letters": False, "capitals": False}
+    rows = [{"everyday": side, "lowest": value, **nothing_else} for side in low for value in low[side]]
     assert -0.9 < out_of_depth.choose(rows) < -0.2
