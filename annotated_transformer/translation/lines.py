@@ -60,7 +60,7 @@ def in_capitals(sentence: str) -> bool:
 
 
 def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:
-    "Of one sentence. Without a threshold nothing is doubtful; letters that the model does not know, and capitals alone, always are."
+    "Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters and a sentence in capitals always are."
     one = Translation(text, found.log_probability, len(found.tokens) + 1)
     unlike = UNK in source or in_capitals(sentence)
     doubtful = below is not None and (one.log_probability_per_token < below or unlike)
