@@ -112,7 +112,8 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     assert min(units.values()) == 2 and max(units.values()) == 6 and "In layer 2 each token uses two to six units." in page
     off = re.findall(r"unit +\d+ off: (.*) -> (.*)", shown)
     on = re.findall(r"unit +\d+ on : (.*) -> (.*)", shown)
-    assert [after == "the same" for _, after in off] == [True, True, False, True] and "zu Fuß" in off[2][0] and "zu Fuß" not in off[2][1]
+    assert [after == "the same" for _, after in off] == [True, True, False, True]
+    assert "zu Fuß" in off[2][0] and "zu Fuß" not in off[2][1]
     assert "one translation of four loses *zu Fuß*" in page and len(on) == 4
     for (before, after), word in zip(on, ("Frau", "Freundin", "zu Fuß", "spreche")):
         assert word in after and word not in before
@@ -126,7 +127,8 @@ def test_without_positions_two_sentences_become_one():
         assert one != other and blind == also_blind
     hits, of = map(int, re.search(r"without positions: (\d+) of (\d+)", shown).groups())
     assert "it hits one place in four; a random look would hit one in seven" in prose("paper/3.5_position")
-    assert round(of / hits) == 4 and round(1 / result("heads/everyday")["figures"]["measures"]["encoder"]["previous token"]["chance"]) == 7
+    chance = result("heads/everyday")["figures"]["measures"]["encoder"]["previous token"]["chance"]
+    assert round(of / hits) == 4 and round(1 / chance) == 7
 
 
 def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chosen():
