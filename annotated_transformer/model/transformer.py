@@ -90,6 +90,7 @@ class Transformer(nn.Module):
         self.embedding = SharedEmbedding(c.vocab_size, c.d_model)        # E
         self.positions = part(c, "positions")(c.d_model, c.max_length)   # adds P
         self.dropout = Dropout(c.dropout)
+        # self.attention() makes a new attention, and so on: see the last lines
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))
