@@ -199,15 +199,18 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     assert abs(t - 0.95 * (2 / (4 * 0.975 * 0.025)) ** 0.5) < 1e-4
     band = [100 * t * deviations[0] * (4 / 3) ** 0.5 / means[0], t * deviations[1] * (4 / 3) ** 0.5]
     assert f"up to {band[0]:.1f}% of perplexity, {band[1]:.1f} points of BLEU" in shown
-    assert f"{band[0]:.1f}% of perplexity or {band[1]:.1f} points of BLEU to either side, a bar may be chance" in page
+    assert f"{band[0]:.1f}% of perplexity or {band[1]:.1f} points of BLEU to either side, a bar may be noise" in page
     said = ", ".join(f"{bleu:.1f}" for bleu in sorted(base[1])[:2]) + f" and {max(base[1]):.1f} BLEU"
     assert said in page and f"$s = {deviations[1]:.2f}$" in page and f"\\sqrt{{4/3}} = {band[1]:.1f}$" in page
+    assert "The seed alone moves BLEU by more than a point." in page
+    assert max(base[1]) - min(base[1]) > 1 and "the least: C2 and C6\n" in shown
 
     away = {row: (100 * (figures(row)[0][0] / means[0] - 1), figures(row)[1][0] - means[1]) for row in table if row != "base"}
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
     assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"} and len(away) == 21
-    listed = page.partition("In perplexity, outside the band:")[2].partition("In BLEU, C4 alone.")[0]
+    listed = page.partition("In perplexity, outside the band:")[2].partition("In BLEU, C4 alone, leaving D2 aside.")[0]
+    assert "leaving D2 aside" in page
     named = set(re.findall(r"\((\w\d)\)", listed)) | {"big"} | {"additive"}
     assert named == outside - {"D2"} and "the big model" in listed and "- additive attention" in listed
     assert "(D2 is hollow: it has dropout 0.6, the paper's D2 0.2." in page
