@@ -162,6 +162,8 @@ def test_regularization_says_how_sure_its_two_models_are():
     said = re.findall(r"trained with.*: +median (\d\.\d\d), largest (\d\.\d\d), above 0.99 at (\d+)% of 1,848 positions", shown)
     [(median, largest, _), (_, _, above)] = said
     assert f"a median of {median} and is nowhere above 0.99" in page and float(largest) < 0.98 and abs(float(median) - 0.9) < 0.02
+    [with_smoothing, without] = map(float, re.findall(r"(\d+\.\d)% right", shown))
+    assert with_smoothing > without and f"right at {with_smoothing}% of the positions, the other at {without}%" in page
     assert int(above) > 60 and "the other is, at most positions" in page
     assert "§5.4 announces three types of regularization and describes two" in page
 
@@ -174,6 +176,10 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     others = [run["exactly_right"] for way, runs in figures.items() if way != least for run in runs]
     assert len(others) == 6 and max(run["exactly_right"] for run in figures[least]) < min(others) - 0.01
     assert "in each of three seeds" in page
+    first, second = ([run["exactly_right"] for run in runs] for way, runs in figures.items() if way != least)
+    apart = abs(sum(first) - sum(second)) / 3
+    assert apart < min(max(runs) - min(runs) for runs in (first, second))
+    assert "The first two differ less than their own seeds." in page
     assert "The third way leaves hardly any padding, and its models learn worst" in page
     (ours, ours_whole), (tight, whole) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of \d+ batches", shown)
     assert int(tight) > int(ours) + 20 and int(ours_whole) == 0 < int(whole)
@@ -186,7 +192,8 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
     assert len(warm) == len(cold) == 3 and max(warm) < known - 0.7 and max(abs(loss - known) for loss in cold) < 0.3
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
-    assert max(abs(one - other) for one, other in zip(slow_warm, slow_cold)) < 0.2 and "Both learn alike" in page
+    assert max(abs(one - other) for one, other in zip(slow_warm, slow_cold)) < 0.2 and "there both learn alike" in page
+    assert abs(min(warm) - slow_cold[0]) < 0.2 and "about as well as the best with the high peak" in page
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
@@ -336,6 +343,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     repaired = [run["scores"]["test"]["malformed"] / run["scores"]["test"]["sentences"] for run in alone]
     assert 0.5 < sum(repaired) / 3 < 0.6 and "more than half of its outputs need repair" in page
     ours = [run["scores"]["test"]["constrained"]["f1"] for run in mixed]
+    assert f"is {sum(ours) / 3:.1f} of 100, mean of three seeds" in page
     together = result("parsing/parser.votes")["figures"]["test"]["together"]["f1"]
     assert sum(ours) / 3 < together < berkeley and "still below it, and closer when three seeds" in page
 
