@@ -7,6 +7,7 @@ letters' height for each letter is enough for the common sans-serif fonts, and a
 Pointer: `pointed` holds the query and the key under it. The focus is the query's row if there is one, otherwise the key's
 column, otherwise everything: lines are drawn for the cells in focus, and in the heat map the others fade.
 """
+import functools
 import json
 import re
 import unicodedata
@@ -51,6 +52,17 @@ class Layout:
         self.cells = self.row + self.label
         self.top = self.label + 20                 # above the first row: the columns' labels and headings
         self.width, self.height = self.cells + most * self.step, self.top + most * self.step
+
+    def numbers(self) -> tuple:
+        "All that it has come to."
+        return tuple(vars(self).items())
+
+    @classmethod
+    def of(cls, numbers: tuple) -> "Layout":
+        "The same again, for whoever needs no labels."
+        found = cls.__new__(cls)
+        vars(found).update(numbers)
+        return found
 
     def text_width(self, text: str) -> float:
         "Enough for a text: East Asian letters are as wide as high."
@@ -211,27 +223,24 @@ def draw_labels(
     ]
 
 
-def specification(
-    maps,       # AttentionMaps
-    kind: str,  # what is chosen at first
-    layer: int,
-    head: int,
-) -> dict:
-    "The whole picture as a specification in Vega-Lite 5, weights included."
-    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
-    sizes = {name: tuple(maps.of(name)[0].shape[:2]) for name in maps.kinds}  # encoder and decoder may differ
-    n_layers, n_heads = (max(numbers) for numbers in zip(*sizes.values()))
-    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
-    names, buttons = {name: kind.title for name, kind in maps.kinds.items()}, alt.binding_radio
+@functools.lru_cache(maxsize=8)
+def drawing(
+    at: tuple,     # what the layout comes to: `Layout.numbers`
+    kinds: tuple,  # of an AttentionMaps: pairs of name and `Kind`
+    sizes: tuple,  # of each: layers and heads
+) -> str:
+    "What no weight, no label's text and no choice changes, as JSON: half a second of Altair's work, done once for each sentence."
+    n_layers, n_heads = (max(numbers) for numbers in zip(*sizes))
+    at, names, buttons = Layout.of(at), {name: kind.title for name, kind in kinds}, alt.binding_radio
     choices = [
-        alt.param("kind", value=kind, bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
-        alt.param("layer", value=layer, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
-        alt.param("head", value=head, bind=buttons(name="head ", options=list(range(1, n_heads + 1)))),
+        alt.param("kind", value="", bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
+        alt.param("layer", value=0, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
+        alt.param("head", value=0, bind=buttons(name="head ", options=list(range(1, n_heads + 1)))),
         alt.param("together", value=False, bind=alt.binding_checkbox(name="all heads of the layer ")),
     ]
-    size = f"{json.dumps(sizes)}[kind]"
+    size = f"{json.dumps(dict(zip(names, sizes)))}[kind]"
     derived = [
-        alt.param("axes", value=axes),
+        alt.param("axes", value={}),
         alt.param("left", value=0),  # how many heads `Explorer.only` has left; nothing else is then chosen
         alt.param("shown", expr=f"left || (together ? {size}[1] : 1)"),
         alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
@@ -240,21 +249,37 @@ def specification(
     one = f"', layer ' + layer + ' of ' + {size}[0] + (shown > 1 ? '' : ', head ' + head + ' of ' + {size}[1])"
     title = f"{json.dumps(names)}[kind] + (left > 1 ? '' : {one})"
     subtitle = "Queries stand on the left and in rows, keys on the right and in columns: a query looks at keys."
-    boxes, texts = draw_labels(at, maps.kinds)
-    drawing = (
+    boxes, texts = draw_labels(at, dict(kinds))
+    return (
         alt.layer(boxes, *draw_weights(at), *texts)
         .add_params(*choices, *derived)
         .resolve_scale(fill="independent")  # weights have a scale, the colours of several heads have none
         .properties(width=at.width, height=at.height, padding=10, background="white")
         .properties(title=alt.Title(alt.expr(title), subtitle=subtitle, anchor="start", fontSize=15, subtitleColor=FAINT))
         .configure(aria=False, view=alt.ViewConfig(stroke=None))
-        .to_dict()
+        .to_json(indent=None)
     )
+
+
+def specification(
+    maps,       # AttentionMaps
+    kind: str,  # what is chosen at first
+    layer: int,
+    head: int,
+) -> dict:
+    "The whole picture as a specification in Vega-Lite 5, weights included."
+    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
+    sizes = tuple(tuple(maps.of(name)[0].shape[:2]) for name in maps.kinds)  # encoder and decoder may differ
+    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
+    found = json.loads(drawing(at.numbers(), tuple(maps.kinds.items()), sizes))
+    first = {"kind": kind, "layer": layer, "head": head, "axes": axes}
+    for one in found["params"]:
+        one.update({"value": first[one["name"]]} if one["name"] in first else {})
     boxed = [box for name, of_kind in axes.items() for box in at.boxes(name, **of_kind)]
-    return drawing | {
+    return found | {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": f"Attention weights of {both_texts(maps)[0]}",
-        "datasets": drawing["datasets"] | {"heads": head_records(maps), "labels": boxed},
+        "datasets": found["datasets"] | {"heads": head_records(maps), "labels": boxed},
         "usermeta": {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}},
     }
 
