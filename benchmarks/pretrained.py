@@ -4,8 +4,8 @@
 
 A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before; the
 same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
-split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's; what others
-would bring on the validation split is recorded. `--ship` writes the seed with the best validation BLEU to
+split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's, but for
+`everyday-en-de`, which takes the best on the validation split; what others would bring there is recorded. `--ship` writes the seed with the best validation BLEU to
 annotated_transformer/pretrained/NAME/. Figures go to results/translation/NAME.json; that seed's scores, as `score --out` writes
 them, its translations and its course of training beside it. `--parts 1 --steps 22000` tries what comes of the first part alone
 when it goes on.
@@ -84,6 +84,7 @@ RECIPES = {
 }
 JUDGES = {"everyday-en-de": sacre_bleu}  # what is chosen by; for the others Multi30k's BLEU
 IN_16_BITS = ("everyday-en-de",)         # stored so, and measured as stored; loaded into 32 bits
+CHOOSES_ALPHA = ("everyday-en-de",)      # by validation; the others keep the paper's
 AVERAGES = (1, 5, 10, 20)                # what is chosen from
 ALPHAS = (0.6, 0.7, 0.8, 0.9, 1.0)       # from the paper's on; above 1 an output that never ends scores best
 EXAMPLES = {  # our own sentences: what the shipped model makes of them must be what the run made of them
@@ -154,7 +155,7 @@ def choose_on_validation(
     averages: Sequence[int],                # to choose from
     pairs: Sequence[tuple[str, str]],
 ) -> dict:
-    "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; for these, what other alphas bring."
+    "The number of checkpoints with the best BLEU on these pairs, at the paper's alpha; then what other alphas bring."
     sources, references = zip(*pairs)
 
     @functools.cache
@@ -165,7 +166,8 @@ def choose_on_validation(
     options = {"average": list(averages), "alpha": ALPHAS}
     chosen, scores = choose(bleu, options, {setting: values[0] for setting, values in options.items()})
     tables = {f"bleu_by_{setting}": {str(n): round(score, 3) for n, score in some.items()} for setting, some in scores.items()}
-    return {**chosen, "alpha": Search.alpha, "validation_bleu": scores["alpha"][Search.alpha], **tables}
+    alpha = chosen["alpha"] if name in CHOOSES_ALPHA else Search.alpha
+    return {**chosen, "alpha": alpha, "validation_bleu": scores["alpha"][alpha], **tables}
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,8 @@ def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
         PART.format(
             config, precision=config.execution.precision or "float32",
             agreement=f", two draws of dropout asked to agree (R-Drop, {config.consistency:g})" * bool(config.consistency),
-        ) for config in configs
+        ) + (f";\n  {one['teachers']} (`benchmarks.distillation`)" if "teachers" in one else "")
+        for one, config in zip(trained.parts, configs)
     ]
     scores = "; ".join(
         f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU lower-cased and tokenised, {figures['sacre_bleu']['score']:.2f} "

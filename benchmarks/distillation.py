@@ -1,0 +1,232 @@
+"""A small translator that learns from larger ones, beside one that goes on as before: for a GPU that is lent for minutes.
+
+    python -m benchmarks.distillation teach SEED --work W --until 250 310
+    python -m benchmarks.distillation translate SEED --work W --until 365
+    python -m benchmarks.distillation learn taught --work W --until 610 690
+    python -m benchmarks.distillation learn plain --work W --until 610 690
+    python -m benchmarks.distillation report --work W [--out results/translation/distillation.json]
+
+W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with the shipped vocabulary. Two teachers, twice as
+wide as the shipped model, learn these pairs; each translates half of the English sentences once more (Kim and Rush 2016). Then
+the shipped weights learn both, pairs and translations: half of the target of each token is the mean of what the teachers and
+the shipped model itself expect (Hinton et al. 2015), half the token with label smoothing. `plain` is the control: the same
+weights, settings and seed, the pairs alone, no teacher. All four trainings go on until so many seconds after `--since` (by
+default, now), the first number at the full rate, the second at a seventh of it, as `EVERYDAY_GPU` and `EVERYDAY_LAST` did. Of the
+student and the control the mean of so many last checkpoints as is best on the validation split stands in W/taught-kept and
+W/plain-kept; `benchmarks.pretrained everyday-en-de --made` scores and ships them.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from annotated_transformer import PAD, Translator
+from annotated_transformer.config import Search, TrainingConfig
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.training import loop
+from annotated_transformer.training.devices import autocast
+from annotated_transformer.training.loop import WithLoss, train
+from annotated_transformer.training.processes import Stopped
+from annotated_transformer.training.runs import Run
+from annotated_transformer.translation.bleu import sacre_bleu
+from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.earlier import write_start
+from benchmarks.shared.shipping import round_weights
+from benchmarks.shared.side_by_side import save
+
+TEACHERS = (1, 2)   # their seeds
+FROM_TEACHERS = 0.5  # of the target of a token
+AVERAGES = (5, 10, 20)  # checkpoints, of which the best number is chosen
+SHIPPED = "everyday-en-de"
+STEPS = 1_000_000   # the time ends a training
+STUDENT = dataclasses.replace(
+    EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.2), steps=STEPS, batch_tokens=16_384, warmup_steps=500,
+    rate_factor=0.35, validate_every=1_000, checkpoint_every=300, start_from=SHIPPED, seed=11,
+)
+TEACHER = dataclasses.replace(
+    EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, d_model=512, d_ff=2_048, d_k=64, d_v=64), steps=STEPS,
+    batch_tokens=16_384, warmup_steps=1_000, rate_factor=0.8, validate_every=1_000, checkpoint_every=450,
+)
+
+
+def last(config: TrainingConfig, start: Path) -> TrainingConfig:
+    "The second part: from the mean of the first one's last checkpoints, at a low rate."
+    return dataclasses.replace(
+        config, rate_factor=round(config.rate_factor / 7, 3), warmup_steps=100, keep=20, checkpoint_every=config.checkpoint_every // 3,
+        start_from=str(start), seed=config.seed + 100,
+    )
+
+
+class Taught(WithLoss):
+    "A model with the loss of this file, in place of the usual one."
+
+    def __init__(self, learner: WithLoss, teachers: Sequence[nn.Module]):
+        super().__init__(learner.model, learner.smoothing, learner.precision)
+        self.teachers = list(teachers)  # a list: their weights are not the learner's
+        weight = self.model.embedding.weight
+        weight.register_hook(lambda gradient: gradient.index_fill(0, gradient.new_tensor([PAD], dtype=torch.long), 0.0))
+
+    def forward(self, source: Tensor, target_input: Tensor, target: Tensor, tokens: int) -> Tensor:
+        with autocast(source.device.type, self.precision):
+            with torch.no_grad():
+                expected = sum(self.logits(teacher, source, target_input).softmax(-1) for teacher in self.teachers)
+            logs = self.logits(self.model, source, target_input).log_softmax(-1)
+        off = self.smoothing / (logs.size(-1) - 1)
+        taught = (expected * logs).sum(-1) / len(self.teachers)
+        smoothed = off * logs.sum(-1) + (1 - self.smoothing - off) * logs.gather(-1, target[..., None])[..., 0]
+        found = FROM_TEACHERS * taught + (1 - FROM_TEACHERS) * smoothed
+        return -(found * (target != PAD)).sum() / tokens
+
+    @staticmethod
+    def logits(model: nn.Module, source: Tensor, target_input: Tensor) -> Tensor:
+        hidden = model.decode(target_input, model.encode(source), source)
+        return (hidden @ model.embedding.weight.to(hidden.dtype).T).float()
+
+
+def until(config: TrainingConfig, run: Path, prepared: Path, when: float) -> None:
+    "Train until then."
+    if not run.exists():
+        shutil.copytree(prepared, run)
+    timer = threading.Timer(max(1.0, when - time.time()), os.kill, (os.getpid(), signal.SIGTERM))
+    timer.daemon = True
+    timer.start()
+    try:
+        train(config, run)
+    except Stopped as stop:
+        print(run, stop, flush=True)
+    timer.cancel()
+
+
+def both(config: TrainingConfig, run: Path, prepared: Path, ends: Sequence[float]) -> None:
+    "Both parts of a training, RUN and RUN-last."
+    until(config, run, prepared, ends[0])
+    until(last(config, run), run.with_name(f"{run.name}-last"), prepared, ends[1])
+
+
+def bleu(translator: Translator, prepared: Path) -> float:
+    "sacreBLEU of the validation split, by the weights as they would be stored."
+    round_weights(translator.model)
+    pairs = Run(prepared).pairs("validation")
+    sources, references = ([translator.tokenizer.decode(pairs[i][side].tolist()) for i in range(len(pairs))] for side in (0, 1))
+    return sacre_bleu(translator.translate(sources, Search(), batch_tokens=65_536, split=False), references).score
+
+
+def decoded(translator: Translator, pairs: TokenizedPairs) -> list[str]:
+    "The English sentences of these pairs, each once."
+    return list(dict.fromkeys(translator.tokenizer.decode(pairs[i][0].tolist()) for i in range(len(pairs))))
+
+
+def translate(work: Path, seed: int, when: float) -> None:
+    "What a teacher makes of its half of the sentences, as far as it comes until then."
+    translator = Translator.from_pretrained(work / f"teacher-{seed}-last", 10)
+    (work / f"teacher-{seed}.json").write_text(json.dumps({10: bleu(translator, work / "prepared")}), encoding="utf-8")
+    sources = decoded(translator, Run(work / "prepared").pairs("train"))
+    random.Random(0).shuffle(sources)
+    own, size = sources[TEACHERS.index(seed) :: len(TEACHERS)], 8_000
+    (work / f"translated-{seed}.part").unlink(missing_ok=True)
+    with open(work / f"translated-{seed}.part", "a", encoding="utf-8") as file:
+        for start in range(0, len(own), size):
+            if time.time() > when:
+                break
+            part = own[start : start + size]
+            found = translator.translate(part, Search(), batch_tokens=65_536, split=False)
+            file.writelines(f"{source}\t{target}\n" for source, target in zip(part, found) if target)
+            file.flush()
+            print(seed, start + len(part), "of", len(own), flush=True)
+    os.replace(work / f"translated-{seed}.part", work / f"translated-{seed}.tsv")
+
+
+def mixed(work: Path) -> Path:
+    "A prepared run with the pairs and the translations."
+    out, prepared = work / "mixed", Run(work / "prepared")
+    shutil.copytree(work / "prepared", out)
+    tokenizer, pairs = prepared.tokenizer, prepared.pairs("train")
+    texts = [tuple(tokenizer.decode(side.tolist()) for side in pairs[i]) for i in range(len(pairs))]
+    for seed in TEACHERS:
+        lines = (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines()
+        found = [tuple(line.split("\t")) for line in lines if line.count("\t") == 1]
+        texts += [pair for pair in found if len(pair[1].split()) <= 2 * len(pair[0].split()) + 4]  # none that repeats itself
+    (out / "data" / "SHA256SUMS").unlink()
+    TokenizedPairs.write(out / "data", "train", texts, tokenizer, STUDENT.model.max_length, total=len(texts))
+    print(len(pairs), "pairs and", len(texts) - len(pairs), "translations", flush=True)
+    return out
+
+
+def learn(work: Path, name: str, ends: Sequence[float]) -> None:
+    "The student, or its control."
+    prepared = work / "prepared"
+    if name == "taught":
+        prepared, usual = mixed(work), loop.learner_for
+        known = [Translator.from_pretrained(work / f"teacher-{seed}-last", 10).model for seed in TEACHERS]
+        known.append(Translator.from_pretrained(SHIPPED, device=None).model)
+        for teacher in known:
+            teacher.eval().requires_grad_(False)
+        if torch.cuda.is_available():
+            known = [teacher.bfloat16() for teacher in known]
+        loop.learner_for = lambda *arguments: Taught(usual(*arguments), known)
+    both(STUDENT, work / name, prepared, ends)
+    runs = work / name, work / f"{name}-last"
+    found = {average: bleu(Translator.from_pretrained(runs[1], average), prepared) for average in AVERAGES}
+    write_start(runs, max(found, key=found.get), work / f"{name}-kept")
+    (work / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+
+
+def ran(run: Path) -> dict:
+    "What a run has come to."
+    lines = Run(run).metrics()
+    last = [line for line in lines if "loss" in line][-1]
+    perplexity = {line["step"]: round(line["validation_perplexity"], 3) for line in lines if "validation_perplexity" in line}
+    return {
+        "updates": last["step"], "epochs": last["epoch"], "seconds": last["seconds"], "training_loss_at_the_end": last["loss"],
+        "validation_perplexity": perplexity,
+    }
+
+
+def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
+    "What the four trainings came to, into one file."
+    figures, configs = {}, {}
+    for name in (*(f"teacher-{seed}" for seed in TEACHERS), "taught", "plain"):
+        runs = work / name, work / f"{name}-last"
+        scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
+        figures[name] = {"parts": [ran(run) for run in runs], "validation_bleu": scores}
+        configs[name] = [Run(run).config.to_dict() for run in runs]
+    where = json.loads((work / "taught" / "config.json").read_text(encoding="utf-8"))
+    trained = {name: where[name] for name in ("versions", "hardware", "date")}
+    lines = {seed: (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines() for seed in TEACHERS}
+    figures["translations"] = {seed: len(found) for seed, found in lines.items()}
+    save(out, "benchmarks.distillation", figures, configs, STUDENT.seed, options, trained=trained)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.distillation", description=__doc__.split("\n")[0])
+    parser.add_argument("do", choices=("teach", "translate", "learn", "report"))
+    parser.add_argument("who", nargs="?", help="a teacher's seed, or taught or plain")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--since", type=float, default=time.time(), help="seconds of the clock (default: now)")
+    parser.add_argument("--until", type=float, nargs="+", default=[0.0, 0.0], metavar="SECONDS")
+    parser.add_argument("--out", type=Path, default=Path("results/translation/distillation.json"), help="of the report")
+    arguments = parser.parse_args(options)
+    ends = [arguments.since + seconds for seconds in arguments.until]
+    if arguments.do == "teach":
+        config = dataclasses.replace(TEACHER, seed=int(arguments.who))
+        both(config, arguments.work / f"teacher-{arguments.who}", arguments.work / "prepared", ends)
+    elif arguments.do == "translate":
+        translate(arguments.work, int(arguments.who), ends[0])
+    elif arguments.do == "learn":
+        learn(arguments.work, arguments.who, ends)
+    else:
+        report(arguments.work, arguments.out, options)
+
+
+if __name__ == "__main__":
+    main()
