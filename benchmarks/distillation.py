@@ -62,8 +62,8 @@ TEACHER = dataclasses.replace(
 def last(config: TrainingConfig, start: Path) -> TrainingConfig:
     "The second part: from the mean of the first one's last checkpoints, at a low rate."
     return dataclasses.replace(
-        config, rate_factor=round(config.rate_factor / 7, 3), warmup_steps=100, keep=20, checkpoint_every=config.checkpoint_every // 3,
-        start_from=str(start), seed=config.seed + 100,
+        config, rate_factor=round(config.rate_factor / 7, 3), warmup_steps=100, keep=20,
+        checkpoint_every=config.checkpoint_every // 3, start_from=str(start), seed=config.seed + 100,
     )
 
 

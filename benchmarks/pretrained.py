@@ -5,10 +5,10 @@
 A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before; the
 same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
 split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's, but for
-`everyday-en-de`, which takes the best on the validation split; what others would bring there is recorded. `--ship` writes the seed with the best validation BLEU to
-annotated_transformer/pretrained/NAME/. Figures go to results/translation/NAME.json; that seed's scores, as `score --out` writes
-them, its translations and its course of training beside it. `--parts 1 --steps 22000` tries what comes of the first part alone
-when it goes on.
+`everyday-en-de`, which takes the best on the validation split; what others would bring there is recorded. `--ship` writes the
+seed with the best validation BLEU to annotated_transformer/pretrained/NAME/. Figures go to results/translation/NAME.json; that
+seed's scores, as `score --out` writes them, its translations and its course of training beside it. `--parts 1 --steps 22000`
+tries what comes of the first part alone when it goes on.
 
 `--as-it-stands` takes the runs with the updates that they have come to, for when the time is up before the recipe's last one;
 `--as-it-stands 1` takes the first part so and trains the others. No update depends on how many are planned: the command that is

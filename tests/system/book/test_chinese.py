@@ -133,8 +133,8 @@ def test_the_chinese_readme_leads_to_the_chinese_pages(monkeypatch):
     links = chinese_texts.TARGET.findall("".join(text for _, text in pages.values()))
     assert {f"{site}index.html", f"{site}paper/3.2_attention.html", "#安装", "#引用", "README.md"} <= {*links}
     assert "nbs/exchange/onnx.ipynb" in links and not [link for link in links if link.startswith("nbs/paper/")]
-    noted, text = pages["section-3"]
-    pages["section-3"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
+    noted, text = pages["section-2"]
+    pages["section-2"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
     monkeypatch.setattr(chinese_texts, "chinese", lambda name: pages)
     found = list(chinese_compared.unlike(chinese_texts.README, {}))
     assert any("lacks the link" in line and "zh/paper/ten_minutes.html" in line for line in found), found
