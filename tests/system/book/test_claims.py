@@ -190,18 +190,21 @@ def test_regularization_says_how_sure_its_two_models_are():
 def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches_are_of_one_kind():
     page, shown = prose("paper/5.1_batching"), printed("paper/5.1_batching")
     figures = result("translation/batch-order")["figures"]
-    least = min(figures, key=lambda way: figures[way][0]["padding_share"])
-    assert least == list(figures)[2] and all(run["padding_share"] < 0.02 for run in figures[least])
-    others = [run["exactly_right"] for way, runs in figures.items() if way != least for run in runs]
-    assert len(others) == 6 and max(run["exactly_right"] for run in figures[least]) < min(others) - 0.01
+    longer, ours, tight, by_kind = figures
+    assert all(run["padding_share"] < 0.02 for run in figures[tight])
+    right = {way: [run["exactly_right"] for run in runs] for way, runs in figures.items()}
+    assert all(len(runs) == 3 for runs in right.values()) and max(right[tight]) < min(right[longer] + right[ours]) - 0.01
     assert "in each of three seeds" in page
-    first, second = ([run["exactly_right"] for run in runs] for way, runs in figures.items() if way != least)
-    apart = abs(sum(first) - sum(second)) / 3
-    assert apart < min(max(runs) - min(runs) for runs in (first, second))
-    assert "The first two differ less than their own seeds." in page
+    apart = abs(sum(right[longer]) - sum(right[ours])) / 3
+    assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
+    assert "The first two differ by less than two seeds of the same way." in page
     assert "The third way leaves hardly any padding, and its models learn worst" in page
-    (ours, ours_whole), (tight, whole) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of \d+ batches", shown)
-    assert int(tight) > int(ours) + 20 and int(ours_whole) == 0 < int(whole)
+    (common, ours_whole), (other, whole) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of \d+ batches", shown)
+    assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
+    # The control: padding, and one kind in a batch.
+    assert all(run["padding_share"] > 0.05 for run in figures[by_kind])
+    assert max(right[by_kind]) < min(right[longer] + right[ours]) - 0.01
+    assert "So batches of one kind do harm, however loose." in page
 
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
