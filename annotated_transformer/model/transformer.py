@@ -55,22 +55,6 @@ def last_norm(config: TransformerConfig) -> nn.Module | None:
     return nn.LayerNorm(config.d_model) if config.norm == "pre" else None
 
 
-def new_attention(self: "Transformer") -> nn.Module:
-    "A new attention; a model with a component of its own overrides this method, or one of the next two."
-    c = self.config
-    return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
-
-
-def new_feed_forward(self: "Transformer") -> nn.Module:
-    "A new feed-forward network."
-    return FeedForward(self.config.d_model, self.config.d_ff)
-
-
-def in_residual(self: "Transformer", sublayer: nn.Module) -> nn.Module:
-    "The sub-layer in its residual connection."
-    return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
-
-
 def save_pretrained(self: "Transformer", directory: str | Path) -> None:
     "Write model.safetensors, config.json, and a README.md where there is none."
     save_model(self, self.config, directory)
@@ -90,13 +74,25 @@ class Transformer(nn.Module):
         self.embedding = SharedEmbedding(c.vocab_size, c.d_model)        # E
         self.positions = part(c, "positions")(c.d_model, c.max_length)   # adds P
         self.dropout = Dropout(c.dropout)
-        # self.attention() makes a new attention, and so on: see the last lines
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))
         self.decoder = Decoder([
             DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))
+
+    def attention(self) -> nn.Module:
+        "A new attention; a model with a component of its own overrides this method, or one of the next two."
+        c = self.config
+        return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
+
+    def feed_forward(self) -> nn.Module:
+        "A new feed-forward network."
+        return FeedForward(self.config.d_model, self.config.d_ff)
+
+    def residual(self, sublayer: nn.Module) -> nn.Module:
+        "The sub-layer in its residual connection."
+        return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
 
     def embed(
         self,
@@ -130,9 +126,8 @@ class Transformer(nn.Module):
         "Logits of each target token, given the source and the target tokens before it."
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
-    # From the folded cell above: what makes the sub-layers, records the maps, and saves.
-    attention, feed_forward, residual, attention_maps = new_attention, new_feed_forward, in_residual, recorded_maps
-    save_pretrained, push_to_hub = save_pretrained, push_to_hub
+    # From the folded cells above: what records the maps, and what saves.
+    attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub
 
     @classmethod
     def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:

@@ -109,14 +109,21 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     page, shown = prose("paper/3.3_feed_forward"), printed("paper/3.3_feed_forward")
     counted = re.search(r"units in layer 2, of 1,024: (.*)", shown)[1]
     units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", counted)}
-    assert min(units.values()) == 2 and max(units.values()) == 6 and "In layer 2 each token uses two to six units." in page
+    assert min(units.values()) == 2 and max(units.values()) == 6 and "uses two to six units of 1,024" in page
     off = re.findall(r"unit +\d+ off: (.*) -> (.*)", shown)
-    on = re.findall(r"unit +\d+ on : (.*) -> (.*)", shown)
     assert [after == "the same" for _, after in off] == [True, True, False, True]
     assert "zu Fuß" in off[2][0] and "zu Fuß" not in off[2][1]
-    assert "one translation of four loses *zu Fuß*" in page and len(on) == 4
-    for (before, after), word in zip(on, ("Frau", "Freundin", "zu Fuß", "spreche")):
-        assert word in after and word not in before
+    assert "one translation of four loses *zu Fuß*" in page
+    counts = ", ".join(rf"\+{added} in +(\d+)" for added in (0, 10, 20, 40))
+    on = re.findall(rf"^unit +(\d+) on, \S.*: {counts} of (\d+)$", shown, re.MULTILINE)
+    assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
+    for _, before, ten, twenty, forty, of in on:
+        assert int(before) == int(ten) == 0 < int(twenty) and forty == of == "20"
+    assert "On, at 10 no such word comes up" in page and "At 40 all 20 translations have the word" in page
+    louder = re.findall(r"\+20: (.*?) \+40: (.*)", shown)
+    words = ["Maria", "Weiß", "spazieren", "spricht"]
+    assert all(word in at_20 for (at_20, _), word in zip(louder, words, strict=True))
+    assert "*Maria is at home*, *he is in white*, *he goes for a walk* and *he speaks at home*" in page
 
 
 def test_without_positions_two_sentences_become_one():
@@ -125,10 +132,10 @@ def test_without_positions_two_sentences_become_one():
     assert len(pairs) == 4
     for (one, blind), (other, also_blind) in (pairs[:2], pairs[2:]):
         assert one != other and blind == also_blind
-    hits, of = map(int, re.search(r"without positions: (\d+) of (\d+)", shown).groups())
-    assert "it hits one place in four; a random look would hit one in seven" in prose("paper/3.5_position")
-    chance = result("heads/everyday")["figures"]["measures"]["encoder"]["previous token"]["chance"]
-    assert round(of / hits) == 4 and round(1 / chance) == 7
+    found = re.search(r"without positions: (\d+) of (\d+) \(a random look: ([\d.]+)\)", shown)
+    hits, of, random = map(float, found.groups())
+    assert "it hits about one place in four; a random look, one in ten" in prose("paper/3.5_position")
+    assert round(of / hits) == 4 and round(of / random) == 10
 
 
 def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chosen():
