@@ -143,6 +143,28 @@ def plot_variations(
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
     return figure
 
+# %% ../../nbs/paper/6.2_variations.ipynb #a06a11d6
+# Student's t by degrees of freedom, for 95% between -t and t; from nine on a little more than it need be.
+STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
+def noise(
+    table: dict,
+    seeds: int = 1,                # of the row
+    against: int | None = None,    # seeds of the row that it is compared with; None: the base's
+) -> Difference | None:            # None unless the base has two seeds at least
+    "What a difference between equal rows exceeds one time in twenty, judged by the scatter of the base's seeds."
+    values = table["base"]["seeds"]
+    if len(values) < 2:
+        return None
+    n, m, t = seeds, against or len(values), STUDENT_T[min(len(values) - 1, 9)]
+
+    def bound(s: float) -> float:
+        return t * s * (1 / n + 1 / m) ** 0.5  # (vary.1)
+
+    s = {what: statistics.stdev(value[what] for value in values) for what in ("perplexity", "bleu")}
+    return Difference(100 * bound(s["perplexity"]) / mean(table["base"], "perplexity"), bound(s["bleu"]))
+
 # %% ../../nbs/paper/6.2_variations.ipynb #92478855
 def table_3(
     base: TrainingConfig,
@@ -213,24 +235,6 @@ def parameters(
     "Trained numbers of a model of these sizes, counted on the module itself."
     with torch.device("meta"):  # shapes without numbers
         return count_parameters(Transformer(config))
-
-# %% ../../nbs/paper/6.2_variations.ipynb #a06a11d6
-# Student's t by degrees of freedom, for 95% between -t and t; from nine on a little more than it need be.
-STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-
-
-def noise(
-    table: dict,
-    seeds: int = 1,                # of the row
-    against: int | None = None,    # seeds of the row that it is compared with; None: the base's
-) -> Difference | None:            # None unless the base has two seeds at least
-    "What a difference between equal rows exceeds one time in twenty, judged by the scatter of the base's seeds."
-    values = table["base"]["seeds"]
-    if len(values) < 2:
-        return None
-    share = STUDENT_T[min(len(values) - 1, 9)] * (1 / seeds + 1 / (against or len(values))) ** 0.5
-    deviation = {what: statistics.stdev(value[what] for value in values) for what in ("perplexity", "bleu")}
-    return Difference(100 * share * deviation["perplexity"] / mean(table["base"], "perplexity"), share * deviation["bleu"])
 
 # %% ../../nbs/paper/6.2_variations.ipynb #5127ed27
 def measure(
