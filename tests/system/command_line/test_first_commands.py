@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,63 @@ def installed(lines: list[str]) -> set[str]:
     return {extra for line in lines if line.startswith("pip ") for extra in re.findall(r"\[(\w+)\]", line)}
 
 
+# Both begin where no package of an extra can be imported but of those that are named.
+ANEW = """#!{python}
+import sys
+sys.path.insert(0, {root!r})
+sys.modules.update(dict.fromkeys({missing!r}))
+from annotated_transformer.command_line.main import main
+main()
+"""
+# A process without any extra, that has loaded packages of the plain installation and nothing of ours. For each command it makes
+# a copy of itself, which most commands need half as long for as to load PyTorch.
+SERVER = """
+import os, socket, sys, traceback
+sys.path.insert(0, {root!r})
+sys.modules.update(dict.fromkeys({missing!r}))
+import matplotlib.pyplot, sacrebleu, sentencepiece, torch, torch._dynamo
+
+server = socket.socket(socket.AF_UNIX)
+server.bind("commands")
+server.listen()
+while True:
+    line, _ = server.accept()
+    said, streams, _, _ = socket.recv_fds(line, 65536, 3)
+    if not (child := os.fork()):
+        missing, *sys.argv = said.decode().split("\\n")
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        for name in {missing!r}:
+            if name not in missing.split():
+                del sys.modules[name]
+        status = 1
+        try:
+            from annotated_transformer.command_line.main import main
+            main()
+            status = 0
+        except SystemExit as end:
+            status = end.code or 0
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    for stream in streams:
+        os.close(stream)
+    line.sendall(bytes([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) % 256]))
+    line.close()
+"""
+COPIED = """#!{python} -IS
+import socket, sys
+line = socket.socket(socket.AF_UNIX)
+line.connect("commands")
+socket.send_fds(line, ["\\n".join([" ".join({missing!r}), *sys.argv]).encode()], [0, 1, 2])
+sys.exit(line.recv(1)[0])
+"""
+ROOT = str(Path(__file__).parents[3])
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     "A directory with a small corpus, a run of it, and the command as the plain installation has it."
@@ -39,18 +97,26 @@ def place(tmp_path_factory):
     for split, number in (("train", 20), ("validation", 3)):
         for side in ("en", "de"):
             (place / "my_texts" / f"{split}.{side}").write_text("".join(f"a b c d {i % 7} e\n" for i in range(number)))
+    server = subprocess.Popen([sys.executable, "-c", SERVER.format(root=ROOT, missing=missing())], cwd=place)
+    while not (place / "commands").exists():
+        assert server.poll() is None, "the server has ended"
+        time.sleep(0.02)
     done = in_shell(place, f"annotated-transformer train --corpus my_texts --run runs/mine --preset demo {TINY}")
     assert done.returncode == 0, done.stderr
-    return place
+    yield place
+    server.kill()
+    server.wait()
 
 
-def in_shell(place: Path, line: str, extras: set[str] = frozenset()) -> subprocess.CompletedProcess:
-    "Run a line where packages of no other extra can be imported."
-    missing = [package for package, extra in EXTRAS.items() if extra not in extras] + DEVELOPMENT
+def missing(extras: set[str] = frozenset()) -> list[str]:
+    "The packages of all other extras, and of the development."
+    return [package for package, extra in EXTRAS.items() if extra not in extras] + DEVELOPMENT
+
+
+def in_shell(place: Path, line: str, extras: set[str] = frozenset(), how: str = COPIED) -> subprocess.CompletedProcess:
+    "Run a line where packages of no other extra can be imported: by copies of the server, or by processes that begin `ANEW`."
     program = place / "bin" / "annotated-transformer"
-    program.write_text(f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(Path(__file__).parents[3])!r})\n"
-                       f"sys.modules.update(dict.fromkeys({missing!r}))\n"
-                       "from annotated_transformer.command_line.main import main\nmain()\n")
+    program.write_text(how.format(python=sys.executable, root=ROOT, missing=missing(extras)))
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(["bash", "-c", line], cwd=place, env={**os.environ, "PATH": path}, capture_output=True, text=True)
@@ -81,7 +147,7 @@ def test_the_commands_of_the_readme_work_after_what_it_installs(place):
     ours = [line for line in lines if "annotated-transformer " in line]
     assert len(ours) == 2 and installed(lines) == set()
     for line in ours:
-        done = in_shell(place, line)
+        done = in_shell(place, line, how=ANEW)
         assert done.returncode == 0 and done.stdout.strip(), done.stderr
     before = [paragraph.partition("annotated-transformer page")[0] for paragraph in README.split("\n\n")
               if "annotated-transformer page" in paragraph]
