@@ -9,14 +9,18 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from annotated_transformer import InputError
 from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.training import launch as launching
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
@@ -219,15 +223,15 @@ def wait_for(path: Path, child: subprocess.Popen) -> None:
         time.sleep(0.01)
 
 
-def workers_of(child: subprocess.Popen) -> list[int]:
+def workers_of(child: subprocess.Popen | psutil.Process) -> list[int]:
     return [worker.pid for worker in psutil.Process(child.pid).children()]  # ipykernel brings psutil; `ps` is not everywhere
 
 
 @pytest.fixture(scope="module")
 def long(corpus, tmp_path_factory):
-    "A run of two processes that takes some seconds, and that nobody disturbed."
+    "A run of two processes that nobody disturbed. Behind its first checkpoints is room to be disturbed."
     model = dataclasses.replace(config_for(corpus).model, dropout=0.1)
-    config = config_for(corpus, model=model, steps=400, checkpoint_every=20, validate_every=200)
+    config = config_for(corpus, model=model, steps=200, checkpoint_every=10, validate_every=100)
     run = tmp_path_factory.mktemp("runs") / "undisturbed"
     train_together(config, run, 2)
     return config, run
@@ -239,47 +243,46 @@ def same_bits(run: Path, other: Path) -> bool:
     return all((lasts[0] / name).read_bytes() == (lasts[1] / name).read_bytes() for name in FILES[:2])
 
 
-def test_torchrun_starts_a_killed_worker_again_and_nothing_is_lost(long, tmp_path):
+def test_sigterm_writes_a_checkpoint_and_torchrun_starts_a_killed_worker_again_and_nothing_is_lost(long, tmp_path):
     config, undisturbed = long
-    Run(tmp_path / "run").open(config)
-    child = torchrun(tmp_path / "run", "--max-restarts=2")
-    wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
-    os.kill(workers_of(child)[-1], signal.SIGKILL)
-    output, _ = child.communicate(timeout=180)
-    assert child.returncode == 0, output
-    starts = Run(tmp_path / "run").starts
-    assert [start["processes"] for start in starts] == [2, 2], "the run was not started again"
-    assert same_bits(tmp_path / "run", undisturbed)
-
-
-def test_sigterm_to_torchrun_writes_a_checkpoint_and_the_same_command_goes_on(long, tmp_path):
-    config, undisturbed = long
-    Run(tmp_path / "run").open(config)
-    child = torchrun(tmp_path / "run")
-    wait_for(tmp_path / "run" / "checkpoints" / "step-00000060", child)
+    run = Run(tmp_path / "run")
+    run.open(config)
+    child = torchrun(run.directory)
+    wait_for(run.directory / "checkpoints" / "step-00000020", child)
     child.terminate()
     output, _ = child.communicate(timeout=60)
     assert child.returncode != 0 and output.count("is saved at step") == 1 and "Traceback" not in output.split("is saved")[0]
-    reached = json.loads((checkpoint_directories(tmp_path / "run")[-1] / "state.json").read_text())
+    reached = json.loads((checkpoint_directories(run.directory)[-1] / "state.json").read_text())
     assert f"saved at step {reached['step']:,};" in output
-    launch(Run(tmp_path / "run").config, tmp_path / "run", processes=2)
-    assert same_bits(tmp_path / "run", undisturbed)
+
+    with ThreadPoolExecutor() as pool:  # the same command goes on, for a while
+        second = pool.submit(launch, run.config, run.directory, processes=2, restarts=1)
+        while run.checkpoints()[-1].name < f"step-{reached['step'] + 15:08d}":
+            assert not second.done(), second.result()
+            time.sleep(0.01)
+        [started] = [found for found in psutil.Process().children() if str(run.directory) in found.cmdline()]
+        os.kill(workers_of(started)[-1], signal.SIGKILL)
+        second.result(timeout=180)
+    assert [start["processes"] for start in run.starts] == [2, 2, 2], "the run was not started again"
+    assert same_bits(run.directory, undisturbed)
 
 
-def test_a_mistake_is_told_once(corpus, tmp_path):
+def test_a_mistake_is_told_once_and_launch_raises_it(corpus, tmp_path, monkeypatch):
     (tmp_path / "bad").mkdir()
     for path in corpus.iterdir():
         (tmp_path / "bad" / path.name).write_text(path.read_text() + ("one line more\n" if path.name == "train.de" else ""))
-    Run(tmp_path / "run").open(config_for(tmp_path / "bad"))
-    child = torchrun(tmp_path / "run")
-    output, _ = child.communicate(timeout=60)
-    assert child.returncode != 0
+    kept = SimpleNamespace(TemporaryFile=lambda mode, **more: open(tmp_path / "said", mode, **more))
+    monkeypatch.setattr(launching, "tempfile", kept)
+    with pytest.raises(InputError, match="150 lines.* 151"):
+        launch(config_for(tmp_path / "bad"), tmp_path / "run", processes=2)
+    assert not (tmp_path / "run").exists()
+    output = (tmp_path / "said").read_text()
     told = [line for line in output.splitlines() if line.startswith("annotated-transformer: ")]
     assert len(told) == 1 and "150 lines" in told[0] and "151" in told[0]
     assert "exitcode  : 2" in output
 
 
-def test_an_orphan_keeps_its_run_to_itself(long, corpus, tmp_path):
+def test_an_orphan_keeps_its_run_to_itself(long, tmp_path, command):
     config, _ = long
     Run(tmp_path / "run").open(config)
     child = torchrun(tmp_path / "run")
@@ -288,18 +291,11 @@ def test_an_orphan_keeps_its_run_to_itself(long, corpus, tmp_path):
     child.kill()                                     # torchrun itself: its workers live on
     for pid in orphans:
         os.kill(pid, signal.SIGSTOP)                 # or they may be at the end before the other has begun
-    words = [sys.executable, "-m", "annotated_transformer", "train", "--run", str(tmp_path / "run")]
-    other = subprocess.run(words, capture_output=True, text=True)
+    status, _, said = command("train", "--run", tmp_path / "run")
     for pid in orphans:
         os.kill(pid, signal.SIGKILL)
-    assert other.returncode == 2 and "another process trains this run" in other.stderr
-    assert other.stderr.count("\n") == 1
-
-
-def test_launch_tells_what_went_wrong(corpus, tmp_path):
-    with pytest.raises(Exception, match="no corpus and no directory"):
-        launch(config_for(tmp_path / "nowhere"), tmp_path / "run", processes=2)
-    assert not (tmp_path / "run").exists()
+    assert status == 2 and "another process trains this run" in said
+    assert said.count("\n") == 1
 
 
 def test_sixteen_bits_and_plain_adam_can_be_switched_on(corpus, tmp_path):
