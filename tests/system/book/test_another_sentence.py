@@ -1,4 +1,5 @@
 "Pages that begin with SENTENCE: all their cells run with another one, of other words, of one word, and with a name."
+import itertools
 import json
 import os
 import re
@@ -27,27 +28,51 @@ def test_the_sentence_of_figures_3_to_5_is_the_first_code_in_sight():
     assert LINE.fullmatch(sources(ROOT / "nbs/paper/figures_3_to_5.ipynb")[0])
 
 
+SENTENCES = ["The teacher who lost her red umbrella bought a new one.", "Why?"]
+# In processes of their own: a shell of IPython's changes what the process is, for other tests, too. They are copies of one that
+# has imported what all pages import, which takes longer than the work of most of them.
 PROGRAM = """
-import json, sys
+import json, os, sys
+import altair, IPython.core.interactiveshell, torch, torch._dynamo, vl_convert
 import matplotlib.pyplot as plt
-from IPython.core.interactiveshell import InteractiveShell
 
-shell = InteractiveShell.instance()
-for source in json.load(sys.stdin):
-    shell.run_cell(source, store_history=False).raise_error()
-    plt.close("all")
+for number, (directory, cells) in enumerate(json.load(sys.stdin)):
+    if not (child := os.fork()):
+        said = os.open(f"{sys.argv[1]}/{number}", os.O_WRONLY | os.O_CREAT)
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        os.chdir(directory)
+        shell = IPython.core.interactiveshell.InteractiveShell.instance()
+        for source in cells:
+            shell.run_cell(source, store_history=False).raise_error()
+            plt.close("all")
+        sys.exit()
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-@pytest.mark.parametrize("sentence", ["The teacher who lost her red umbrella bought a new one.", "Why?"])
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_every_later_cell_survives_another_sentence(path, sentence):
+def with_sentence(path: Path, sentence: str) -> list[str]:
+    "The cells of a page, of which one now has this sentence."
     cells = [cell for cell in sources(path) if not (cell.startswith("%") or re.match(r"#\| *default_exp", cell))]
     changed = [LINE.subn(f"SENTENCE = {sentence!r}", cell) for cell in cells]
     assert sum(times for _, times in changed) == 1
-    # In a process of its own: a shell of IPython's changes what the process is, for other tests, too.
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], input=json.dumps([cell for cell, _ in changed]), capture_output=True, text=True,
-        cwd=path.parent, env=os.environ | {"MPLBACKEND": "agg"},
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return [cell for cell, _ in changed]
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory):
+    "How the cells of each page ended with each sentence: the status of their process, and what it said."
+    keys, said = list(itertools.product(PAGES, SENTENCES)), tmp_path_factory.mktemp("said")
+    work = json.dumps([(str(path.parent), with_sentence(path, sentence)) for path, sentence in keys])
+    done = subprocess.run([sys.executable, "-c", PROGRAM, said], input=work, stdout=subprocess.PIPE, text=True, check=True,
+                          env=os.environ | {"MPLBACKEND": "agg"})
+    texts = [(said / str(number)).read_text() for number in range(len(keys))]
+    return dict(zip(keys, zip(map(int, done.stdout.split()), texts, strict=True), strict=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("sentence", SENTENCES)
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_every_later_cell_survives_another_sentence(path, sentence, ended):
+    status, said = ended[path, sentence]
+    assert status == 0, said[-3000:]
