@@ -98,7 +98,7 @@ def test_a_refused_option_does_not_block_its_correction(tmp_path, corpus, option
 
 @pytest.mark.parametrize("changes", [
     {name: value} for name in ("d_model", "d_ff", "vocab_size", "max_length", "n_layers") for value in (10**12, 10**20)
-] + [{"n_layers": 900}, {"max_length": 2**24, "d_model": 2**24, "d_k": 4, "d_v": 4}, {"d_model": "x"}, {"d_model": None}])
+] + [{"n_layers": 100}, {"max_length": 2**24, "d_model": 2**24, "d_k": 4, "d_v": 4}, {"d_model": "x"}, {"d_model": None}])
 def test_a_configuration_is_compared_with_the_weights_before_it_takes_memory(model, changes):
     edit(model / "config.json", **changes)
     with pytest.raises(InputError):
