@@ -211,7 +211,7 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert "in each of three seeds" in page
     apart = abs(sum(right[longer]) - sum(right[ours])) / 3
     assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
-    assert "The first two differ by less than two seeds of the same way." in page
+    assert "The first two ways differ less from each other than two seeds of one way do." in page
     assert "The third way leaves hardly any padding, and its models learn worst" in page
     (common, ours_whole), (other, whole) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of \d+ batches", shown)
     assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
