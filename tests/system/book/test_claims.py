@@ -155,7 +155,7 @@ def test_the_readme_and_the_reference_say_what_the_finish_and_what_r_drop_added(
         means.append(sum(bleu) / 3)
         said.append(f"{means[-1]:.2f} ± {(sum((one - means[-1]) ** 2 for one in bleu) / 2) ** 0.5:.2f}")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"three seeds have {said[0]} before it, {said[1]} if R-Drop is left out" in readme
+    assert f"Three seeds: {said[0]} before it, {said[2]} after it, {said[1]} after one without R-Drop." in readme
     plain, without, finish = (f"{mean:.2f}" for mean in means)
     reference = f"{plain} plain\n{finish} with a finish, R-Drop in it\n{without} with that finish, without R-Drop\n"
     assert reference in printed("reference")
