@@ -120,11 +120,14 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
     for _, before, ten, twenty, forty, of in on:
         assert int(before) == int(ten) == 0 < int(twenty) and forty == of == "20"
-    assert "On, at 10 no such word comes up" in page and "At 40 all 20 translations have the word" in page
+    assert "Switched on by 10, no unit brings up its word" in page and "At 40 all 20 translations have the word" in page
     louder = re.findall(r"\+20: (.*?) \+40: (.*)", shown)
     words = ["Maria", "Weiß", "spazieren", "spricht"]
     assert all(word in at_20 for (at_20, _), word in zip(louder, words, strict=True))
     assert "*Maria is at home*, *he is in white*, *he goes for a walk* and *he speaks at home*" in page
+    drawn = re.findall(r"layer \d, unit +\d+: He is at home\. (.*)", shown)
+    assert len(drawn) == 8 and drawn.count("Er ist zu Hause.") == 1 and "one changes nothing" in page
+    assert all(any(f"{word} {word} {word}" in text for text in drawn) for word in ("Bruder", "kleiner"))
 
 
 def test_without_positions_two_sentences_become_one():
@@ -224,12 +227,14 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
     lines = [list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: (.*)", shown)]
-    warm, cold, slow_warm, slow_cold = lines
+    warm, cold, filled = lines
+    slow_warm, slow_cold = map(float, re.findall(r"a quarter of the rate: .* one seed: (\d\.\d\d)", shown))
     known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
-    assert len(warm) == len(cold) == 3 and max(warm) < known - 0.7 and max(abs(loss - known) for loss in cold) < 0.3
+    assert len(warm) == len(cold) == len(filled) == 3 and max(warm) < known - 0.7
+    assert max(abs(loss - known) for loss in cold + filled) < 0.3 and "It fails all the same." in page
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
-    assert max(abs(one - other) for one, other in zip(slow_warm, slow_cold)) < 0.2 and "there both learn alike" in page
-    assert abs(min(warm) - slow_cold[0]) < 0.2 and "about as well as the best with the high peak" in page
+    assert max(abs(slow - min(warm)) for slow in (slow_warm, slow_cold)) < 0.2
+    assert "both ways end about as low as the best curve" in page
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
