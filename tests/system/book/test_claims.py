@@ -253,7 +253,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     band = [100 * t * deviations[0] * (4 / 3) ** 0.5 / means[0], t * deviations[1] * (4 / 3) ** 0.5]
     assert f"up to {band[0]:.1f}% of perplexity, {band[1]:.1f} points of BLEU" in shown
     assert f"{band[0]:.1f}% of perplexity to either side, a bar may be noise" in page
-    assert f"leave the band, there {band[1]:.1f} points wide to either side" in page
+    assert f"In BLEU the noise reaches {band[1]:.1f} points to either side" in page
     said = ", ".join(f"{bleu:.1f}" for bleu in sorted(base[1])[:2]) + f" and {max(base[1]):.1f} BLEU"
     assert said in page and f"$s = {deviations[1]:.2f}$" in page and f"\\sqrt{{4/3}} = {band[1]:.1f}$" in page
     assert "The seed alone moves BLEU by more than a point." in page
