@@ -83,7 +83,7 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     row = table["figures"]["table"]["self-attention"]
     a, b = row["exponents_of_all"]
     assert "does not compare like with like" in page and f"about ×{2**a:.1f} and ×{2**b:.1f}" in page
-    assert f"| ×{2**a:.1f} | ×{2**b:.1f} |" in shown and "| all products: n doubled | d doubled |" in shown
+    assert f"| ×{2**a:.1f} | ×{2**b:.1f} |" in shown and "| if n doubles, all products grow | if d doubles |" in shown
     assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
     between, by_weights = row["multiplications"]
     assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
