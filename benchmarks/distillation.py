@@ -168,7 +168,7 @@ def learn(work: Path, name: str, ends: Sequence[float]) -> None:
     if name == "taught":
         prepared, usual = mixed(work), loop.learner_for
         known = [Translator.from_pretrained(work / f"teacher-{seed}-last", 10).model for seed in TEACHERS]
-        known.append(Translator.from_pretrained(SHIPPED, device=None).model)
+        known.append(Translator.from_pretrained(SHIPPED).model)
         for teacher in known:
             teacher.eval().requires_grad_(False)
         if torch.cuda.is_available():
@@ -210,12 +210,15 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.distillation", description=__doc__.split("\n")[0])
     parser.add_argument("do", choices=("teach", "translate", "learn", "report"))
-    parser.add_argument("who", nargs="?", help="a teacher's seed, or taught or plain")
+    parser.add_argument("who", nargs="?", default="", help="a teacher's seed, or taught or plain")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--since", type=float, default=time.time(), help="seconds of the clock (default: now)")
     parser.add_argument("--until", type=float, nargs="+", default=[0.0, 0.0], metavar="SECONDS")
     parser.add_argument("--out", type=Path, default=Path("results/translation/distillation.json"), help="of the report")
     arguments = parser.parse_args(options)
+    known = {"report": [""], "learn": ["taught", "plain"]}.get(arguments.do, [str(seed) for seed in TEACHERS])
+    if arguments.who not in known:
+        parser.error(f"{arguments.do} takes {' or '.join(known) or 'nothing more'}, not {arguments.who or 'nothing'}")
     ends = [arguments.since + seconds for seconds in arguments.until]
     if arguments.do == "teach":
         config = dataclasses.replace(TEACHER, seed=int(arguments.who))

@@ -21,6 +21,7 @@ from annotated_transformer.model_record import record_of
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 EVERYDAY, SENTENCE = "everyday-en-de", "They built this bridge a hundred years ago."  # of the example below the picture
+FROM_NOTHING = "multi30k-en-de"  # whose loss is drawn: its first part began with new weights
 MODEL = "pronouns-en-de"
 SENTENCES = [f"The animal didn't cross the street because it was too {word}." for word in ("tired", "wide")]
 LAYER, HEAD = record_of(MODEL).pronoun_head or (2, 1)
@@ -119,9 +120,10 @@ def cards(maps) -> None:
     save_drawing(code.finish(WIDE, HIGH), PICTURES / "write.svg")
     save_drawing(plot_figure(maps, 5), PICTURES / "heads.svg")
     as_wide_as_the_others(PICTURES / "heads.svg")
-    metrics = ROOT / f"results/translation/{EVERYDAY}.metrics.jsonl"
+    metrics = ROOT / f"results/translation/{FROM_NOTHING}.metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
-    losses = [(row["step"], row["loss"]) for row in rows if "loss" in row]
+    losses = [(row["step"], row["loss"]) for row in rows if "loss" in row and row["part"] == 1]
+    losses = [*losses[:-1:10], losses[-1]]
     last, most = losses[-1][0], losses[0][1]
     across, up = ([0.4 + 2.9 * step / last for step, _ in losses], [1.25 - loss / most for _, loss in losses])
     curve.axes.plot(across, up, color=COLOURS[0], lw=2)

@@ -425,3 +425,11 @@ def test_python_on_the_pages_names_what_there_is():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("annotated_transformer"):
                 module = __import__(node.module, fromlist=["*"])
                 assert all(hasattr(module, alias.name) for alias in node.names), (path.name, node.module)
+
+
+def test_the_card_of_training_draws_one_training_from_nothing():
+    lines = (ROOT / "results/translation/multi30k-en-de.metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    losses = [row for row in map(json.loads, lines) if "loss" in row and row["part"] == 1]
+    said = re.findall("<!-- (.+?) -->", (ROOT / "docs/pictures/train.svg").read_text(encoding="utf-8"))
+    first, last = (f"{losses[i]['loss']:.1f}" for i in (0, -1))
+    assert said == [first, last, f"loss in {losses[-1]['step']:,} updates"] and float(first) > 3 * float(last)

@@ -64,3 +64,10 @@ def test_it_is_the_mean_over_teachers_of_the_cross_entropy_and_the_padding_count
     found = gradients(found, taught)
     assert not found["embedding.weight"][PAD].any() and found["embedding.weight"].any()
     assert all(weight.grad is None for teacher in teachers for weight in teacher.parameters())
+
+
+@pytest.mark.parametrize("words", [["teach", "x"], ["translate"], ["learn", "3"], ["report", "plain"]])
+def test_who_is_not_known_is_one_sentence(words, tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        distillation.main([*words, "--work", str(tmp_path / "new")])
+    assert ended.value.code == 2 and f"error: {words[0]} takes " in capsys.readouterr().err and not (tmp_path / "new").exists()
