@@ -132,7 +132,7 @@ def test_a_right_solution_may_be_written_in_another_way(name, source):
 
 @pytest.mark.parametrize("name, mistake, source", MISTAKES, ids=[f"{name}: {mistake}" for name, mistake, _ in MISTAKES])
 def test_a_planted_mistake_is_noticed(name, mistake, source, monkeypatch):
-    monkeypatch.setattr(workbook, "SECONDS", 2)  # for the mistake that never ends; no other needs half a second
+    monkeypatch.setattr(workbook, "SECONDS", 5)  # for the mistake that never ends; no other needs half a second
     _, sentence = next(failures(exercises()[name], written_as(exercises()[name], source)), (None, None))
     assert sentence, "no test of the page notices it: the page lacks one"
     assert sentence.startswith("“") and "\n" not in sentence and len(sentence) < 500, sentence
