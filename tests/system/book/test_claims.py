@@ -174,6 +174,27 @@ def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
     assert min(share.values()) > 0.95 and f"in the one that ships, in only {ships:.1%} of the sentences" in page
 
 
+def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show():
+    page, found = prose("paper/figures_3_to_5"), result("heads/everyday")["figures"]
+    everyday, untrained = found["measures"]["encoder"], found["untrained"]["encoder"]
+
+    def clearly(question):
+        "Above the best rule of position, an untrained model and chance."
+        one = everyday[question]
+        return one["interval"][0] > max(one["position"]["score"], one["chance"], untrained[question]["held_out"])
+
+    known, new = everyday["verb's object"], everyday["verb's object, not trained on"]
+    assert f"Of the verbs of {known['queries']:,} sentences" in page and round(known["held_out"], 1) == 0.7
+    assert clearly("verb's object")
+    at_two = round(new["position"]["score"] * new["queries"])
+    assert new["position"]["rule"] == "offset" and new["position"]["number"] == 2
+    assert not clearly("verb's object, not trained on")
+    assert f"in {at_two} of the {new['queries']} the object stands there" in page and not clearly("object's verb, not trained on")
+    few, by_hand = everyday["noun's pronoun, not trained on"], everyday["noun's pronoun, by hand"]
+    assert clearly("noun's pronoun, not trained on") and not clearly("noun's pronoun, by hand")
+    assert f"rests on {few['queries']} sentences; on {by_hand['queries']} written by hand the answer is *no*" in page
+
+
 def test_without_a_decoder_head_the_pronouns_are_right_and_one_encoder_looks_at_nouns():
     page, blind = prose("paper/figures_3_to_5"), {}
     for control in ("two-heads", "main-clause-first"):
