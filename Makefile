@@ -27,10 +27,11 @@ demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let 
 	@echo 'Next: `make lab` opens the book, `make test` runs its tests, and'
 	@echo '`echo "forty-two" | $(BIN)/annotated-transformer translate $(RUN)` translates what you like.'
 
-test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks
+# The tests that are generated from cells run in their cells, by nbdev_test: each test once.
+test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks with theirs
 	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not slow' --ignore tests/browser
+	$(PYTEST) -m 'not slow and not page' --ignore tests/browser
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers $(WORKERS)
 
 # What is left out trains, kills, builds a wheel or measures; `make test` has it.

@@ -7,7 +7,6 @@ started again; when it comes to its end, its last checkpoint and its metrics are
 Every child is forked from a server that has imported PyTorch already, so that the time goes into training and not into imports.
 """
 import argparse
-import multiprocessing
 import os
 import random
 import socket
@@ -21,7 +20,7 @@ from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.side_by_side import save
+from benchmarks.shared.side_by_side import save, server
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
 MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)
@@ -62,8 +61,7 @@ class Killer:
 
     def __init__(self, directory: Path, size: int):
         self.directory, self.size = directory, size
-        self.context = multiprocessing.get_context("forkserver")
-        self.context.set_forkserver_preload(["annotated_transformer.training.loop", "torch._dynamo", "torch.utils.tensorboard"])
+        self.context = server("annotated_transformer.training.loop")
         self.config = TrainingConfig(
             MODEL, corpus=str(directory / "corpus"), batch_tokens=100, steps=STEPS, warmup_steps=20, log_every=1,
             validate_every=30, checkpoint_every=EVERY, checkpoint_minutes=None, keep=4,

@@ -21,7 +21,6 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,16 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, save_picture, summary, take_turns
+from benchmarks.shared.side_by_side import (
+    in_own_process,
+    matrix_products,
+    resident_peak,
+    save,
+    save_picture,
+    server,
+    summary,
+    take_turns,
+)
 from benchmarks.shared.training_chart import chart
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
@@ -210,9 +218,10 @@ def take_step() -> float:
 @contextmanager
 def processes(names: Sequence[str]) -> Iterator[dict[str, ProcessPoolExecutor]]:
     "A process for each contender, since how the C library treats freed memory is a matter of the whole process."
+    context = server("benchmarks.training")
     with ExitStack() as stack:
         yield {
-            name: stack.enter_context(ProcessPoolExecutor(1, get_context("spawn"), initializer=keep_memory, initargs=(name,)))
+            name: stack.enter_context(ProcessPoolExecutor(1, context, initializer=keep_memory, initargs=(name,)))
             for name in names
         }
 

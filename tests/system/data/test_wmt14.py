@@ -22,9 +22,9 @@ from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.training.checkpoints import checkpoint_directories
 
-STEPS = 240  # enough to translate a few words rightly, so that no two scores are alike by being 0
+STEPS = 120  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 120 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900
-    --steps {STEPS} --warmup-steps 100 --rate-factor 0.5 --checkpoint-every 30 --validate-every 120""".split()
+    --steps {STEPS} --warmup-steps 40 --rate-factor 0.5 --checkpoint-every 15 --validate-every 60""".split()
 WORDS = {  # the hyphens and the apostrophes are there for the paper's BLEU, which parts words at them
     "en": "house tree water bread stone window garden summer winter morning letter friend music old new small sees takes and the",
     "de": "Haus Baum Wasser Brot Stein Fenster Garten-Tor Sommer-Tag Winter Morgen Brief Freund Musik-Saal "
@@ -232,8 +232,8 @@ def test_the_preset_is_the_paper(preset):
 def test_what_the_command_leaves_alone_stays_the_papers(preset, runs):
     record = json.loads((runs[preset] / "config.json").read_text())
     saved, (training, model) = record["training"], PAPER[preset]
-    given = {"batch_tokens": 900, "steps": STEPS, "warmup_steps": 100, "rate_factor": 0.5}
-    given |= {"checkpoint_every": 30, "validate_every": 120}
+    given = {"batch_tokens": 900, "steps": STEPS, "warmup_steps": 40, "rate_factor": 0.5}
+    given |= {"checkpoint_every": 15, "validate_every": 60}
     sizes = {"vocab_size": 120, "n_layers": 1, "d_model": 64, "d_ff": 80, "n_heads": 2, "d_k": 32, "d_v": 32}
     expected = {**THE_SAME_IN_ALL, **training, **given, "log_every": 10}
     assert {name: saved[name] for name in saved.keys() - {"model", "execution"}} == expected
@@ -241,7 +241,7 @@ def test_what_the_command_leaves_alone_stays_the_papers(preset, runs):
     assert saved["model"] == {**model, **sizes, **kinds, "max_length": 1024}
     processes = {"base": 2}.get(preset, 1)
     assert [(start["processes"], start["parts"]) for start in record["starts"]] == [(processes, processes)]
-    steps = range(STEPS - 120 if training["keep"] == 5 else 30, STEPS + 1, 30)
+    steps = range(STEPS - 60 if training["keep"] == 5 else 15, STEPS + 1, 15)
     assert [directory.name for directory in checkpoint_directories(runs[preset])] == [f"step-{step:08d}" for step in steps]
 
 
@@ -280,7 +280,7 @@ def test_the_vocabulary_saw_training_text_only(preset, runs):
 @pytest.mark.parametrize("preset", PAPER)
 def test_perplexity_is_measured_when_it_is_asked_for(preset, runs):
     lines = [json.loads(line) for line in (runs[preset] / "metrics.jsonl").read_text().splitlines()]
-    assert [line["step"] for line in lines if "validation_perplexity" in line] == [120, 240]
+    assert [line["step"] for line in lines if "validation_perplexity" in line] == [60, 120]
     assert [line["step"] for line in lines if "loss" in line] == list(range(10, STEPS + 1, 10))
 
 

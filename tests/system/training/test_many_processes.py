@@ -1,7 +1,6 @@
 "Several processes that share each batch do what one process does, and torchrun keeps them going."
 import dataclasses
 import json
-import multiprocessing
 import os
 import shutil
 import signal
@@ -25,6 +24,7 @@ from annotated_transformer.training.checkpoints import FILES, checkpoint_directo
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
+from benchmarks.shared.side_by_side import server
 
 TRAIN = """
 import os, torch
@@ -35,9 +35,7 @@ torch.set_num_threads(1)
 {patch}
 train(TrainingConfig.from_dict(config), run)
 """
-# Children come from a server that has imported PyTorch already: the imports took most of their time.
-SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["annotated_transformer.training.loop", "torch._dynamo", "torch.utils.tensorboard", "pytest"])
+SERVER = server("annotated_transformer.training.loop", "pytest")
 MEAN_OF_MEANS = """
 from annotated_transformer import PAD
 from annotated_transformer.training import loop as training
