@@ -96,7 +96,7 @@ class Encoder(Stack):
     def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x, allowed)
-        return self.norm(x)
+        return self.norm(x)  # nothing is left to do here; a pre-norm stack needs it
 
 
 class Decoder(Stack):
@@ -108,4 +108,4 @@ class Decoder(Stack):
     ) -> Tensor:
         for number, layer in enumerate(self.layers):
             x = layer(x, memory, allowed, *((cache[number], allowed_earlier) if cache else ()))
-        return self.norm(x)
+        return self.norm(x)  # nothing is left to do here; a pre-norm stack needs it

@@ -72,19 +72,19 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = c = config
         self.embedding = SharedEmbedding(c.vocab_size, c.d_model)        # E
-        self.positions = part(c, "positions")(c.d_model, c.max_length)   # adds P
+        self.positions = part(c, "positions")(c.d_model, c.max_length)   # PositionalEncoding: adds P
         self.dropout = Dropout(c.dropout)
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], last_norm(c))
+        ], last_norm(c))  # None
         self.decoder = Decoder([
             DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], last_norm(c))
+        ], last_norm(c))  # None
 
     def attention(self) -> nn.Module:
         "A new attention; a model with a component of its own overrides this method, or one of the next two."
         c = self.config
-        return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)
+        return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)   # MultiHeadAttention
 
     def feed_forward(self) -> nn.Module:
         "A new feed-forward network."
@@ -92,7 +92,7 @@ class Transformer(nn.Module):
 
     def residual(self, sublayer: nn.Module) -> nn.Module:
         "The sub-layer in its residual connection."
-        return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)
+        return part(self.config, "norm")(sublayer, self.config.d_model, self.config.dropout)   # Residual
 
     def embed(
         self,
@@ -126,7 +126,7 @@ class Transformer(nn.Module):
         "Logits of each target token, given the source and the target tokens before it."
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
-    # From the folded cells above: what records the maps, and what saves.
+    # Functions of the folded cells above: what records the maps, and what saves.
     attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub
 
     @classmethod
