@@ -159,7 +159,7 @@ def test_the_readme_says_what_the_finish_and_what_r_drop_added():
         means.append(sum(bleu) / 3)
         said.append(f"{means[-1]:.2f} ± {(sum((one - means[-1]) ** 2 for one in bleu) / 2) ** 0.5:.2f}")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"Three seeds: {said[0]} before it, {said[2]} after it, {said[1]} after one without R-Drop." in readme
+    assert f"a mean of {said[0]} before them and {said[2]} after them; without R-Drop, {said[1]}." in readme
     without = f"{means[1]:.2f}"
     assert f"does harm: {without}" in prose("paper/6.1_translation") and means[1] < means[0] < 41.02 < means[2]
     assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
@@ -217,7 +217,8 @@ def test_regularization_says_how_sure_its_two_models_are():
     assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 98  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
     assert min(few) >= 20 and "dropout gains at least 20 points with each of the three seeds" in page
-    assert max(map(abs, many)) < min(max(row) - min(row) for row in new[2:]) and "the seeds differ more than the two ways do" in page
+    assert max(map(abs, many)) < min(max(row) - min(row) for row in new[2:])
+    assert "the seeds differ more than the two ways do" in page
     assert int(above) > 60 and "the other is above 0.99 at most positions" in page
     assert "§5.4 announces three types of regularization and describes two" in page
 
@@ -251,7 +252,8 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     assert max(abs(loss - known) for loss in cold + filled) < 0.3 and "With full means training still fails." in page
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
     assert max(slow) < known - 1.5 and "At a quarter of the rate all three seeds learn without warm-up." in page
-    assert all(bare < other for bare, other in zip(pre_norm, warm)) and "with each seed better than post-norm *with* warm-up" in page
+    assert all(bare < other for bare, other in zip(pre_norm, warm))
+    assert "with each seed better than post-norm *with* warm-up" in page
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
