@@ -236,7 +236,8 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
     assert "The first two ways can hardly be told apart: the seeds of one way lie further apart than the two means." in page
     assert "The third way leaves hardly any padding, and its models learn worst" in page
-    (common, ours_whole, _), (other, whole, _), (by_kinds, pure, of) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of (\d+) batches", shown)
+    found = re.findall(r"fills (\d+)% of a batch on average; (\d+) of (\d+) batches", shown)
+    (common, ours_whole, _), (other, whole, _), (by_kinds, pure, of) = found
     assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
     # The control: padding, and one kind in a batch.
     assert int(by_kinds) > 97 and int(pure) > 0.9 * int(of) and "nearly every batch holds one kind" in page
