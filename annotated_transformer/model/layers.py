@@ -108,4 +108,4 @@ class Decoder(Stack):
     ) -> Tensor:
         for number, layer in enumerate(self.layers):
             x = layer(x, memory, allowed, *((cache[number], allowed_earlier) if cache else ()))
-        return self.norm(x)  # nothing is left to do here; a pre-norm stack needs it
+        return self.norm(x)

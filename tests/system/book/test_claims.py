@@ -85,7 +85,8 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     row = table["figures"]["table"]["self-attention"]
     a, b = row["exponents_of_all"]
     assert "Table 1 does not compare like with like" in page
-    assert f"| self-attention | O(n²·d) | ×4 → ×{2**a:.1f} | ×2 → ×{2**b:.1f} |" in shown
+    assert f"| self-attention | ×4 | ×{2**a:.1f} | ×2 | ×{2**b:.1f} |" in shown
+    assert "attention alone" in shown and ": 2.7%" in shown and "2.7% of attention's own work" in page
     assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
     between, by_weights = row["multiplications"]
     assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
@@ -236,11 +237,13 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert "with each of three seeds" in page
     apart = abs(sum(right[longer]) - sum(right[ours])) / 3
     assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
-    assert "The first two can hardly be told apart: two seeds of one way differ more." in page
+    assert "The first two ways can hardly be told apart: the seeds of one way lie further apart than the two means." in page
     assert "The third way leaves hardly any padding, and its models learn worst" in page
-    (common, ours_whole), (other, whole) = re.findall(r"fills (\d+)% of a batch on average; (\d+) of \d+ batches", shown)
+    found = re.findall(r"fills (\d+)% of a batch on average; (\d+) of (\d+) batches", shown)
+    (common, ours_whole, _), (other, whole, _), (by_kinds, pure, of) = found
     assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
     # The control: padding, and one kind in a batch.
+    assert int(by_kinds) > 97 and int(pure) > 0.9 * int(of) and "nearly every batch holds one kind" in page
     assert all(run["padding_share"] > 0.05 for run in figures[by_kind])
     assert max(right[by_kind]) < min(right[longer] + right[ours]) - 0.01
     assert "So batches of one kind do harm, however much padding they have." in page
@@ -248,12 +251,13 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     page, shown = prose("paper/5.3_optimizer"), printed("paper/5.3_optimizer")
-    lines = [list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: (.*)", shown)]
+    lines = [list(map(float, re.findall(r"\d\.\d\d", line))) for line in re.findall(r"by seed: ([^;\n]*)", shown)]
     warm, cold, slow, filled, pre_norm = lines
     known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
     assert {len(line) for line in lines} == {3} and max(warm) < known - 0.7
     assert max(abs(loss - known) for loss in cold + filled) < 0.3 and "With full means training still fails." in page
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
+    assert f"{sum(slow) / 3:.2f} against {sum(warm) / 3:.2f}" in page and sum(slow) < sum(warm)
     assert max(slow) < known - 1.5 and "At a quarter of the rate all three seeds learn without warm-up." in page
     assert all(bare < other for bare, other in zip(pre_norm, warm))
     assert "with each seed better than post-norm *with* warm-up" in page
