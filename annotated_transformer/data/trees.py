@@ -42,15 +42,15 @@ def draw_tree(
         nonlocal words
         if is_word(part):
             x, words = words, words + 1
-            axis.text(x, -0.55, part[0], ha="center", va="center", style="italic")
+            axis.text(x, -0.55 if tags else -0.3, part[0], ha="center", va="center", style="italic")
             y = 0
         else:
             middles = [place(child) for child in part]
             x, y = (middles[0][0] + middles[-1][0]) / 2, 1 + max(y for _, y in middles)
             for child_x, child_y in middles:  # along, and then down: below a constituent there is nothing but its own
                 axis.plot([x, x, child_x, child_x], [y, y - 0.5, y - 0.5, child_y], color="0.7", zorder=0)
-        label = part.label() if tags or not is_word(part) else WORD
-        axis.text(x, y, label, ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"))
+        if tags or not is_word(part):
+            axis.text(x, y, part.label(), ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"))
         return x, y
 
     _, height = place(tree)

@@ -24,7 +24,7 @@ from annotated_transformer.data.batching import batches, by_length, pad, shift_r
 from annotated_transformer.data.corpora import from_directory
 from annotated_transformer.data.parallel_text import both_sides, line_batches, read_pairs
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.data.trees import DEEPEST, WORD, Tree, clean, draw_tree, print_tree
+from annotated_transformer.data.trees import DEEPEST, Tree, clean, draw_tree, print_tree
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
@@ -597,8 +597,8 @@ def test_trees_are_drawn_above_the_middle_of_what_they_hold():
         axis = Figure().subplots()
         draw_tree(axis, tree, **options)
         places = {text.get_text(): text.get_position() for text in axis.texts}
-        tags_at = {"DT": (0, 0), "JJ": (1, 0), "NN": (2, 0), "VB": (3, 0)} if tags else {WORD: (3, 0)}
-        words_at = {"a": (0, -0.55), "b": (1, -0.55), "c": (2, -0.55), "d": (3, -0.55)}
+        tags_at = {"DT": (0, 0), "JJ": (1, 0), "NN": (2, 0), "VB": (3, 0)} if tags else {}
+        words_at = {word: (x, -0.55 if tags else -0.3) for x, word in enumerate("abcd")}
         assert places == {"S": (2, 2), "NP": (1, 1), "VP": (3, 1), **tags_at, **words_at}
         lines = {tuple(zip(*line.get_data())) for line in axis.lines}
         assert ((2, 2), (2, 1.5), (1, 1.5), (1, 1)) in lines and len(lines) == 6
