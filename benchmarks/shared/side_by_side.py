@@ -67,7 +67,9 @@ def in_own_process(module: str, function: str, *arguments):
 def server(*modules: str) -> BaseContext:
     """Processes come from a server that has imported these modules, and PyTorch's compiler, which every optimizer loads:
     a start took five seconds of processor time. Where there is no such server, each imports for itself."""
-    context = get_context("forkserver" if "forkserver" in get_all_start_methods() else "spawn")
+    if "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
     context.set_forkserver_preload([*modules, "torch._dynamo", "torch.utils.tensorboard"])
     return context
 
