@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from contents import read_contents
 
+from annotated_transformer.data.corpora import load
+
 ROOT = Path(__file__).parents[3]
 
 TRAININGS = [  # all there are on Multi30k: plain, with a finish, with the finish that has no R-Drop
@@ -455,6 +457,13 @@ def test_the_index_says_what_is_true_of_the_order_and_begins_with_the_map():
     assert all(row.about.endswith(".") for row in read_contents() if row.part == "workshop")
     workbook = [path.stem for path in (ROOT / "annotated_transformer/workbook").glob("*.ipynb") if path.stem != "all_together"]
     assert len(workbook) == 14 and "it writes fourteen of these pages" in page
+
+
+def test_damp_was_said_of_gardens_and_cellars_and_never_of_streets():
+    damp = [english for english, german in load("pronouns-en-de").train if "feucht" in german]
+    assert all(any(place in english for english in damp) for place in ("garden", "cellar"))
+    assert not [english for english in damp if "street" in english or "cross" in english]
+    assert "writes what training said of gardens and cellars, never of streets" in prose("index")
 
 
 def test_the_miscopied_row_is_what_the_parser_wrote():
