@@ -61,7 +61,8 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
     assert "real: loss of the last" in shown and re.findall(r"lower than their mean: (\d+)", shown) == ["0", "1"]
     losses = re.search(r"of the best (\S+); of the mean of 20 (\S+), of 10 (\S+), of 5 (\S+)", shown)
     best, of_20, of_10, of_5 = map(float, losses.groups())
-    assert f"the best has a loss of {best:.3f}, the mean of all twenty {of_20:.3f}" in page and max(of_10, of_5) < of_20 < best
+    assert "the mean of all twenty has a lower loss than the best. The means of the last 10 and 5 are lower still" in page
+    assert max(of_10, of_5) < of_20 < best  # in words, because the numbers depend on how many threads compute
     for name in TRAININGS[:4]:
         assert gains[name][1] > gains[name][2] and trainings[name]["config"]["recipe"][-1]["checkpoint_every"] == 250
     titles = {row.notebook: row.shows for row in read_contents()}
@@ -238,11 +239,10 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert all(run["padding_share"] < 0.02 for run in figures[tight])
     right = {way: [run["exactly_right"] for run in runs] for way, runs in figures.items()}
     assert all(len(runs) == 3 for runs in right.values()) and max(right[tight]) < min(right[longer] + right[ours]) - 0.01
-    assert "with each of three seeds" in page
-    apart = abs(sum(right[longer]) - sum(right[ours])) / 3
-    assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
-    assert "The first two ways can hardly be told apart: the seeds of one way lie further apart than the two means." in page
-    assert "The third way leaves hardly any padding, and its models learn worst" in page
+    said = "With hardly any padding the models make more mistakes than with our order, with each of the three seeds."
+    assert said in page and "batches with hardly any padding, from which models learn worse" in page
+    shares = [f"{100 * sum(run['padding_share'] for run in figures[way]) / 3:.1f}" for way in (ours, tight, by_kind)]
+    assert re.findall(r"([\d.]+)% padding; the commonest", shown) == shares  # the models were trained on what the page cuts
     found = re.findall(r"fills (\d+)% of a batch on average; (\d+) of (\d+) batches", shown)
     (common, ours_whole, _), (other, whole, _), (by_kinds, pure, of) = found
     assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
@@ -250,7 +250,7 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert int(by_kinds) > 97 and int(pure) > 0.9 * int(of) and "nearly every batch holds one kind" in page
     assert all(run["padding_share"] > 0.05 for run in figures[by_kind])
     assert max(right[by_kind]) < min(right[longer] + right[ours]) - 0.01
-    assert "So batches of one kind do harm, however much padding they have." in page
+    assert "So batches of one kind do harm, with padding and without." in page
 
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
@@ -358,7 +358,7 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
         assert all(late > early for early, late in zip(bleu(before), bleu(after)))
     assert all(found["tests"]["test2016"]["multi30k_bleu"]["score"] > 41.02 for found in finished)
     assert sum(found["tests"]["test2016"]["multi30k_bleu"]["score"] > 41.02 for found in plain) == 1
-    assert "Before the finish one seed of three is above 41.02, after it all are." in page
+    assert "Before the finish one seed of three is above 41.02, after it, with R-Drop, all are." in page
     distilled = result("translation/distillation")["figures"]
     best = {name: max(found["validation_bleu"].values()) for name, found in distilled.items() if name in ("taught", "plain")}
     docs = (ROOT / "docs/trained-weights.md").read_text(encoding="utf-8")
