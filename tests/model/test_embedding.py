@@ -17,17 +17,18 @@ def embed():
 
 
 @pytest.fixture(scope="module")
-def project():
-    def project(x, E):  # (..., d_model) and (V, d_model)
-        return x @ E.T  # logits (..., V)
-    yield project
+def logits_of():
+    def logits_of(x, E):  # (..., d_model) and (V, d_model)
+        return x @ E.T    # (..., V)
+
+    yield logits_of
 
 
-def test_the_class_computes_emb_1(embed, project):
+def test_the_class_computes_emb_1(embed, logits_of):
     torch.manual_seed(0)
     embedding, ids, x = SharedEmbedding(vocab_size=7, d_model=6), torch.tensor([[3, 1, 6, 0]]), torch.randn(2, 3, 6)
     torch.testing.assert_close(embedding(ids), embed(ids, embedding.weight))
-    torch.testing.assert_close(embedding.project(x), project(x, embedding.weight))
+    torch.testing.assert_close(embedding.project(x), logits_of(x, embedding.weight))
     assert (embedding(ids)[0, 3] == 0).all(), "PAD"
 
 
