@@ -216,21 +216,24 @@ def test_without_a_decoder_head_the_pronouns_are_right_and_one_encoder_looks_at_
     assert blind["two-heads"]["best"]["encoder"]["meant"] < 0.02
 
 
-def test_regularization_says_how_sure_its_two_models_are():
+def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_each():
     page, shown = prose("paper/5.4_regularization"), printed("paper/5.4_regularization")
-    said = re.findall(r"trained with.*: +median (\d\.\d\d), largest (\d\.\d\d), above 0.99 at (\d+)% of 1,848 positions", shown)
-    [(median, largest, _), (_, _, above)] = said
-    assert f"a median of {median} and is nowhere above 0.99" in page and float(largest) < 0.98 and abs(float(median) - 0.9) < 0.02
     shares = re.findall(r"of 200 new sentences ([\d.% ]+) and of its own ([\d% ]+)", shown)
     new, own = ([[float(share.rstrip("%")) for share in row.split()] for row in column] for column in zip(*shares))
-    assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 98  # 100 pairs and all, without dropout and with it
+    assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 97  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
-    assert min(few) >= 20 and "dropout gains at least 20 points with each of the three seeds" in page
-    assert max(map(abs, many)) < min(max(row) - min(row) for row in new[2:])
-    assert "the seeds differ more than the two ways do" in page
-    smoothed, plain = map(float, re.findall(r"of 200 new sentences (\d+\.\d)% right", shown))
-    assert smoothed > plain < new[2][0] and f"without smoothing had {new[2][0]}% right, more than here" in page
-    assert int(above) > 60 and "the other is above 0.99 at most positions" in page
+    assert min(few) == 9 and "dropout gains with each of the three seeds: 9 points or more" in page
+    assert sum(gain > 0 for gain in many) == 1 and "dropout gains with one seed and loses with two" in page
+    line = r"seed \d: median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%; perplexity ([\d.]+), ([\d.]+)% of the sentences"
+    said = re.findall(line, shown)
+    smoothed, plain = ([tuple(map(float, row)) for row in rows] for rows in (said[:3], said[3:]))
+    assert len(plain) == 3 and [row[4] for row in plain] == new[2], "the same three trainings"
+    for (median, largest, _, perplexity, right), (_, _, above, other_perplexity, other_right) in zip(smoothed, plain):
+        assert abs(median - 0.9) < 0.02 and largest < 0.99 and above > 60
+        assert perplexity > other_perplexity and right > other_right
+    assert smoothed[0][0] == 0.9 and "a median of 0.90 and is nowhere above 0.99" in page
+    assert "With each of the three seeds the model with smoothing has the higher" in page and "and yet more sentences right" in page
+    assert "the other is above 0.99 at most positions" in page
     assert "§5.4 announces three types of regularization and describes two" in page
 
 
@@ -261,8 +264,9 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold, slow, filled, pre_norm = lines
     known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
     assert {len(line) for line in lines} == {3} and max(warm) < known - 0.7
-    assert max(abs(loss - known) for loss in cold + filled) < 0.3 and "With full means training still fails." in page
+    assert max(abs(loss - known) for loss in cold + filled) < 0.4 and "With full means training still fails." in page
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
+    assert sum(loss < known - 0.1 for loss in cold) == 2 and "Two of the three seeds begin to learn, slowly." in page
     assert f"{sum(slow) / 3:.2f} against {sum(warm) / 3:.2f}" in page and sum(slow) < sum(warm)
     assert max(slow) < known - 1.5
     assert "At a quarter of this rate (a sixteenth of equation (3)) all three seeds learn without warm-up." in page

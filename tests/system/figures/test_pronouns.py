@@ -79,7 +79,7 @@ def test_a_minute_of_training_makes_a_head_that_looks_at_the_noun(tmp_path):
     splits = {name: [found for found in split if len(found[2].others) == 1] for name, split in sentences().items()}
     write_corpus(splits, tmp_path / "corpus")
     settings = {"vocabulary": 1_800, "layers": 2, "heads": 1, "width": 128, "dropout": 0.0, "gain": 1.0, "rate": 1.0,
-                "batch": 800, "steps": 700, "warmup": 250, "precision": "auto", "corpus": str(tmp_path / "corpus")}
+                "batch": 800, "steps": 700, "warmup": 250, "precision": "float32", "corpus": str(tmp_path / "corpus")}
     config = dataclasses.replace(pronouns.recipe(argparse.Namespace(**settings), 1), checkpoint_every=700)
     model, run = train(config, tmp_path / "run"), Run(tmp_path / "run")
     chosen = [sentence for sentence in splits["validation"] if sentence[2].tells()]
