@@ -84,8 +84,8 @@ def test_a_minute_of_training_makes_a_head_that_looks_at_the_noun(tmp_path):
     chosen = [sentence for sentence in splits["validation"] if sentence[2].tells()]
     words, found = None, {}
     for steps in (600, 1_000, 1_500, 2_000):
-        model, run = train(dataclasses.replace(config, checkpoint_every=steps, steps=steps), tmp_path / "run"), Run(tmp_path / "run")
-        words = words or pronouns.Words(run.tokenizer, chosen)
+        model = train(dataclasses.replace(config, checkpoint_every=steps, steps=steps), tmp_path / "run")
+        words = words or pronouns.Words(Run(tmp_path / "run").tokenizer, chosen)
         found[steps] = max(head["meant"] for head in pronouns.by_head(words, pronouns.looks(model, words)["decoder"]))
         if found[steps] > max(pronouns.by_place(chosen).values()) + 0.1:
             return
