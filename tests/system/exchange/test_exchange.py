@@ -294,6 +294,7 @@ def test_a_published_marian_comes_by_its_name(opus, tmp_path, monkeypatch):
         return str(tmp_path / name)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)  # nothing else is asked of a hub
     name, lacking = "Helsinki-NLP/opus-mt-en-de", set()
     there, here = (Translator.from_pretrained(place, device="cpu") for place in (opus, name))
     assert here(ENGLISH, Search(1)) == there(ENGLISH, Search(1)) and here.name == name
