@@ -270,7 +270,7 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     assert sum(loss < known - 0.1 for loss in cold) == 2 and "Two of the three seeds begin to learn, slowly." in page
     assert f"{sum(slow) / 3:.2f} against {sum(warm) / 3:.2f}" in page and sum(slow) < sum(warm)
     assert max(slow) < known - 1.5
-    assert "At a quarter of this rate (a sixteenth of equation (3)) all three seeds learn without warm-up." in page
+    assert "At a quarter of this rate all three seeds learn without warm-up." in page
     assert all(bare < other for bare, other in zip(pre_norm, warm))
     assert "with each seed better than post-norm *with* warm-up" in page
 
