@@ -37,7 +37,7 @@ LITERATURE = {  # source: figures that a page may state without showing where it
     "newstest2013 and newstest2014: sentences": "3,000 3,003",
     "Penn Treebank, the usual sections: sentences": "39,832 1,700 2,416",
     "Wu et al. 2021, lower-cased BLEU on Multi30k's test2016": "41.02",
-    "tensor2tensor, issue 317, and fairseq's README: one model's BLEU, two ways": "27.52 29.02 1.50 28.6 29.29",
+    "tensor2tensor, issue 317, and fairseq's README: one model's BLEU, two ways": "27.52 29.02 1.50 26.25 26.50 0.25 28.6 29.29",
     "WMT14's Hugging Face copy, pairs en-de; Gehring et al. 2017, millions of pairs en-fr": "4,508,785 40.8 35.5",
     "Vinyals et al. 2015, share of malformed parses in percent": "1.5",
     "NVIDIA's README of the Transformer in PyTorch: BLEU of big, A100": "27.76",
