@@ -29,6 +29,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
         "ends": Work(4, 1, longest=60, lengths=(2, 6), ends=True),
     }
     monkeypatch.setattr(decoding, "WORKS", works)
+    monkeypatch.setattr(decoding, "SIDE", 256)
     monkeypatch.setattr(decoding, "cpu_seconds", lambda root, words: len(words) + 0.001)
     monkeypatch.setattr(decoding, "GROWTH", {"beams": {1: works["one"], 2: works["beams"]}, "length": {6: works["beams"]}})
     out = tmp_path / "results" / "decoding.json"
@@ -201,10 +202,10 @@ def test_a_profile_tells_the_parts_of_a_search_apart(tmp_path, capsys, monkeypat
 
 
 def test_the_share_of_the_vocabulary_says_what_a_short_list_could_gain(tmp_path, capsys, monkeypatch):
-    two = SimpleNamespace(split=lambda name: [("Where is the station?", ""), ("I am tired.", "")])
+    two = SimpleNamespace(split=lambda name: [("half past six", ""), ("eight euros and sixty-one cents", "")])
     monkeypatch.setattr(kernels.corpora, "load", lambda name: two)
     out = tmp_path / "vocabulary.json"
-    decoding_profile.main(["--shipped", "everyday-en-de", "--rounds", "1", "--out", str(out)])
+    decoding_profile.main(["--shipped", "numbers-en-de", "--rounds", "1", "--out", str(out)])
     figures = json.loads(out.read_text())["figures"]
     assert set(figures) == {"float32", "float16", "int8"} and "greedy" in capsys.readouterr().out
     for part in (part for found in figures.values() for part in found.values()):
