@@ -1,5 +1,6 @@
 "What tests of several wings share."
 import copy
+import gc
 from functools import cache
 
 import pytest
@@ -15,6 +16,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if is_generated(item.path):
             item.add_marker("page")
+
+
+def pytest_collection_finish():
+    gc.collect()
+    gc.freeze()  # what has been imported stays; to look through it for garbage takes most of a second each time
 
 
 @pytest.fixture
