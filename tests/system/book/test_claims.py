@@ -1,8 +1,11 @@
 "Claims of the pages that rest on files of results, each recomputed from the file, and looked for on the page that states it."
+import itertools
 import json
 import math
+import random
 import re
 import statistics
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -522,6 +525,19 @@ def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
     assert seen["pairs"] == new["pairs"] and abs(seen["english_words"] - new["english_words"]) < 0.1
     assert seen["bleu"] > new["bleu"] + 5 and seen["exact"] > new["exact"] + 5
     assert f"memory is worth about {seen['bleu'] - new['bleu']:.0f} points here" in prose("paper/5.1_corpora")
+
+
+def test_how_often_a_pair_with_one_partner_leaks_and_one_with_two():
+    page = json.loads((ROOT / "nbs/paper/5.1_corpora.ipynb").read_text(encoding="utf-8"))
+    code = {cell["id"]: "".join(cell["source"]) for cell in page["cells"] if cell["cell_type"] == "code"}
+    here = {"itertools": itertools, "random": random, "re": re, "Fraction": Fraction, "test": [], "train": []}
+    exec(code["51a20001"] + "\n" + code["51a30002"], here)
+    assert here["mean"] == Fraction(7, 3) and "7/3, or 2.33" in printed("paper/5.1_corpora")
+    for pair, expected in ((("Hello!", "Hallo."), Fraction(2, 3)), (("Thank you.", "Danke!"), Fraction(11, 12))):
+        others = [other for other in here["pairs"] if other != pair]
+        trains = list(itertools.combinations(others, 6))
+        assert Fraction(sum(bool(here["readable_leaks"]([pair], train)) for train in trains), len(trains)) == expected
+    assert "$6/9 = 2/3$" in prose("paper/5.1_corpora") and "it leaks in $11/12$" in prose("paper/5.1_corpora")
 
 
 def test_in_capitals_the_model_is_sure_of_nonsense_and_all_three_bad_translations_are_warned_of():
