@@ -82,10 +82,15 @@ def complaints() -> Iterator[str]:
         yield from chinese_compared.unlike(name, terms)
         if name != README:
             yield from chinese_figures.complaints(name)
+    for name in chinese_workbook.apart():
+        there, here = chinese_texts.english(name), chinese_texts.chinese(name)
+        yield from (f"{place(name)}, cell {cell} is of no cell, or has changed since it was translated"
+                    for cell, (noted, _) in here.items() if cell not in there or noted != digits(there[cell]))
+        yield from chinese_compared.unlike(name, terms)
     for name in chinese_figures.words().keys() - {*wanted()}:
         yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
-        if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook"]:
+        if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook", *chinese_workbook.apart()]:
             yield f"{path} is of no page of the edition"
     yield from chinese_compared.title_complaints()
     yield from chinese_workbook.complaints()

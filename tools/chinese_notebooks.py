@@ -79,7 +79,7 @@ def led_from_readme(target: str) -> str:
 
 
 def title(page: Page, found: dict) -> str:
-    return found["pages"].get(page.notebook, {}).get("title", page.title)
+    return found["pages"].get(page.notebook, {}).get("title") or found.get("workshop", {}).get(page.title, page.title)
 
 
 def label(page: Page, found: dict) -> str:

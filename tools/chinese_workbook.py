@@ -1,7 +1,8 @@
 """The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/zh/.
 
-The exercises' texts are those of the Chinese pages (nbs/zh/paper/), titles, notes and hints stand in nbs/zh/exercises.yml, the
-prose of the last notebook in nbs/zh/workbook.md. Code, tests, solutions and what a check says are the English ones.
+The exercises' texts are those of the Chinese pages (nbs/zh/paper/; of a page of the workshop they alone are translated).
+Titles, notes and hints stand in nbs/zh/exercises.yml, the prose of the last notebook in nbs/zh/workbook.md. Code, tests,
+solutions and what a check says are the English ones.
 """
 import posixpath
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import chinese_notebooks
 import chinese_texts
 import yaml
 from chinese_texts import in_one_line, place
-from contents import Page
+from contents import NOTEBOOKS, Page, read_contents
 from repository import site
 
 EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
@@ -28,6 +29,12 @@ def said(entry: dict) -> dict:
 def digits(entry: dict) -> str:
     "Those that note which English an entry translates."
     return chinese_texts.digits(yaml.safe_dump(said(entry), allow_unicode=True))
+
+
+def apart() -> list[str]:
+    "Pages of the workshop that have exercises: only what the workbook takes of them is translated."
+    pages = [page.notebook for page in read_contents() if page.part == "workshop"]
+    return [name for name in pages if '"#| exercise' in (NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")]
 
 
 @cache
