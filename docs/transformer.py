@@ -62,10 +62,12 @@ class MultiHeadAttention(nn.Module):
         heads, self.weights = scaled_dot_product_attention(query, key, value, allowed)
         return self.join(heads)
 
-    def cut(self, x: Tensor) -> Tensor:       # (B, T, h·d) -> (B, h, T, d)
+    def cut(self, x: Tensor) -> Tensor:
+        "Into heads: (B, T, h·d) becomes (B, h, T, d)."
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
-    def join(self, heads: Tensor) -> Tensor:  # (B, h, T, d_v) -> (B, T, d_model): Concat(head_1, ..., head_h) W^O
+    def join(self, heads: Tensor) -> Tensor:
+        "Concat(head_1, ..., head_h) W^O: (B, h, T, d_v) becomes (B, T, d_model)."
         return self.out_projection(heads.transpose(1, 2).flatten(2))
 
 

@@ -87,10 +87,12 @@ class MultiHeadAttention(nn.Module):
         heads = self.attend(query, key, value, allowed, causal)   # (B, h, T, d_v)
         return self.join(heads)
 
-    def cut(self, x: Tensor) -> Tensor:       # (B, T, h·d) -> (B, h, T, d)
+    def cut(self, x: Tensor) -> Tensor:
+        "Into heads: (B, T, h·d) becomes (B, h, T, d)."
         return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
 
-    def join(self, heads: Tensor) -> Tensor:  # (B, h, T, d_v) -> (B, T, d_model): Concat(head_1, ..., head_h) W^O
+    def join(self, heads: Tensor) -> Tensor:
+        "Concat(head_1, ..., head_h) W^O: (B, h, T, d_v) becomes (B, T, d_model)."
         return self.out_projection(heads.transpose(1, 2).flatten(2))
 
     def weights(self, x: Tensor, memory: Tensor | None = None, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
