@@ -60,10 +60,11 @@ def multi_head_attention(
 class MultiHeadAttention(nn.Module):
     "Attention by `n_heads` heads side by side, each in its own projection of queries, keys and values (§3.2.2)."
 
-    attend = staticmethod(fast_attention.attend)                       # `exchanged` puts another function in its place
+    project = fast_attention.project              # cut(x W^Q), cut(memory W^K), cut(memory W^V), by the next three
+    project_self, project_memory = fast_attention.project_self, fast_attention.project_memory
+    keys_and_values = fast_attention.keys_and_values
+    attend = staticmethod(fast_attention.attend)  # equation (1), by a fused kernel
     attend_with_weights = staticmethod(scaled_dot_product_attention)   # the readable form of the same
-    project, project_self = fast_attention.project, fast_attention.project_self   # x W^Q, memory W^K, memory W^V of all heads
-    project_memory, keys_and_values = fast_attention.project_memory, fast_attention.keys_and_values   # and their parts
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
         super().__init__()
@@ -76,15 +77,13 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        x: Tensor,                            # (B, T, d_model), where the queries come from
-        memory: Tensor | None = None,         # (B, S, d_model), where keys and values come from; `x` itself if not given
-        allowed: Tensor | None = None,        # bool, broadcastable to (B, h, T, S); False hides a key
-        causal: bool = False,                 # position t sees the keys 0..t; stands in place of `allowed`
+        x: Tensor,                       # (B, T, d_model), where the queries come from
+        memory: Tensor | None = None,    # (B, S, d_model), where keys and values come from; `x` itself if not given
+        allowed: Tensor | None = None,   # bool, broadcastable to (B, h, T, S); False hides a key
+        causal: bool = False,            # position t sees the keys 0..t; stands in place of `allowed`
         cache: fast_attention.KeyValueCache | None = None,   # in decoding: keys and values of earlier calls
-    ) -> Tensor:                              # (B, T, d_model)
-        "MultiHead(x, memory, memory) of §3.2.2."
-        # cut(x W^Q) is (B, h, T, d_k), cut(memory W^K) is (B, h, S, d_k), cut(memory W^V) is (B, h, S, d_v):
-        query, key, value = self.project(x, memory, cache)
+    ) -> Tensor:                         # (B, T, d_model)
+        query, key, value = self.project(x, memory, cache)        # (B, h, T, d_k), (B, h, S, d_k), (B, h, S, d_v)
         heads = self.attend(query, key, value, allowed, causal)   # (B, h, T, d_v)
         return self.join(heads)
 

@@ -72,12 +72,9 @@ class DecoderLayer(nn.Module):
         cache: LayerCache | None = None,         # in decoding: keys and values of the tokens before `x`, and of the memory
         allowed_earlier: Tensor | None = None,   # in decoding: which of those tokens may be seen
     ) -> Tensor:                                 # (B, T, d_model)
-        if cache is None:
-            x = self.self_attention(x, causal=True)
-            x = self.memory_attention(x, memory, allowed)
-        else:
-            x = self.self_attention(x, allowed=allowed_earlier, cache=cache.earlier)
-            x = self.memory_attention(x, memory, allowed, cache=cache.memory)
+        earlier, of_memory = cache or (None, None)
+        x = self.self_attention(x, allowed=allowed_earlier, causal=cache is None, cache=earlier)
+        x = self.memory_attention(x, memory, allowed, cache=of_memory)
         return self.feed_forward(x)
 
 # %% ../../nbs/paper/3.1_layers.ipynb #681e9e63

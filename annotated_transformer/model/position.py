@@ -32,7 +32,7 @@ class PositionalEncoding(nn.Module):
     def forward(
         self,
         x: Tensor,       # (B, T, d_model)
-        start: int = 0,  # position of the first column, for decoding step by step
+        start: int = 0,  # position of the first column: decoding (§6.1) sees one new token per step
     ) -> Tensor:         # (B, T, d_model)
         end = start + x.size(1)
         if end > len(self.table):
