@@ -118,7 +118,8 @@ def test_check_looks_where_it_is_called():
 
 def test_a_missing_package_is_named_and_not_a_red_exercise():
     with tempfile.TemporaryDirectory() as directory, patch.dict(sys.modules, {"nltk": None, "nltk.tree": None}):
-        sys.modules.pop("annotated_transformer.data.trees", None)
+        for name in ("trees", "tree_repair"):
+            sys.modules.pop(f"annotated_transformer.data.{name}", None)
         write(directory)
         [verdict] = check_all(directory)["6.3_trees"]
         assert str(verdict) == "○ open   linearize: nltk is not installed: pip install 'annotated_transformer[parsing]'"

@@ -34,12 +34,12 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "annotated_transformer"
 CORE = """config files model.attention model.embedding model.fast_attention model.feed_forward model.layers
 model.position model.pretrained model.regularization model.transformer model.variants
-data.batching data.corpora data.large_corpora data.parallel_text data.tokenizer data.treebanks data.trees
+data.batching data.corpora data.large_corpora data.parallel_text data.tokenizer data.treebanks data.tree_repair data.trees
 training.averaging training.checkpoints training.chunked_loss training.devices training.loading training.loop training.metrics
 training.optimizer training.processes training.r_drop training.runs training.shares training.stopping
 translation.bleu translation.fast_search translation.kv_cache translation.scores translation.search translation.translator
 parsing.evalb parsing.parser parsing.tree_search
-figures.attention_maps tables.layer_types tables.training_cost tables.variations""".split()
+figures.attention_maps tables.layer_types tables.noise tables.training_cost tables.variations""".split()
 FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 

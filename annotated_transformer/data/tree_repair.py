@@ -1,0 +1,140 @@
+"""Trees as NLTK holds them: their signs, their picture, and a tree from any row of tokens, by six rules.
+
+The page §6.3 Trees tells the rules, and writes the rows (`data.trees`)."""
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from .. import InputError, extra
+
+__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]
+
+Tree = extra("nltk.tree").Tree  # of the extra `parsing`
+
+WORD = "XX"  # what stands for a word
+LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself
+TOP, EMPTY = "TOP", "-NONE-"
+ROOTS = ("", TOP, "ROOT", "S1")  # what various treebanks call the outermost bracket
+DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample has 30
+
+
+def is_word(tree: Tree) -> bool:
+    "Whether a bracket is that of one word with its tag."
+    return isinstance(tree[0], str)
+
+
+def draw_tree(
+    axis,          # of matplotlib
+    tree: Tree,
+    tags: bool = True,
+) -> None:
+    "The words in a row, each constituent above the middle of its children; no line crosses another."
+    words = 0
+
+    def place(part: Tree) -> tuple[float, int]:  # middle, and height above the words
+        nonlocal words
+        if is_word(part):
+            x, words = words, words + 1
+            axis.text(x, -0.55 if tags else -0.3, part[0], ha="center", va="center", style="italic")
+            y = 0
+        else:
+            middles = [place(child) for child in part]
+            x, y = (middles[0][0] + middles[-1][0]) / 2, 1 + max(y for _, y in middles)
+            for child_x, child_y in middles:  # along, and then down: below a constituent there is nothing but its own
+                axis.plot([x, x, child_x, child_x], [y, y - 0.5, y - 0.5, child_y], color="0.7", zorder=0)
+        if tags or not is_word(part):
+            axis.text(x, y, part.label(), ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"))
+        return x, y
+
+    _, height = place(tree)
+    axis.set(xlim=(-0.6, words - 0.4), ylim=(-0.9, height + 0.4))
+    axis.axis("off")
+
+
+def is_unreadable(token: str) -> bool:
+    "Rule 4: a bracket inside a token, one without a label or with the outermost one's, or a mark that is no word."
+    is_bracket = token[:1] in "()"  # so is what is empty
+    return bool(re.search("[()]", token[1:])) or is_bracket and token[1:] in ROOTS or token in (TOP, EMPTY)
+
+
+def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
+    "Remove constituents without a word, from the innermost outwards."
+    kept = []
+    for child in children:
+        if child and not is_word(child):
+            child[:] = without_hollow(list(child), repairs)
+        if child:
+            kept.append(child)
+        else:
+            repairs["empty constituents removed"] += 1
+    return kept
+
+
+def is_bracket(token: str) -> bool:
+    "Whether a token is no word: a bracket with its label, or something with a bracket in it that nothing can be made of."
+    return re.search("[()]", token) is not None
+
+
+def put_in_place(
+    tokens: Sequence[str],  # brackets, and words as a model wrote them
+    words: Sequence[str],   # the sentence
+) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
+    "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
+    places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
+    signs, repairs = Counter(), Counter()  # how many signs follow the token of an index; -1: before the first
+    alike = SequenceMatcher(None, [tokens[i] for i in places], words, autojunk=False)
+    for kind, start, end, first, last in alike.get_opcodes():
+        written, wanted = end - start, last - first
+        for i in places[start : start + min(written, wanted)]:
+            signs[i] += 1
+        if wanted > written:
+            signs[places[end - 1] if end else -1] += wanted - written
+        repairs["words added"] += max(0, wanted - written)
+        repairs["words dropped"] += max(0, written - wanted)
+        repairs["words exchanged"] += min(written, wanted) if kind == "replace" else 0
+    row = [WORD] * signs[-1]
+    for i, token in enumerate(tokens):
+        row += [token] if is_bracket(token) else [WORD] * signs[i]
+    return row, repairs
+
+
+def repair(
+    tokens: Iterable[str],  # what a model wrote
+    words: Sequence[str],   # the sentence
+    leaves: str = WORD,     # what it was to write for a word: one of LEAVES
+) -> tuple[Tree, Counter]:  # a tree over exactly these words, and how often each rule was needed
+    "A tree from any row of tokens."
+    if not words:
+        raise InputError("a sentence without words has no tree")
+    top, used, repairs = Tree(TOP, []), 0, Counter()
+    if leaves == "words":
+        tokens, repairs = put_in_place(list(tokens), words)
+    open_trees = [top]
+    for token in tokens:
+        if is_unreadable(token):
+            repairs["unreadable tokens dropped"] += 1
+        elif token[0] == "(":
+            if len(open_trees) > DEEPEST:
+                repairs["opening brackets dropped"] += 1
+                continue
+            open_trees[-1].append(Tree(token[1:], []))
+            open_trees.append(open_trees[-1][-1])
+        elif token[0] == ")":
+            places = [i for i, tree in enumerate(open_trees) if tree.label() == token[1:]]
+            if places:
+                repairs["closing brackets added"] += len(open_trees) - 1 - places[-1]
+                del open_trees[places[-1] :]
+            else:
+                repairs["closing brackets dropped"] += 1
+        elif used < len(words):
+            open_trees[-1].append(Tree(token, [words[used]]))
+            used += 1
+        else:
+            repairs["words dropped"] += 1
+    repairs["closing brackets added"] += len(open_trees) - 1
+    top[:] = without_hollow(list(top), repairs)
+    last = top if not top or is_word(top[-1]) else top[-1]
+    last.extend(Tree(WORD, [word]) for word in words[used:])
+    repairs["words added"] += len(words) - used
+    return top, +repairs
