@@ -6,6 +6,7 @@ leads to its neighbours. All are written by the build and renewed by it: nobody 
 
 A page is named by its path under nbs, without .ipynb: paper/3.2_attention. The number is the section of the paper.
 """
+import functools
 import json
 import posixpath
 import re
@@ -80,6 +81,12 @@ def module_of(notebook: dict) -> str | None:
     return next((found[1] for found in map(re.compile(r"^#\| *default_exp ([\w.]+)", re.MULTILINE).search, cells) if found), None)
 
 
+@functools.cache
+def module_from(path: Path, *state: int) -> str | None:
+    "The module that a file exports, read again only when the state that `os.stat` tells is another."
+    return module_of(json.loads(path.read_text(encoding="utf-8")))
+
+
 def checked(row: dict, group: dict, notebooks: Path) -> Page:
     "A row, when it has what it must have and its notebook is there."
     contents = notebooks / "contents.yml"
@@ -90,7 +97,8 @@ def checked(row: dict, group: dict, notebooks: Path) -> Page:
     path = notebooks / f"{row['notebook']}.ipynb"
     if not path.exists():
         refuse(f"{contents} has a row for {path}, which does not exist: write the notebook or take the row out.")
-    module = module_of(json.loads(path.read_text(encoding="utf-8")))
+    found = path.stat()
+    module = module_from(path.resolve(), found.st_mtime_ns, found.st_size)
     told = {key: group.get(key, "") for key in ("part", "chapter", "about")}
     return Page(**{key: row[key] for key in ROW}, **told, module=module, tag=row.get("tag"))
 
