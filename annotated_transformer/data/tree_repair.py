@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from .. import InputError, extra
 
-__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]
+__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "draw_tree", "is_word", "repair"]
 
 Tree = extra("nltk.tree").Tree  # of the extra `parsing`
 
