@@ -240,7 +240,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_ea
     new, own = ([[float(share.rstrip("%")) for share in row.split()] for row in column] for column in zip(*shares))
     assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 97  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
-    assert min(few) == 9 and "dropout gains with each of the three seeds: 9 points or more" in page
+    assert min(few) == 9 and "dropout gains with each of these three seeds: 9 points or more" in page
     assert sum(gain > 0 for gain in many) == 1 and "dropout gains with one seed and loses with two" in page
     line = r"seed \d: median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%; perplexity ([\d.]+), ([\d.]+)% of the sentences"
     said = re.findall(line, shown)
@@ -283,9 +283,9 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold, slow, filled, pre_norm = lines
     known = float(re.search(r"a model that knows only how frequent each token is: (\d\.\d\d)", shown)[1])
     assert {len(line) for line in lines} == {3} and max(warm) < known - 0.7
-    assert max(abs(loss - known) for loss in cold + filled) < 0.4 and "With full means training still fails." in page
+    assert max(abs(loss - known) for loss in cold + filled) < 0.4
+    assert "With full means the models still learn next to nothing." in page
     assert "the loss stays near that of a model that knows only how frequent each token is" in page
-    assert sum(loss < known - 0.1 for loss in cold) == 2 and "Two of the three seeds begin to learn, slowly." in page
     assert f"{sum(slow) / 3:.2f} against {sum(warm) / 3:.2f}" in page and sum(slow) < sum(warm)
     assert max(slow) < known - 1.5
     assert "At a quarter of this rate all three seeds learn without warm-up." in page
@@ -315,6 +315,9 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     assert "the least: fewer layers and half of the inner width\n" in shown
 
     away = {row: (100 * (figures(row)[0][0] / means[0] - 1), figures(row)[1][0] - means[1]) for row in table if row != "base"}
+    own = " ".join(sorted(("A1", "B2", "C4", "D1", "E"), key=lambda row: away[row][0]))
+    assert own == "D1 B2 E A1 C4"
+    assert "Ours: no dropout, half of the key width, learned positions, one head, half of the width." in page
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == {"A1", "C1", "C4", "C5", "D1", "D2", "D4", "big", "additive"}
     assert {row for row, (_, bleu) in away.items() if abs(bleu) > band[1]} == {"C4", "D2"} and len(away) == 21
