@@ -27,11 +27,12 @@ demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let 
 	@echo 'Next: `make lab` opens the book, `make test` runs its tests, and'
 	@echo '`echo "forty-two" | $(BIN)/annotated-transformer translate $(RUN)` translates what you like.'
 
-# The tests that are generated from cells run in their cells, by nbdev_test: each test once.
+# The tests that are generated from cells run in their cells, by nbdev_test: each test once. What is out of step is said at once, and
+# again at the end: the check has one process, and the tests begin beside it.
 test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks with theirs
-	$(BIN)/python tools/build.py check
 	$(BIN)/ruff check .
-	$(PYTEST) -m 'not slow and not page' --ignore tests/browser
+	$(BIN)/python tools/build.py check & check=$$!; $(PYTEST) -m 'not slow and not page' --ignore tests/browser; status=$$?; \
+		wait $$check || { echo 'Out of step: see the first lines above.'; exit 1; }; exit $$status
 	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers $(WORKERS)
 
 # What is left out trains, kills, builds a wheel or measures; `make test` has it.
