@@ -275,6 +275,9 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert all(run["padding_share"] > 0.05 for run in figures[by_kind])
     assert max(right[by_kind]) < min(right[longer] + right[ours]) - 0.01
     assert "So batches of one kind do harm, with padding and without." in page
+    apart = abs(sum(right[longer]) - sum(right[ours])) / 3
+    assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
+    assert "Sorted by the longer side alone, the models do as well as with our order." in page
 
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
