@@ -13,7 +13,7 @@ NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_che
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := chinese command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
-.PHONY: help demo test test-quick workbook-test lab build run zh zh-figures site test-browser
+.PHONY: help demo test in-step by-hand notebooks test-quick workbook-test lab build run zh zh-figures site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,13 +27,20 @@ demo: $(INSTALLED)  ## train a small Transformer from scratch, score it and let 
 	@echo 'Next: `make lab` opens the book, `make test` runs its tests, and'
 	@echo '`echo "forty-two" | $(BIN)/annotated-transformer translate $(RUN)` translates what you like.'
 
-# The tests that are generated from cells run in their cells, by nbdev_test: each test once. What is out of step is said at once, and
-# again at the end: the check has one process, and the tests begin beside it.
+# Three things side by side: tests that wait for processes leave the cores to the notebooks, which give way to them (`nice`). The tests
+# that are generated from cells run in their cells, by nbdev_test: each test once.
 test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint, run the tests and the notebooks with theirs
 	$(BIN)/ruff check .
-	$(BIN)/python tools/build.py check & check=$$!; $(PYTEST) -m 'not slow and not page' --ignore tests/browser; status=$$?; \
-		wait $$check || { echo 'Out of step: see the first lines above.'; exit 1; }; exit $$status
-	OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers $(WORKERS)
+	@$(MAKE) --no-print-directory -j 3 in-step by-hand notebooks || { echo 'make test failed: a line with *** names each part that did.'; exit 1; }
+
+in-step:
+	$(BIN)/python tools/build.py check
+
+by-hand:
+	$(PYTEST) -m 'not slow and not page' --ignore tests/browser
+
+notebooks:
+	OMP_NUM_THREADS=1 nice $(BIN)/nbdev_test --n_workers $(WORKERS)
 
 # What is left out trains, kills, builds a wheel or measures; `make test` has it.
 test-quick: $(INSTALLED)  ## between two commits: in step, lint, the pages' own tests, and those by hand that are quick

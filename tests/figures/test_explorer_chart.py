@@ -3,13 +3,25 @@ import functools
 import itertools
 import re
 
+import altair as alt
+import pytest
 import torch
 import vl_convert
+from jsonschema import ValidationError
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer_chart import COLOURS, VEGA_LITE, specification
+
+
+def test_the_chart_is_what_altairs_schema_allows():
+    maps = AttentionMaps(["a", "<eos>"], ["<start>"], ["<eos>"], *(torch.ones(2, 3, *size) for size in ((2, 2), (1, 1), (1, 2))))
+    drawn = specification(maps, "encoder", 2, 3)
+    del drawn["$schema"]  # it says version 5; Altair's schema is that of 6
+    alt.LayerChart.from_dict(drawn)
+    with pytest.raises(ValidationError, match="much"):
+        alt.LayerChart.from_dict(drawn | {"layer": [{"mark": {"type": "rule", "opacity": "much"}}]})
 
 
 def test_weights_and_labels_are_those_of_the_maps():
