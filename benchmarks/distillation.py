@@ -80,12 +80,16 @@ class Taught(WithLoss):
         with autocast(source.device.type, self.precision):
             with torch.no_grad():
                 expected = sum(self.logits(teacher, source, target_input).softmax(-1) for teacher in self.teachers)
-            logs = self.logits(self.model, source, target_input).log_softmax(-1)
+            logs = self.logits(self.model, self.read(source), target_input).log_softmax(-1)
         off = self.smoothing / (logs.size(-1) - 1)
         taught = (expected * logs).sum(-1) / len(self.teachers)
         smoothed = off * logs.sum(-1) + (1 - self.smoothing - off) * logs.gather(-1, target[..., None])[..., 0]
         found = FROM_TEACHERS * taught + (1 - FROM_TEACHERS) * smoothed
         return -(found * (target != PAD)).sum() / tokens
+
+    def read(self, source: Tensor) -> Tensor:
+        "What the learner reads where its teachers read this."
+        return source
 
     @staticmethod
     def logits(model: nn.Module, source: Tensor, target_input: Tensor) -> Tensor:

@@ -7,6 +7,10 @@ lists of `benchmarks.everyday`, and the two sentences of the dog and the street.
 With `--with-corpus`, the corpus's own training pairs stand before them, and its validation pairs beside them. One pair of five in
 Tatoeba is about Tom and hardly any other name occurs ten times, so a translator learns to write Tom and not to copy a name: here
 most of those pairs get another one, a common name or one that nobody has, made letter by letter after the common ones.
+
+`--names DIRECTORY` draws from longer lists: the first and last names of the United States' census of 1990, as the package `names`
+0.3.0 holds them (`dist.male.first`, `dist.female.first`, `dist.all.last`; its source: `pip download names==0.3.0`). Then half of
+the pairs with Mary or Boston get another name too. Names of the sentences that are measured are left out.
 """
 import argparse
 import random
@@ -54,8 +58,9 @@ class Inventor:
     "Names after the manner of others: each letter is drawn by the two before it."
 
     def __init__(self, names: Iterable[str], taken: set[str]):
+        names = list(names)
         self.names, self.taken, self.after = set(names), taken, defaultdict(Counter)
-        for name in self.names:
+        for name in dict.fromkeys(names):  # not in the order of a set, which is another in each process
             letters = f"^^{name}$"
             for at in range(2, len(letters)):
                 self.after[letters[at - 2 : at]][letters[at]] += 1
@@ -71,6 +76,12 @@ class Inventor:
 
 
 TOM = re.compile(r"\bTom\b")
+MASCULINE = re.compile(r"\b(he|him|his|himself|man|boy|er|ihn|ihm|sein\w*|Herr\w*|Mann|Junge)\b", re.IGNORECASE)
+KNOWN = (  # names that Tatoeba's sentences have: in English, in German, which list is drawn from, for what share of the pairs
+    (TOM, TOM, "male.first", RENAMED), (re.compile(r"\bMary\b"), re.compile(r"\b(?:Mary|Maria)\b"), "female.first", 0.5),
+    (re.compile(r"\bBoston\b"), re.compile(r"\bBoston\b"), "all.last", 0.5),
+)
+LISTED = 12_000  # of the census's names; rarer ones are left to measure by
 
 
 def renamed(pairs: Iterable[tuple[str, str]], share: float, held: set[str], seed: int) -> list[tuple[str, str]]:
@@ -95,16 +106,62 @@ def renamed(pairs: Iterable[tuple[str, str]], share: float, held: set[str], seed
     return made
 
 
+def census(directory: Path, held: set[str]) -> dict[str, list[str]]:
+    "Names of men, women and families, the commonest first, without those of the sentences that are measured."
+    taken, found = {word for sentence in held for word in sentence.split()}, {}
+    for kind in ("male.first", "female.first", "all.last"):
+        lines = (directory / f"dist.{kind}").read_text(encoding="ascii").splitlines()[:LISTED]
+        names = [line.split()[0].capitalize() for line in lines]
+        found[kind] = [name for name in names if len(name) > 2 and name.lower() not in taken]
+    return found
+
+
+def from_lists(
+    pairs: Iterable[tuple[str, str]],
+    names: dict[str, list[str]],  # of `census`
+    held: set[str],
+    seed: int,
+) -> list[tuple[str, str]]:
+    "The pairs, of those with Tom most and of those with Mary or Boston half with a name of the lists, or with an invented one."
+    rng, made = random.Random(seed), []
+    common = [*names["female.first"][:1_000], *names["male.first"][:1_000], *names["all.last"][:2_000]]
+    invented = Inventor(common, {word for sentence in held for word in sentence.split()})
+
+    def drawn(kind: str) -> str:
+        return invented(rng) if rng.random() < 0.3 else rng.choice(names[kind])
+
+    for english, german in pairs:
+        one = english, german
+        for here, there, kind, share in KNOWN:
+            count = len(here.findall(one[0]))
+            if count and count == len(there.findall(one[1])) and rng.random() < share:
+                if here is TOM and not MASCULINE.search(f"{english} {german}") and rng.random() < 0.5:
+                    kind = "female.first"
+                name = drawn(kind)
+                if kind != "all.last" and rng.random() < 0.25:
+                    name += f" {drawn('all.last')}"
+                one = here.sub(name, one[0]), there.sub(name, one[1])
+        made.append(one if key(one[0]) not in held else (english, german))
+    return made
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday_extra", description=__doc__.split("\n")[0])
     parser.add_argument("--with-corpus", action="store_true", help="the corpus's own pairs too, Tom renamed in most of them")
+    parser.add_argument("--names", type=Path, metavar="DIRECTORY", help="with the corpus's pairs: lists of names to draw from")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the names drawn")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     pairs = made()
     splits = {"train": pairs}
     if arguments.with_corpus:
         corpus = corpora.load("everyday-en-de")
-        splits["train"] = [*renamed(corpus.train, RENAMED, measured_on(), SEED), *pairs]
+        held = measured_on()
+        if arguments.names:
+            own = from_lists(corpus.train, census(arguments.names, held), held, arguments.seed)
+        else:
+            own = renamed(corpus.train, RENAMED, held, arguments.seed)
+        splits["train"] = [*own, *pairs]
         splits["validation"] = corpus.validation
     write_corpus(splits, arguments.out)
     print(f"{len(splits['train']):,} pairs in {arguments.out}")
