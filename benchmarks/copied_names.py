@@ -166,7 +166,8 @@ def report(work: Path, names: Path, before: Path, out: Path, options: Sequence[s
     lines = course(runs.values(), len(earlier) + 1)
     write_text(work / "kept" / COURSE, known + "".join(f"{json.dumps(line)}\n" for line in lines))
     came_to = {name: ran(run) | {"updates": Run(run).last()["step"]} for name, run in runs.items()}
-    figures = {"parts": came_to, "validation_bleu_by_average": bleus, "by_share_of_the_new_weights": by_share, "chosen_share": chosen}
+    figures = {"parts": came_to, "validation_bleu_by_average": bleus, "by_share_of_the_new_weights": by_share,
+               "chosen_share": chosen}
     where = json.loads((runs["all"] / "config.json").read_text(encoding="utf-8"))
     config = {name: one["config"] for name, one in zip(runs, parts)}
     save(out, "benchmarks.copied_names", figures, config, SOME.seed, options,
