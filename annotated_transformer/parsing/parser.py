@@ -22,6 +22,10 @@ from ..translation.translator import Translator
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it
 
+# %% ../../nbs/paper/6.3_parsing.ipynb #63000064
+PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
+TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the development split
+
 # %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
 def require_room(
     self,
@@ -34,10 +38,6 @@ def require_room(
         require_fit(ids, limit, place(number))
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #f9e1a9e2
-PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
-TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the development split
-
-
 class Parse(NamedTuple):
     "What became of one sentence."
 
