@@ -236,7 +236,7 @@ def test_without_a_decoder_head_the_pronouns_are_right_and_one_encoder_looks_at_
 
 def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_each():
     page, shown = prose("paper/5.4_regularization"), printed("paper/5.4_regularization")
-    shares = re.findall(r"of 200 new sentences ([\d.% ]+) and of its own ([\d% ]+)", shown)
+    shares = re.findall(r"of 200 new ([\d.% ]+); of its own 100 ([\d% ]+)", shown)
     new, own = ([[float(share.rstrip("%")) for share in row.split()] for row in column] for column in zip(*shares))
     assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 97  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
