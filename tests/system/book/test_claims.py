@@ -81,7 +81,7 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     empty, best = (float(one[1]) for one in found)
     assert f"beam 20: log P = {empty:6.2f}  (empty)" in shown and f"beam  4: log P = {empty:6.2f}  (empty)" in shown
     assert f"has log P = −{-empty:.2f}, so P = {math.exp(empty):.5f}" in page and 1 / math.exp(empty) < 4_000
-    assert empty < best and f"log P = {best:.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
+    assert empty < best and f"log P = {best:6.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
     score, beam_20 = (float(re.search(rf"{words}, α = 0.6: (-[\d.]+)", shown)[1]) for words in ("its score", "of beam 20"))
     assert score > beam_20 + 0.5 and "though (dec.2) gives the sentence the better score" in page
     beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
@@ -205,7 +205,9 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
 
 def test_from_a_pronoun_to_its_noun_a_rule_of_position_does_better_in_every_list_and_both_models():
     page, rows = prose("paper/figures_3_to_5"), 0
-    assert "From a pronoun to its noun, the paper's Figure 4, a rule of position does better." in page
+    one = result("heads/everyday")["figures"]["measures"]["encoder"]["pronoun's noun"]
+    said = f"{one['position']['score']:.0%} of {one['queries']}, the best head {one['held_out']:.0%}."
+    assert f"From a pronoun to its noun, the paper's Figure 4, a rule of position does better: {said}" in page
     assert "The model of captions has no *yes* in the last four rows" in page
     for name in ("everyday", "multi30k"):
         found = result(f"heads/{name}")["figures"]
@@ -236,7 +238,7 @@ def test_without_a_decoder_head_the_pronouns_are_right_and_one_encoder_looks_at_
 
 def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_each():
     page, shown = prose("paper/5.4_regularization"), printed("paper/5.4_regularization")
-    shares = re.findall(r"of 200 new sentences ([\d.% ]+) and of its own ([\d% ]+)", shown)
+    shares = re.findall(r"of 200 new ([\d.% ]+); of its own 100 ([\d% ]+)", shown)
     new, own = ([[float(share.rstrip("%")) for share in row.split()] for row in column] for column in zip(*shares))
     assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 97  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
