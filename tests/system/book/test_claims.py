@@ -199,7 +199,8 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
     layer, head = known["best"]["layer"], known["best"]["head"]
     rule, counted = (round(share * new["queries"]) for share in (new["position"]["score"], new["scores"][layer - 1][head - 1]))
     assert f"On the {new['queries']} verbs of sentences that training did not show" in page
-    assert f'"two words on" finds {rule} objects and the counted head {counted}, but held out it is {new["held_out"]:.0%}' in page
+    assert f'"two words on" finds {rule} objects and the counted head {counted}. Held out' in page
+    assert f'on the half that did not choose the head, it is only {new["held_out"]:.0%}' in page
     assert new["interval"][1] > new["position"]["score"]
 
 
@@ -350,7 +351,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
         assert found == [[f"{away[row][0]:+.1f}" for row in rows] for rows in (shows, opposes, silent)]
     less = {"A1", "A2", "B1", "B2", "C1", "C2", "C4", "C6", "D1", "D3", "E"}  # left out or made smaller
     assert min(less, key=lambda row: -there[row][1]) == "E" and round(there["E"][1], 1) == -0.1 and there["E"][0] == 0
-    assert "with learned positions the perplexity stays, and BLEU falls by 0.1" in page
+    assert "with learned positions the perplexity stays at 4.92, and BLEU falls by 0.1" in page
     assert min(less, key=lambda row: there[row][0]) == "D3" and there["D3"][0] < 0 and there["D3"][1] < there["E"][1]
     assert "(Without smoothing the perplexity even falls, but BLEU falls by more.)" in page
     assert max(less, key=lambda row: there[row][0]) == min(less, key=lambda row: there[row][1]) == "C1"
@@ -491,9 +492,9 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     semi = [[run["scores"]["test"][search]["f1"] for run in mixed] for search in ("free", "constrained")]
     assert 0 < (sum(semi[1]) - sum(semi[0])) / 3 < min(max(some) - min(some) for some in semi)
     repaired = [run["scores"]["test"]["malformed"] / run["scores"]["test"]["sentences"] for run in alone]
-    assert "half of the outputs of gold alone need that, and a fifth of `parser-en`'s; with our search, none does" in page
-    freely = mixed[0]["scores"]["test"]["free"]
-    assert 0.5 < sum(repaired) / 3 < 0.6 and round(5 * freely["malformed"] / freely["sentences"]) == 1
+    assert "half of the outputs of *gold alone* need that, and a fifth of *semi-supervised*; with our search, none does" in page
+    freely = [run["scores"]["test"]["free"]["malformed"] / run["scores"]["test"]["free"]["sentences"] for run in mixed]
+    assert 0.5 < sum(repaired) / 3 < 0.6 and 0.18 < sum(freely) / 3 < 0.23
     assert not any(run["bound"]["test"]["malformed"] for run in alone)
     assert not any(run["scores"]["test"]["constrained"]["malformed"] for run in mixed)
     guess = result("parsing/treebank")["figures"]["right_branching"]["scores"]["test"]["f1"]
