@@ -33,13 +33,13 @@ test: $(INSTALLED)  ## check that notebooks, package and tests are in step, lint
 	$(BIN)/ruff check .
 	@$(MAKE) --no-print-directory -j 3 in-step by-hand notebooks || { echo 'make test failed: a line with *** names each part that did.'; exit 1; }
 
-in-step:
+in-step: $(INSTALLED)
 	$(BIN)/python tools/build.py check
 
-by-hand:
+by-hand: $(INSTALLED)
 	$(PYTEST) -m 'not slow and not page' --ignore tests/browser
 
-notebooks:
+notebooks: $(INSTALLED)
 	OMP_NUM_THREADS=1 nice $(BIN)/nbdev_test --n_workers $(WORKERS)
 
 # What is left out trains, kills, builds a wheel or measures; `make test` has it.

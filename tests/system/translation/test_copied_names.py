@@ -44,10 +44,11 @@ def test_a_share_of_0_and_a_measure_read_the_usual_pieces(translator, batch):
     never, often = learner(translator, 0.0), learner(translator, 0.9).eval()
     assert torch.equal(never.read(batch.source), batch.source) and torch.equal(often.read(batch.source), batch.source)
     tokens = int((batch.target != PAD).sum())
-    for one in (never, never.eval()):
-        one.model.eval()  # no dropout
+    for one in (never, often):  # the one in training, the other not
+        one.model.eval()        # no dropout
         usual = Taught(WithLoss(one.model, 0.1), one.teachers)
         torch.testing.assert_close(one(*batch, tokens), usual(*batch, tokens))
+    assert never.training and not often.training
 
 
 def test_the_teachers_read_the_usual_pieces(translator, batch, monkeypatch):
