@@ -10,16 +10,22 @@ W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with
 wide as the shipped model, learn these pairs; each translates half of the English sentences once more (Kim and Rush 2016). Then
 the shipped weights learn both, pairs and translations: half of the target of each token is the mean of what the teachers and
 the shipped model itself expect (Hinton et al. 2015), half the token with label smoothing. `plain` is the control: the same
-weights, settings and seed, the pairs alone, no teacher. All four trainings go on until so many seconds after `--since` (by
-default, now), the first number at the full rate, the second at a seventh of it, as `EVERYDAY_GPU` and `EVERYDAY_LAST` did. Of the
-student and the control the mean of so many last checkpoints as is best on the validation split stands in W/taught-kept and
-W/plain-kept; `benchmarks.pretrained everyday-en-de --made` scores and ships them.
+weights, settings and seed, the pairs alone, no teacher. All trainings go on until so many seconds after `--since` (by default,
+now), the first number at the full rate, the second at a seventh of it, as `EVERYDAY_GPU` and `EVERYDAY_LAST` did. Of each that
+learns the mean of so many last checkpoints as is best on the validation split stands in W/taught-kept and so on;
+`benchmarks.pretrained everyday-en-de --made` scores and ships them.
+
+The second round (distillation-names.json) was for names: its pairs are those of `benchmarks.everyday_extra --with-corpus --names
+DIRECTORY --draws 2`. The teachers learnt from the shipped weights, too (`teach 1 --from-shipped`, `teach 2 --from-shipped --cut`).
+Beside `taught`, `learn cut` reads half of the sources in other pieces (BPE-dropout); what teaches it reads the usual ones.
+`benchmarks.copied_names` counts the names that they copy.
 """
 import argparse
 import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import threading
@@ -28,11 +34,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
+from sentencepiece import SentencePieceProcessor
 from torch import Tensor, nn
 
-from annotated_transformer import PAD, Translator
+from annotated_transformer import EOS, PAD, Translator
 from annotated_transformer.config import Search, TrainingConfig
+from annotated_transformer.data.batching import pad
 from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.training import loop
 from annotated_transformer.training.devices import autocast
 from annotated_transformer.training.loop import WithLoss, train
@@ -46,6 +55,8 @@ from benchmarks.shared.side_by_side import save
 
 TEACHERS = (1, 2)   # their seeds
 FROM_TEACHERS = 0.5  # of the target of a token
+CUT, ROWS = 0.1, 0.5  # the share of joins that a cut leaves out, of sources that are cut anew
+LEARNERS = ("taught", "cut", "plain")
 AVERAGES = (5, 10, 20)  # checkpoints, of which the best number is chosen
 SHIPPED = "everyday-en-de"
 STEPS = 1_000_000   # the time ends a training
@@ -97,6 +108,34 @@ class Taught(WithLoss):
         return (hidden @ model.embedding.weight.to(hidden.dtype).T).float()
 
 
+class CutAnew(Taught):
+    "The teachers read the sources as they are, the learner some of them in other pieces (BPE-dropout, Provilkov et al. 2020)."
+
+    def __init__(
+        self,
+        learner: WithLoss,
+        teachers: Sequence[nn.Module],
+        tokenizer: Tokenizer,
+        share: float,       # of the joins that a cut leaves out
+        longest: int,       # tokens that the model reads
+        rows: float = 1.0,  # the share of the sources that are cut anew
+    ):
+        super().__init__(learner, teachers)
+        self.pieces, self.share, self.longest = SentencePieceProcessor(model_proto=tokenizer.model), share, longest
+        self.rows = rows
+
+    def read(self, source: Tensor) -> Tensor:
+        if not self.training:
+            return source
+        usual = [[token for token in row if token not in (PAD, EOS)] for row in source.tolist()]
+        drawn = (torch.rand(len(usual)) < self.rows).tolist()
+        texts = self.pieces.decode([ids for ids, anew in zip(usual, drawn) if anew])
+        cut = iter(self.pieces.encode(texts, enable_sampling=True, alpha=self.share))
+        rows = [next(cut) if anew else ids for ids, anew in zip(usual, drawn)]
+        padded = pad([[*ids[: self.longest - 1], EOS] for ids in rows])
+        return padded.to(source.device)
+
+
 def until(config: TrainingConfig, run: Path, prepared: Path, when: float) -> None:
     "Train until then."
     if not run.exists():
@@ -125,16 +164,18 @@ def bleu(translator: Translator, prepared: Path) -> float:
     return sacre_bleu(translator.translate(sources, Search(), batch_tokens=65_536, split=False), references).score
 
 
-def decoded(translator: Translator, pairs: TokenizedPairs) -> list[str]:
-    "The English sentences of these pairs, each once."
-    return list(dict.fromkeys(translator.tokenizer.decode(pairs[i][0].tolist()) for i in range(len(pairs))))
+def decoded(tokenizer: Tokenizer, pairs: TokenizedPairs) -> list[tuple[str, str]]:
+    "The texts of these pairs."
+    pieces, rows = SentencePieceProcessor(model_proto=tokenizer.model), [pairs[i] for i in range(len(pairs))]
+    sides = ([[token for token in row[side].tolist() if token != EOS] for row in rows] for side in (0, 1))
+    return list(zip(*map(pieces.decode, sides)))
 
 
 def translate(work: Path, seed: int, when: float) -> None:
     "What a teacher makes of its half of the sentences, as far as it comes until then."
     translator = Translator.from_pretrained(work / f"teacher-{seed}-last", 10)
     (work / f"teacher-{seed}.json").write_text(json.dumps({10: bleu(translator, work / "prepared")}), encoding="utf-8")
-    sources = decoded(translator, Run(work / "prepared").pairs("train"))
+    sources = list(dict.fromkeys(source for source, _ in decoded(translator.tokenizer, Run(work / "prepared").pairs("train"))))
     random.Random(0).shuffle(sources)
     own, size = sources[TEACHERS.index(seed) :: len(TEACHERS)], 8_000
     (work / f"translated-{seed}.part").unlink(missing_ok=True)
@@ -150,34 +191,59 @@ def translate(work: Path, seed: int, when: float) -> None:
     os.replace(work / f"translated-{seed}.part", work / f"translated-{seed}.tsv")
 
 
-def mixed(work: Path) -> Path:
-    "A prepared run with the pairs and the translations."
-    out, prepared = work / "mixed", Run(work / "prepared")
+def names(sentence: str) -> set[str]:
+    "The words with a capital letter."
+    return {word for word in re.findall(r"\w+", sentence) if word[0].isupper()}
+
+
+def mixed(work: Path, name: str) -> Path:
+    "A prepared run with the pairs and the translations: none that repeats itself, none without the names that its pair has."
+    out, prepared = work / f"{name}-mixed", Run(work / "prepared")
     shutil.copytree(work / "prepared", out)
     tokenizer, pairs = prepared.tokenizer, prepared.pairs("train")
-    texts = [tuple(tokenizer.decode(side.tolist()) for side in pairs[i]) for i in range(len(pairs))]
+    texts = decoded(tokenizer, pairs)
+    kept = {source: names(source) & names(target) for source, target in texts}
     for seed in TEACHERS:
         lines = (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines()
         found = [tuple(line.split("\t")) for line in lines if line.count("\t") == 1]
-        texts += [pair for pair in found if len(pair[1].split()) <= 2 * len(pair[0].split()) + 4]  # none that repeats itself
-    (out / "data" / "SHA256SUMS").unlink()
+        texts += [
+            (source, said) for source, said in found
+            if len(said.split()) <= 2 * len(source.split()) + 4 and kept.get(source, set()) <= names(said)
+        ]
+    (out / "data" / "SHA256SUMS").unlink(missing_ok=True)
     TokenizedPairs.write(out / "data", "train", texts, tokenizer, STUDENT.model.max_length, total=len(texts))
     print(len(pairs), "pairs and", len(texts) - len(pairs), "translations", flush=True)
     return out
 
 
+def teach_by(teachers: Sequence[Translator], anew: bool) -> None:
+    "What `train` trains from now on learns from these, too."
+    usual, tokenizer = loop.learner_for, teachers[0].tokenizer
+    known = [teacher.model.eval().requires_grad_(False) for teacher in teachers]
+    if torch.cuda.is_available():
+        known = [teacher.bfloat16() for teacher in known]
+
+    def learner_for(model, *others):
+        learner = usual(model, *others)
+        return CutAnew(learner, known, tokenizer, CUT, model.config.max_length, ROWS) if anew else Taught(learner, known)
+
+    loop.learner_for = learner_for
+
+
+def teach(work: Path, seed: int, ends: Sequence[float], from_shipped: bool, anew: bool) -> None:
+    "A teacher."
+    if from_shipped:
+        teach_by([Translator.from_pretrained(SHIPPED)], anew)
+    both(dataclasses.replace(TEACHER, seed=seed), work / f"teacher-{seed}", work / "prepared", ends)
+
+
 def learn(work: Path, name: str, ends: Sequence[float]) -> None:
     "The student, or its control."
     prepared = work / "prepared"
-    if name == "taught":
-        prepared, usual = mixed(work), loop.learner_for
-        known = [Translator.from_pretrained(work / f"teacher-{seed}-last", 10).model for seed in TEACHERS]
-        known.append(Translator.from_pretrained(SHIPPED).model)
-        for teacher in known:
-            teacher.eval().requires_grad_(False)
-        if torch.cuda.is_available():
-            known = [teacher.bfloat16() for teacher in known]
-        loop.learner_for = lambda *arguments: Taught(usual(*arguments), known)
+    if name != "plain":
+        prepared = mixed(work, name)
+        teachers = [Translator.from_pretrained(work / f"teacher-{seed}-last", 10) for seed in TEACHERS]
+        teach_by([*teachers, Translator.from_pretrained(SHIPPED)], name == "cut")
     both(STUDENT, work / name, prepared, ends)
     runs = work / name, work / f"{name}-last"
     found = {average: bleu(Translator.from_pretrained(runs[1], average), prepared) for average in AVERAGES}
@@ -199,12 +265,12 @@ def ran(run: Path) -> dict:
 def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     "What the four trainings came to, into one file."
     figures, configs = {}, {}
-    for name in (*(f"teacher-{seed}" for seed in TEACHERS), "taught", "plain"):
+    for name in (*(f"teacher-{seed}" for seed in TEACHERS), *(name for name in LEARNERS if (work / f"{name}.json").exists())):
         runs = work / name, work / f"{name}-last"
         scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
         figures[name] = {"parts": [ran(run) for run in runs], "validation_bleu": scores}
         configs[name] = [Run(run).config.to_dict() for run in runs]
-    where = json.loads((work / "taught" / "config.json").read_text(encoding="utf-8"))
+    where = json.loads((work / name / "config.json").read_text(encoding="utf-8"))
     trained = {name: where[name] for name in ("versions", "hardware", "date")}
     lines = {seed: (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines() for seed in TEACHERS}
     figures["translations"] = {seed: len(found) for seed, found in lines.items()}
@@ -214,19 +280,22 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.distillation", description=__doc__.split("\n")[0])
     parser.add_argument("do", choices=("teach", "translate", "learn", "report"))
-    parser.add_argument("who", nargs="?", default="", help="a teacher's seed, or taught or plain")
+    parser.add_argument("who", nargs="?", default="", help=f"a teacher's seed, or {', '.join(LEARNERS)}")
+    parser.add_argument("--from-shipped", action="store_true", help="the teacher learns from the weights that ship, too")
+    parser.add_argument("--cut", action="store_true", help="the teacher reads half of the sources in other pieces")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--since", type=float, default=time.time(), help="seconds of the clock (default: now)")
     parser.add_argument("--until", type=float, nargs="+", default=[0.0, 0.0], metavar="SECONDS")
     parser.add_argument("--out", type=Path, default=Path("results/translation/distillation.json"), help="of the report")
     arguments = parser.parse_args(options)
-    known = {"report": [""], "learn": ["taught", "plain"]}.get(arguments.do, [str(seed) for seed in TEACHERS])
+    known = {"report": [""], "learn": list(LEARNERS)}.get(arguments.do, [str(seed) for seed in TEACHERS])
     if arguments.who not in known:
         parser.error(f"{arguments.do} takes {' or '.join(known) or 'nothing more'}, not {arguments.who or 'nothing'}")
     ends = [arguments.since + seconds for seconds in arguments.until]
     if arguments.do == "teach":
-        config = dataclasses.replace(TEACHER, seed=int(arguments.who))
-        both(config, arguments.work / f"teacher-{arguments.who}", arguments.work / "prepared", ends)
+        if arguments.cut and not arguments.from_shipped:
+            parser.error("--cut needs --from-shipped")
+        teach(arguments.work, int(arguments.who), ends, arguments.from_shipped, arguments.cut)
     elif arguments.do == "translate":
         translate(arguments.work, int(arguments.who), ends[0])
     elif arguments.do == "learn":

@@ -150,6 +150,7 @@ def main() -> None:
     parser.add_argument("--with-corpus", action="store_true", help="the corpus's own pairs too, Tom renamed in most of them")
     parser.add_argument("--names", type=Path, metavar="DIRECTORY", help="with the corpus's pairs: lists of names to draw from")
     parser.add_argument("--seed", type=int, default=SEED, help="of the names drawn")
+    parser.add_argument("--draws", type=int, default=1, help="how often the pairs stand there, each time with other names")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
     pairs = made()
@@ -157,11 +158,13 @@ def main() -> None:
     if arguments.with_corpus:
         corpus = corpora.load("everyday-en-de")
         held = measured_on()
-        if arguments.names:
-            own = from_lists(corpus.train, census(arguments.names, held), held, arguments.seed)
-        else:
-            own = renamed(corpus.train, RENAMED, held, arguments.seed)
-        splits["train"] = [*own, *pairs]
+        splits["train"] = []
+        for seed in range(arguments.seed, arguments.seed + arguments.draws):
+            if arguments.names:
+                own = from_lists(corpus.train, census(arguments.names, held), held, seed)
+            else:
+                own = renamed(corpus.train, RENAMED, held, seed)
+            splits["train"] += [*own, *pairs]
         splits["validation"] = corpus.validation
     write_corpus(splits, arguments.out)
     print(f"{len(splits['train']):,} pairs in {arguments.out}")

@@ -1,16 +1,19 @@
-"A small translator that learns from larger ones (`benchmarks.distillation`): its loss."
+"A small translator that learns from larger ones (`benchmarks.distillation`): its loss, sources cut anew, what is kept."
 import copy
 
 import pytest
 import torch
 
-from annotated_transformer import PAD
+from annotated_transformer import EOS, PAD, Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import collate
+from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss
+from annotated_transformer.training.runs import Run
 from benchmarks import distillation
 
+TEXTS = ["Rebecca moved from Nottingham to Cologne.", "Yes.", "The unbelievable children overslept on Saturday."]
 ROWS = [[[5, 7, 9, 2], [4, 8, 2]], [[6, 2], [3, 3, 9, 10, 2]]]  # EOS is 2
 
 
@@ -64,6 +67,77 @@ def test_it_is_the_mean_over_teachers_of_the_cross_entropy_and_the_padding_count
     found = gradients(found, taught)
     assert not found["embedding.weight"][PAD].any() and found["embedding.weight"].any()
     assert all(weight.grad is None for teacher in teachers for weight in teacher.parameters())
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.from_pretrained("everyday-en-de", device="cpu", precision="float32")
+
+
+@pytest.fixture
+def texts(translator):
+    rows = [tuple(map(torch.tensor, (translator.tokenizer.encode(text),) * 2)) for text in TEXTS]
+    return collate(rows, range(len(rows)))
+
+
+def cutting(translator, share, longest=512, rows=1.0):
+    model, teacher = copy.deepcopy(translator.model), copy.deepcopy(translator.model).requires_grad_(False)
+    return distillation.CutAnew(WithLoss(model, 0.1), [teacher], translator.tokenizer, share, longest, rows)
+
+
+def test_the_learner_reads_the_same_words_in_other_pieces(translator, texts):
+    torch.manual_seed(0)
+    found = [cutting(translator, 0.3).read(texts.source) for _ in range(5)]
+    for ids in found:
+        assert [translator.tokenizer.decode(row) for row in ids.tolist()] == TEXTS
+        lengths = (ids != PAD).sum(1)
+        assert (ids[torch.arange(len(TEXTS)), lengths - 1] == EOS).all() and lengths.max() == ids.size(1)
+    assert len({tuple(ids[0].tolist()) for ids in found}) > 1, "each time the same"
+
+
+def test_a_share_of_0_and_a_measure_read_the_usual_pieces(translator, texts):
+    never, often = cutting(translator, 0.0), cutting(translator, 0.9).eval()
+    assert torch.equal(never.read(texts.source), texts.source) and torch.equal(often.read(texts.source), texts.source)
+    tokens = int((texts.target != PAD).sum())
+    for one in (never, often):  # the one in training, the other not
+        one.model.eval()        # no dropout
+        usual = distillation.Taught(WithLoss(one.model, 0.1), one.teachers)
+        torch.testing.assert_close(one(*texts, tokens), usual(*texts, tokens))
+    assert never.training and not often.training
+
+
+def test_the_teachers_read_the_usual_pieces(translator, texts, monkeypatch):
+    seen, usual = [], distillation.Taught.logits
+    noted = staticmethod(lambda model, source, before: seen.append(source) or usual(model, source, before))
+    monkeypatch.setattr(distillation.Taught, "logits", noted)
+    cutting(translator, 1.0)(*texts, 10)
+    taught, read = seen
+    assert torch.equal(taught, texts.source) and read.size(1) > taught.size(1)
+
+
+def test_a_cut_is_no_longer_than_the_model_reads(translator, texts):
+    found = cutting(translator, 1.0, longest=20).read(texts.source)
+    assert found.shape == (3, 20) and (found[0, -1], found[2, -1]) == (EOS, EOS)
+
+
+def test_so_many_of_the_rows_are_cut_anew(translator):
+    ids = torch.tensor([translator.tokenizer.encode(TEXTS[0])] * 400)
+    torch.manual_seed(0)
+    read = cutting(translator, 0.9, rows=0.25).read(ids)
+    anew = sum(row[row != PAD].tolist() != ids[0].tolist() for row in read)
+    assert 70 <= anew <= 130
+
+
+def test_a_translation_without_the_names_of_its_pair_is_left_out(translator, tmp_path):
+    pairs = [("Vorpal saw Anna.", "Vorpal sah Anna."), ("Good morning.", "Guten Morgen.")]
+    Run(tmp_path / "prepared").keep_tokenizer(translator.tokenizer)
+    TokenizedPairs.write(tmp_path / "prepared" / "data", "train", pairs, translator.tokenizer, 512, total=2)
+    found = ["Vorpal saw Anna.\tVorpal hat Anna gesehen.", "Vorpal saw Anna.\tVorpals sah Anna.", "Good morning.\tMorgen!"]
+    (tmp_path / "translated-1.tsv").write_text("\n".join(found), encoding="utf-8")
+    (tmp_path / "translated-2.tsv").write_text("Good morning.\t" + "Guten " * 9, encoding="utf-8")
+    mixed = Run(distillation.mixed(tmp_path, "taught")).pairs("train")
+    texts = distillation.decoded(translator.tokenizer, mixed)
+    assert texts == [*pairs, ("Vorpal saw Anna.", "Vorpal hat Anna gesehen."), ("Good morning.", "Morgen!")]
 
 
 @pytest.mark.parametrize("words", [["teach", "x"], ["translate"], ["learn", "3"], ["report", "plain"]])
