@@ -102,6 +102,7 @@ def beam_search(
             if allowed:
                 allowed.weigh(logits)
             top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
+            del logits                                                             # so that the next ones take their place
             ends = token == EOS
             penalty = length_penalty(length, alpha)
             for row, column in (ends & top.isfinite()).nonzero().tolist():

@@ -91,6 +91,11 @@ def has_vnni() -> bool:
     return getattr(torch.cpu, "_is_vnni_supported", lambda: False)()
 
 
+def has_amx() -> bool:
+    "Whether this processor multiplies whole tiles of numbers, which the old operators do not make use of."
+    return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
+
+
 def largest_weight() -> int:
     "As a whole number: such that this processor's sums of two products fit into 16 bits where it makes such sums."
     return 127 if has_vnni() else 63
@@ -147,7 +152,7 @@ def old_is_faster(bits: int) -> bool:
         fast = torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512") and engine in ("fbgemm", "x86")
         return fast and hasattr(torch.ops.quantized, "linear_dynamic_fp16")
     there = hasattr(torch.ops.quantized, "linear_dynamic") and hasattr(torch, "quantize_per_channel")
-    return there and engine != "none" and not has_vnni()
+    return there and engine != "none" and not has_amx()
 
 
 def old_product(

@@ -15,6 +15,7 @@ from annotated_transformer.translation.packed_weights import (
     EightBits,
     SixteenBits,
     fits_sixteen_bits,
+    has_amx,
     has_vnni,
     in_eight_bits,
     in_sixteen_bits,
@@ -41,9 +42,18 @@ def gone():
     yield gone
 
 
-def test_the_product_is_that_of_the_whole_numbers(gone):
+@pytest.fixture(scope="module")
+def processor():
+    def processor(vnni, amx):
+        "One with these units, or so it says."
+        answers = {"_is_vnni_supported": lambda: vnni, "_is_amx_tile_supported": lambda: amx}
+        return patch.multiple(torch.cpu, create=True, **answers)
+    yield processor
+
+
+def test_the_product_is_that_of_the_whole_numbers(gone, processor):
     torch.manual_seed(0)
-    for vnni in {has_vnni(), False}:
+    for vnni, amx in {(has_vnni(), has_amx()), (has_vnni(), False), (False, False)}:
         for B, d, n in [(1, 6, 3), (5, 70, 33), (130, 36, 129)]:
             weight, bias = torch.randn(n, d) * torch.logspace(-3, 3, n)[:, None], torch.randn(n)
             x = 0.1 * (torch.randint(1, 255, (B, d)) + 0.8 * torch.rand(B, d) - 0.4 - 77)   # nothing halfway between two steps
@@ -55,7 +65,7 @@ def test_the_product_is_that_of_the_whole_numbers(gone):
             whole_weight = ((weight / scale).round() * scale).double()
             expected, within = whole_x @ whole_weight.T, 1e-6 * (whole_x.abs() @ whole_weight.abs().T + 1)
             for place in (nullcontext, gone):
-                with place(), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
+                with place(), processor(vnni, amx):
                     for matrix, more in ((EightBits(weight, few=0), 0), (EightBits(weight, bias, few=0), bias)):
                         found = F.linear(x.view(B, 1, d), matrix).view(B, n)
                         assert ((found - expected - more).abs() < within).all()
@@ -139,13 +149,13 @@ def test_what_fits_is_searched_in_16_bits_by_itself_and_nothing_else():
         assert shipped.translate(lines, search) == Translator.from_pretrained("everyday-en-de").translate(lines, search)
 
 
-def test_searches_find_the_same_where_the_old_operators_are_gone(gone):
+def test_searches_find_the_same_where_the_old_operators_are_gone(gone, processor):
     lines = ["Where is the station?", "I don't know what she said.", "If it rains tomorrow, we will stay at home."]
     exact = Translator.from_pretrained("everyday-en-de")
-    for vnni in {has_vnni(), False}:
-        with gone(at_once=False), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
+    for vnni, amx in {(has_vnni(), has_amx()), (has_vnni(), False), (False, False)}:
+        with gone(at_once=False), processor(vnni, amx):
             assert not old_is_faster(8)
-        with gone(), patch.object(torch.cpu, "_is_vnni_supported", return_value=vnni):
+        with gone(), processor(vnni, amx):
             assert not old_is_faster(8) and not old_is_faster(16)
             found = {kind: Translator.from_pretrained("everyday-en-de", precision=kind) for kind in ("int8", "float16", "auto")}
             assert found["auto"].precision == "float32", "what is no faster is not chosen"
