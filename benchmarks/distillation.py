@@ -16,7 +16,7 @@ learns the mean of so many last checkpoints as is best on the validation split s
 `benchmarks.pretrained everyday-en-de --made` scores and ships them.
 
 The second round (distillation-names.json) was for names: its pairs are those of `benchmarks.everyday_extra --with-corpus --names
-DIRECTORY --draws 2`. The teachers learnt from the shipped weights, too (`teach 1 --from-shipped`, `teach 2 --from-shipped --cut`).
+DIRECTORY --draws 2`. Its teachers learnt from the shipped weights, too: `teach 1 --from-shipped`, `teach 2 --from-shipped --cut`.
 Beside `taught`, `learn cut` reads half of the sources in other pieces (BPE-dropout); what teaches it reads the usual ones.
 `benchmarks.copied_names` counts the names that they copy.
 """
