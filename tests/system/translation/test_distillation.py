@@ -145,3 +145,25 @@ def test_who_is_not_known_is_one_sentence(words, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         distillation.main([*words, "--work", str(tmp_path / "new")])
     assert ended.value.code == 2 and f"error: {words[0]} takes " in capsys.readouterr().err and not (tmp_path / "new").exists()
+
+
+def test_only_a_teacher_that_is_taught_reads_cut_sources(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        distillation.main(["teach", "1", "--cut", "--work", str(tmp_path / "new")])
+    assert ended.value.code == 2 and "error: --cut needs --from-shipped" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_what_trains_from_then_on_learns_from_these_too(translator, anew, monkeypatch):
+    monkeypatch.setattr(distillation.loop, "learner_for", lambda model, *others: WithLoss(model, 0.1))
+    teacher = copy.copy(translator)
+    teacher.model = copy.deepcopy(translator.model).train()
+    distillation.teach_by([teacher], anew)
+    made = distillation.loop.learner_for(copy.deepcopy(translator.model), None, None, None)
+    assert type(made) is (distillation.CutAnew if anew else distillation.Taught)
+    [known] = made.teachers
+    assert not known.training and not any(weight.requires_grad for weight in known.parameters())
+    assert all(weight.requires_grad for weight in made.parameters())
+    if anew:
+        assert (made.share, made.rows, made.longest) == (distillation.CUT, distillation.ROWS, 512)
