@@ -14,6 +14,8 @@ from contents import read_contents
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.treebanks import TreeFiles, treebank
+from annotated_transformer.data.trees import print_tree, repair
+from annotated_transformer.parsing.evalb import bracket_scores
 
 ROOT = Path(__file__).parents[3]
 
@@ -467,14 +469,39 @@ def test_of_three_names_the_translator_copies_two():
     assert "The model copies two of the three names, piece by piece, and loses the end of *Quantzow*" in page
 
 
-def test_how_many_rows_the_page_of_trees_calls_malformed():
+def test_how_many_rows_need_a_repair_as_the_page_of_trees_says():
     ships = result("parsing/parser.semi")["figures"]["by_seed"][0]["scores"]["test"]["free"]
     small = [result(f"parsing/parser{seed}")["figures"]["by_seed"][0]["scores"]["test"] for seed in ("", "-seed2", "-seed3")]
     assert 0.18 < ships["malformed"] / ships["sentences"] < 0.23
     assert sum(score["malformed"] / score["sentences"] for score in small) / 3 > 0.5
     page = prose("paper/6.3_trees")
-    assert "A fifth of `parser-en`'s outputs [are malformed]" in page
+    assert "A fifth of `parser-en`'s [need a repair]" in page
     assert "and more than half of those of one that learnt from a few thousand annotated trees alone" in page
+    assert "ours also count wrong words" in page and all(score["repairs"]["words exchanged"] for score in (ships, *small))
+
+
+def test_of_two_ways_to_forget_a_word_the_page_of_trees_counts_the_right_constituents():
+    words, right = "the dog chased it".split(), []
+    gold = "(S (NP the dog )NP (VP chased (NP it )NP )VP )S"
+    for row, leaves in (("(S (NP XX )NP (VP XX (NP XX )NP )VP )S", "XX"), (gold.replace("the ", ""), "words")):
+        scores = bracket_scores([repair(gold.split(), words, "words")[0]], [repair(row.split(), words, leaves)[0]])
+        right.append((scores.matched, scores.gold))
+    page = prose("paper/6.3_trees")
+    assert right == [(1, 4), (2, 4)] and "only S is right: 1 of 4 constituents." in page and "are right: 2 of 4." in page
+
+
+def test_where_the_page_of_trees_says_that_words_left_over_go():
+    words, ends = "the dog chased it".split(), []
+    for row in ("(S (NP XX", "(S (NP XX )NP )S XX", "(S (NP", "(FRAG XX )FRAG (S XX )S"):
+        ends.append(print_tree(repair(row.split(), words)[0]))
+    assert ends == [
+        "(TOP (S (NP (XX the)) (XX dog) (XX chased) (XX it)))", "(TOP (S (NP (XX the))) (XX dog) (XX chased) (XX it))",
+        "(TOP (XX the) (XX dog) (XX chased) (XX it))", "(TOP (FRAG (XX the)) (S (XX dog) (XX chased) (XX it)))"]
+    page = prose("paper/6.3_trees")
+    assert "go to the end of the last constituent directly below `TOP`, mostly S. If `TOP` is empty or ends in a word" in page
+    placed = repair("(S (NP dog )NP (VP chased )VP )S".split(), words, "words")[0]
+    assert print_tree(placed) == "(TOP (XX the) (S (NP (XX dog)) (VP (XX chased) (XX it))))"
+    assert "A missing one goes right behind the word before it; missing at the start, before the whole row." in page
 
 
 def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
