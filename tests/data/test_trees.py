@@ -3,6 +3,16 @@ from annotated_transformer.data.tree_repair import LEAVES, TOP, Tree, repair
 from annotated_transformer.data.trees import clean, delinearize, linearize
 
 
+def test_trees_are_cleaned():
+    first, second = (clean(Tree.fromstring(text)) for text in (
+        "( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep))))) (. .)))",
+        "(S1 (NP=2 (-LRB- -LRB-) (NN a)))"))
+    assert first == Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))")
+    assert second == Tree.fromstring("(TOP (NP (-LRB- -LRB-) (NN a)))")
+    assert clean(first) == first and clean(Tree.fromstring("( (S (-NONE- *)))")) is None
+    assert clean(Tree.fromstring("(NN a)")) == Tree(TOP, [Tree("NN", ["a"])])
+
+
 def test_round_trip_is_exact():
     for text in (
         "(TOP (S (NP (DT the) (NN dog)) (VP (VBD chased) (NP (PRP it))) (. .)))",
@@ -16,13 +26,3 @@ def test_round_trip_is_exact():
             back, repairs = repair(linearize(tree, leaves), tree.leaves(), leaves)
             assert linearize(back, leaves) == linearize(tree, leaves) and back.leaves() == tree.leaves() and not repairs
         assert delinearize(linearize(tree, "tags"), tree.leaves(), "tags") == tree
-
-
-def test_trees_are_cleaned():
-    first, second = (clean(Tree.fromstring(text)) for text in (
-        "( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep))))) (. .)))",
-        "(S1 (NP=2 (-LRB- -LRB-) (NN a)))"))
-    assert first == Tree.fromstring("(TOP (S (NP (NNP Ann)) (VP (VBZ wants) (S (VP (TO to) (VP (VB sleep))))) (. .)))")
-    assert second == Tree.fromstring("(TOP (NP (-LRB- -LRB-) (NN a)))")
-    assert clean(first) == first and clean(Tree.fromstring("( (S (-NONE- *)))")) is None
-    assert clean(Tree.fromstring("(NN a)")) == Tree(TOP, [Tree("NN", ["a"])])
