@@ -8,6 +8,10 @@ import statistics
 from typing import NamedTuple
 
 # %% ../../nbs/paper/6.2_variations.ipynb #b38b79d6
+# Student's t by degrees of freedom, for 95% between -t and t; from nine on a little more than it need be.
+STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+
+
 class Difference(NamedTuple):
     "What a row has more than its base."
 
@@ -23,10 +27,6 @@ def mean(
     return statistics.mean(value[what] for value in row["seeds"])
 
 # %% ../../nbs/paper/6.2_variations.ipynb #a06a11d6
-# Student's t by degrees of freedom, for 95% between -t and t; from nine on a little more than it need be.
-STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-
-
 def noise(
     table: dict,
     seeds: int = 1,                # of the row
