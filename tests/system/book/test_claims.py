@@ -315,6 +315,24 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     assert all(better < bare for better, bare in zip(both, pre_norm)) and "with warm-up they learn better still" in page
 
 
+def test_half_hours_are_learnt_later_than_full_ones_that_are_as_rare():
+    page, shown = prose("paper/5.2_training"), printed("paper/5.2_training")
+    counted = r": (\d+) of [\d,]+ pairs; after 100 updates (\d+) of (\d+) test dates are right"
+    half, full = (tuple(map(int, re.search(form + counted, shown).groups())) for form in ("half past", "o'clock"))
+    assert abs(half[0] - full[0]) < 20 and "*o'clock* is about as rare" in page
+    assert half[1:] == (0, 6) and full[1] >= 5 and full[2] == 6 and "(six dates each, one seed)" in page
+    hour, month = (re.findall(r"\d+", re.search(rf"^{word} .*", shown, re.M)[0]) for word in ("hour", "month"))
+    assert int(hour[0]) > int(month[0]) and int(hour[1]) > int(month[1]) and "The hour comes first" in page
+    assert max(map(int, hour)) > int(hour[-1]) and "The hour falls back a little" in page
+
+
+@pytest.mark.skipif(not (cache_directory() / "multi30k/train.en.gz").is_file(), reason="the captions are not in the cache")
+def test_the_caption_was_not_shown_in_training_but_one_that_is_nearly_the_same():
+    captions = {english for english, _ in load("multi30k-en-de").train}
+    assert "Two dogs are playing in the snow." not in captions and "Two beige dogs are playing in the snow." in captions
+    assert "The caption is new to the model, but *Two beige dogs are playing in the snow* is not:" in prose("paper/5.2_training")
+
+
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
     record, page, shown = result("translation/variations"), prose("paper/6.2_variations"), printed("paper/6.2_variations")
     table, config = record["figures"], record["config"]
