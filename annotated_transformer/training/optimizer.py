@@ -41,7 +41,7 @@ def adam_step(
 # %% ../../nbs/paper/5.3_optimizer.ipynb #1c778dab
 def adam(
     parameters: Iterable[nn.Parameter],
-    fused: bool = True,   # all of them in one kernel
+    fused: bool = True,   # PyTorch's faster code: all weights at once
 ) -> torch.optim.Adam:
     "PyTorch's Adam with the constants of §5.3. The loop sets its rate before each step."
     return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=fused)

@@ -49,7 +49,7 @@ def test_nothing_decays_and_nothing_is_clipped():
         optimizer.step()
     assert (still == 3).all(), "without a gradient a weight stays where it is"
     assert ((small - 3).abs() > 0.01).all()
-    torch.testing.assert_close(small, large)  # only the gradients' agreement counts, not their size
+    torch.testing.assert_close(small, large)  # a constant factor of the gradients does not count
 
 
 def test_epsilon_is_1e_9():
