@@ -265,12 +265,13 @@ def ran(run: Path) -> dict:
 def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     "What the four trainings came to, into one file."
     figures, configs = {}, {}
-    for name in (*(f"teacher-{seed}" for seed in TEACHERS), *(name for name in LEARNERS if (work / f"{name}.json").exists())):
+    learnt = [name for name in LEARNERS if (work / f"{name}.json").exists()]
+    for name in (*(f"teacher-{seed}" for seed in TEACHERS), *learnt):
         runs = work / name, work / f"{name}-last"
         scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
         figures[name] = {"parts": [ran(run) for run in runs], "validation_bleu": scores}
         configs[name] = [Run(run).config.to_dict() for run in runs]
-    where = json.loads((work / name / "config.json").read_text(encoding="utf-8"))
+    where = json.loads((work / learnt[0] / "config.json").read_text(encoding="utf-8"))
     trained = {name: where[name] for name in ("versions", "hardware", "date")}
     lines = {seed: (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines() for seed in TEACHERS}
     figures["translations"] = {seed: len(found) for seed, found in lines.items()}
