@@ -24,6 +24,7 @@ from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import pad
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.few_rows import HalvedMatrix
 from annotated_transformer.translation.packed_weights import (
     PackedMatrix,
     largest_weight,
@@ -95,6 +96,7 @@ def new_eight_bits(matrix: Tensor, bias: Tensor | None, few: int) -> Product:
 
 KERNELS: dict[str, Callable[[Tensor, Tensor | None, int], Product]] = {
     "float32": partial(by_linear, torch.float32),
+    "float32, few rows by halves": HalvedMatrix.product,
     "float32, column by column": by_columns,
     "float32, oneDNN packed": partial(by_packed, torch.float32),
     "bfloat16, F.linear": partial(by_linear, torch.bfloat16),
@@ -162,7 +164,6 @@ def searches(rounds: int, sentences: int) -> dict[str, dict]:
     "By the search, of each kernel: its seconds beside float32's, and how many sentences change."
     translator = Translator.from_pretrained(MODEL)
     models = {name: with_matrices(translator.model, form(KERNELS[name])) for name in available(searched=True)}
-    models["float32"] = translator.model
     works = ways(first_sentences(translator, sentences), translator.search)
     found = {}
     for name, search in works.items():

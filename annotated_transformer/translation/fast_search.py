@@ -12,6 +12,7 @@ from torch import Tensor
 from .. import EOS, PAD
 from ..config import TRANSLATION, Search
 from ..model.transformer import Transformer
+from .few_rows import for_few_rows
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 from .search import Hypothesis, length_penalty
 
@@ -49,7 +50,7 @@ def greedy_search(
     out: list[list[int]] = [[] for _ in source]
     alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
     with evaluating(model):
-        decoder = StepwiseDecoder(model, source, 1, int(limits.max()))
+        decoder = StepwiseDecoder(for_few_rows(model), source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
             tokens = likeliest(decoder.logits(decoder.step(tokens)), 1)[1]    # (B', 1)
             going = tokens[:, 0] != EOS
@@ -94,7 +95,7 @@ def beam_search(
     tokens = source.new_full((len(source), 1), PAD)
 
     with evaluating(model):
-        decoder = StepwiseDecoder(model, source, K, int(limits.max()))
+        decoder = StepwiseDecoder(for_few_rows(model), source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
             # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
             logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)

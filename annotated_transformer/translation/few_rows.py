@@ -1,0 +1,120 @@
+"""Products of a few rows by a matrix of floats, on a CPU.
+
+A search for one sentence multiplies one row, or one for each beam, by every matrix of the decoder at each step. MKL, PyTorch's
+library for products, is slow at that on some processors, AMD's among them, and gains nothing there from a second thread. The same
+product as a batch of two, each half of the matrix by the transposed rows, is read as fast as memory gives it. Which one is faster
+is measured once for each model. The halves are views: no weight is copied, and a change of the weights reaches them.
+"""
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ..model.transformer import Transformer
+from .packed_weights import PackedEmbedding, PackedMatrix, with_matrices
+
+__all__ = ["FEW_ROWS", "HalvedMatrix", "for_few_rows", "halves_are_faster", "in_halves"]
+
+FEW_ROWS = 8   # up to so many rows; by a matrix that has fewer rows than columns, one
+SMALL = 2**22  # weights that a decoder must have: fewer stay in the processor's cache from one step to the next
+
+
+def in_two(
+    matrix: Tensor,  # (n, d)
+) -> Tensor:         # (2, (n + 1) // 2, d), a view; where n is odd, both halves hold the row in the middle
+    "Its first and its last rows."
+    n, half = len(matrix), (len(matrix) + 1) // 2
+    return matrix.as_strided((2, half, matrix.size(1)), ((n - half) * matrix.stride(0), *matrix.stride()))
+
+
+def times_halves(
+    halves: Tensor,  # (2, half, d)
+    n: int,          # rows of the matrix
+    x: Tensor,       # (N, d)
+) -> Tensor:         # x Wᵀ (N, n)
+    "The product as a batch of two, each half by the transposed rows."
+    found = torch.bmm(halves, x.T.expand(2, *x.T.shape))    # (2, half, N)
+    joined = found.view(n, -1) if n % 2 == 0 else torch.cat([found[0], found[1, 1:]])
+    return joined.T
+
+
+class HalvedMatrix(PackedMatrix):
+    "Weights as they are; a few rows at a time are multiplied by its halves."
+
+    @staticmethod
+    def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
+        "As `F.linear`, but in the last bits."
+        (n, d), halves = matrix.shape, in_two(matrix)
+        most = FEW_ROWS * d if n >= d else d
+
+        def times(x: Tensor) -> Tensor:
+            if x.numel() > most:
+                return F.linear(x, matrix, bias)
+            found = times_halves(halves, n, x.reshape(-1, d)).reshape(*x.shape[:-1], n)
+            return found if bias is None else found.add_(bias)
+
+        return times
+
+
+class HalvedEmbedding(PackedEmbedding):
+    "An embedding whose output projection does so; many rows it leaves to the one that is given."
+
+    def project_into(
+        self,
+        space: Tensor,  # (N, V), may be overwritten
+        x: Tensor,      # (N, d_model)
+    ) -> Tensor:        # logits (N, V)
+        "Logits, by the halves where there are few."
+        return self.words.times(x) if len(x) <= FEW_ROWS else self.embedding.project_into(space, x)
+
+
+def seconds(products: Sequence[Callable[[Tensor], Tensor]], rows: Sequence[Tensor]) -> float:
+    "What it takes to make all of these, one after the other."
+    start = time.perf_counter()
+    for product, row in zip(products, rows):
+        product(row)
+    return time.perf_counter() - start
+
+
+def halves_are_faster(
+    model: Transformer,
+    rounds: int = 3,
+) -> bool:
+    "Whether a row goes through the decoder's matrices in less than nine tenths of the usual time; a small model is not asked."
+    matrices = [weight for weight in (*model.decoder.parameters(), model.embedding.weight) if weight.dim() == 2]
+    if sum(map(Tensor.numel, matrices)) < SMALL:
+        return False
+    with torch.inference_mode():
+        usual, halved = zip(*((partial(F.linear, weight=matrix), HalvedMatrix(matrix).times) for matrix in matrices))
+        rows = [matrix.new_ones(1, matrix.size(1)) for matrix in matrices]
+        times = [(seconds(usual, rows), seconds(halved, rows)) for _ in range(rounds)]
+    return min(second for _, second in times) < 0.9 * min(first for first, _ in times)
+
+
+KNOWN: WeakKeyDictionary[Transformer, tuple[list[Tensor], Transformer | None]] = WeakKeyDictionary()
+
+
+def for_few_rows(
+    model: Transformer,
+) -> Transformer:        # to search with; its parameters are those of the model
+    "The same model, its products of few rows by the halves of its matrices; the model itself where that is no faster."
+    weights = list(model.parameters())
+    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
+    if not plain or isinstance(model.embedding, PackedEmbedding):
+        return model
+    seen, found = KNOWN.get(model, ([], None))
+    if len(seen) != len(weights) or any(old is not new for old, new in zip(seen, weights)):
+        found = in_halves(model) if halves_are_faster(model) else None
+        KNOWN[model] = weights, found
+    return found or model
+
+
+def in_halves(model: Transformer) -> Transformer:
+    "The same model, whether it is faster or not."
+    found = with_matrices(model, HalvedMatrix)
+    found.embedding = HalvedEmbedding(model.embedding, HalvedMatrix)
+    return found

@@ -1,0 +1,93 @@
+"Tests of translation.few_rows: the halves give the product, in a model the search's outputs, and they follow the weights."
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from annotated_transformer import EOS, PAD, Translator
+from annotated_transformer.config import Search, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.translation import few_rows
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.few_rows import FEW_ROWS, HalvedMatrix, for_few_rows, halves_are_faster, in_halves
+from annotated_transformer.translation.packed_weights import in_eight_bits
+
+SOURCE = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD]])
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(31, n_layers=2, d_model=8, d_ff=20, n_heads=2, d_k=3, d_v=5)).eval()
+    model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)  # else it mostly repeats its last token
+    return model
+
+
+@pytest.fixture
+def faster(monkeypatch):
+    "A processor on which the halves win, also for a small model."
+    monkeypatch.setattr(few_rows, "SMALL", 0)
+    monkeypatch.setattr(few_rows, "seconds", lambda products, rows: float(isinstance(products[0], few_rows.partial)))
+
+
+@pytest.mark.parametrize("n, d", [(2, 3), (7, 5), (40, 16), (5, 40), (41, 16), (3, 3), (1, 4)])
+def test_it_multiplies_as_the_matrix(n, d):
+    torch.manual_seed(0)
+    weight, bias = torch.randn(n + 1, d)[1:], torch.randn(n)   # which does not start where its memory does
+    for B, T in ((1, 1), (2, 1), (1, FEW_ROWS), (3, 3)):
+        x = torch.randn(T, B, d).transpose(0, 1)
+        for given in (None, bias):
+            exact = F.linear(x.double(), weight.double(), given if given is None else given.double())
+            found = F.linear(x, HalvedMatrix(weight, given))
+            assert found.shape == (B, T, n)
+            torch.testing.assert_close(found.double(), exact, rtol=1e-5, atol=1e-5)
+    part = F.linear(x, HalvedMatrix(weight)[n // 2 :])
+    torch.testing.assert_close(part, F.linear(x, weight[n // 2 :]), rtol=1e-5, atol=1e-5)
+
+
+def test_a_search_finds_the_same(model, faster):
+    halved = for_few_rows(model)
+    assert halved is not model and isinstance(halved.decoder.layers[0].feed_forward.sublayer.inner.weight, HalvedMatrix)
+    exactly = copy.deepcopy(model).double()
+    assert for_few_rows(exactly) is exactly
+    for search in (Search(beam_size=1, extra_length=6), Search(beam_size=4, extra_length=6)):
+        found, expected = beam_search(model, SOURCE, search), beam_search(exactly, SOURCE, search)
+        assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
+    assert greedy_search(model, SOURCE) == greedy_search(exactly, SOURCE)
+
+
+def test_the_halves_follow_the_weights(model, faster):
+    halved = for_few_rows(model)
+    assert for_few_rows(model) is halved
+    with torch.no_grad():
+        model.decoder.layers[0].feed_forward.sublayer.inner.weight.mul_(3)
+    x = torch.randn(1, 1, 8)
+    sublayers = (one.decoder.layers[0].feed_forward.sublayer for one in (halved, model))
+    torch.testing.assert_close(*(sublayer(x) for sublayer in sublayers))
+    model.embedding.weight = torch.nn.Parameter(torch.randn(31, 8))
+    renewed = for_few_rows(model)
+    assert renewed is not halved and renewed.embedding.weight is model.embedding.weight
+
+
+def test_where_it_is_no_faster_the_model_is_searched_itself(model, monkeypatch):
+    assert not halves_are_faster(model), "a small model is not asked"
+    asked = []
+    monkeypatch.setattr(few_rows, "SMALL", 0)
+    monkeypatch.setattr(few_rows, "seconds", lambda products, rows: asked.append(len(rows)) or 1.0)
+    assert for_few_rows(model) is model and for_few_rows(model) is model
+    matrices = [each for each in (*model.decoder.parameters(), model.embedding.weight) if each.dim() == 2]
+    assert asked == [len(matrices)] * 6, "three rounds of two, once for each model"
+
+
+def test_packed_weights_and_other_devices_stay_as_they_are(model, faster):
+    for other in (in_eight_bits(model), model.to("meta")):
+        assert for_few_rows(other) is other
+
+
+def test_it_is_asked_with_the_real_clock():
+    translator = Translator.from_pretrained("everyday-en-de", precision="float32")
+    assert for_few_rows(translator.model) in (translator.model, few_rows.KNOWN[translator.model][1])
+    text = "Where is the station?"
+    halved = Translator(in_halves(translator.model), translator.tokenizer, translator.search)
+    assert halved.translate(text) == translator.translate(text)
