@@ -34,12 +34,16 @@ def in_two(
 def times_halves(
     halves: Tensor,  # (2, half, d)
     n: int,          # rows of the matrix
-    x: Tensor,       # (N, d)
-) -> Tensor:         # x Wᵀ (N, n)
+    x: Tensor,       # (..., d), N rows in all
+) -> Tensor:         # x Wᵀ (..., n)
     "The product as a batch of two, each half by the transposed rows."
-    found = torch.bmm(halves, x.T.expand(2, *x.T.shape))    # (2, half, N)
-    joined = found.view(n, -1) if n % 2 == 0 else torch.cat([found[0], found[1, 1:]])
-    return joined.T
+    N = x.numel() // x.size(-1)
+    # The strides say that these are transposed rows, also where there is one: MKL is slow with a column.
+    columns = x.contiguous().as_strided((2, x.size(-1), N), (0, 1, x.size(-1)))
+    found = torch.bmm(halves, columns)                                          # (2, half, N)
+    if n % 2:
+        found = torch.cat([found[0], found[1, 1:]])
+    return found.view(n, N).T.reshape(*x.shape[:-1], n) if N > 1 else found.view(*x.shape[:-1], n)
 
 
 class HalvedMatrix(PackedMatrix):
@@ -54,7 +58,7 @@ class HalvedMatrix(PackedMatrix):
         def times(x: Tensor) -> Tensor:
             if x.numel() > most:
                 return F.linear(x, matrix, bias)
-            found = times_halves(halves, n, x.reshape(-1, d)).reshape(*x.shape[:-1], n)
+            found = times_halves(halves, n, x)
             return found if bias is None else found.add_(bias)
 
         return times
