@@ -104,7 +104,7 @@ def attend_in_16_bits(
     return (exp / exp.sum(-1, True)).to(value.dtype) @ value
 
 # %% ../../nbs/model/fast_attention.ipynb #32b16b05
-FEW = 8  # queries of a sentence, at most
+FEW_QUERIES = 8  # of a sentence, at most
 
 
 def are_few(
@@ -112,7 +112,7 @@ def are_few(
     key: Tensor,     # (B, h, S, d_k)
 ) -> bool:
     "Whether this is a step of decoding on a CPU: several queries, no gradients, the keys of a head next to each other."
-    decoding = query.device.type == "cpu" and not torch.is_grad_enabled() and 1 < query.size(2) <= FEW
+    decoding = query.device.type == "cpu" and not torch.is_grad_enabled() and 1 < query.size(2) <= FEW_QUERIES
     return decoding and key.stride(2) == key.size(3)
 
 

@@ -110,7 +110,7 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install():
     title = prepared[0]["source"]
     assert re.search(r"\]\(([^)]*)\)|href=\"([^\"]*)\"", title)[2] == build_site.PAGE, "the first link of all"
     cell = build_site.installation()["source"]
-    assert "pip install ./annotated_transformer" in cell and "git clone" in cell and "](docs/installation.md)" in cell
+    assert "pip install .\n" in cell and "git clone" in cell and "](docs/installation.md)" in cell
     assert "](exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
     cell = build_site.chinese_site.installation()["source"]
     assert "](../nbs/exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell

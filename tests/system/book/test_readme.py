@@ -55,10 +55,6 @@ def test_the_measures_in_the_text_are_those_of_their_files():
     assert [(figures["processes"], figures["kills"]) for figures in kills] == [(1, 50), (2, 50)]
     assert all(figures["runs_equal_to_the_uninterrupted_one"] == figures["runs"] for figures in kills)
     assert "50 random kills with one process and 50 with two" in text
-    figures = json.loads((ROOT / "results/speed/preparation.json").read_text(encoding="utf-8"))["figures"]
-    assert figures["whole"]["prepare"]["pairs"] == 2_000_000 and figures["half"]["prepare"]["pairs"] == 1_000_000
-    assert {round(figures[size]["prepare"]["peak_gibibytes"], 2) for size in ("half", "whole")} == {0.83} and "0.83 GiB" in text
-    assert round(figures["whole"]["prepare"]["seconds_per_million_pairs"]["tokenise"]) == 29 and "29 seconds a million" in text
 
 
 def test_the_parser_is_as_good_as_the_text_says():
