@@ -34,7 +34,7 @@ def learn_pieces(
     sentences: Iterable[str],  # words of letters alone, separated by blanks
     n: int,
 ) -> list[str]:                # joined pieces, first learnt first
-    "Byte-pair encoding in the open: join the most frequent pair of neighbours, `n` times."
+    "Byte-pair encoding, readable: join the most frequent pair of neighbours, `n` times."
     count = Counter(f"▁{word}" for sentence in sentences for word in sentence.split())
     split = {word: list(word) for word in count}
     pieces: list[str] = []

@@ -25,7 +25,7 @@ def ngram_bleu(
     hypotheses: Sequence[str],  # translations, tokens separated by blanks
     references: Sequence[str],  # as many references
 ) -> float:                     # 0 to 100
-    "BLEU in the open: equations (bleu.1) to (bleu.3)."
+    "BLEU, readable: equations (bleu.1) to (bleu.3)."
     pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
     precisions = []
     for n in range(1, 5):
@@ -101,7 +101,7 @@ def _moses(language: str):
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #2fc2a40c
 def paper_tokens(sentence: str, language: str = "de") -> str:
-    "The tokens that the paper's BLEU counts, between blanks: plain punctuation, Moses tokens, hyphens split off."
+    "The tokens that the authors' script counts, between blanks: plain punctuation, Moses tokens, hyphens split off."
     normalizer, tokenizer = _moses(language)
     plain = normalizer.replace_unicode_punct(sentence.translate(PLAIN_QUOTES))
     return re.sub(r"(\S)-(\S)", r"\1 ##AT##-##AT## \2", tokenizer.tokenize(plain, return_str=True))
@@ -112,7 +112,7 @@ def paper_bleu(
     references: Sequence[str],  # as many references
     language: str = "de",       # whose rules the Moses tokenizer follows
 ) -> Bleu:
-    "Tokenised, compound-split BLEU, as in Table 2 of the paper."
+    "Tokenised, compound-split BLEU, as the authors' script counts it."
     recipe = f"moses-{language}-plain_punctuation-compound_split"
     return _score(hypotheses, references, lambda s: paper_tokens(s, language), recipe, tokenize="none", force=True)
 
