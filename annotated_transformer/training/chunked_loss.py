@@ -19,7 +19,7 @@ Rule = Callable[[Tensor, Tensor, Tensor, bool], tuple[tuple[Tensor, ...], Tensor
 
 
 class _ProjectAndLose(torch.autograd.Function):
-    "The losses of a rule and the gradients of the first of them, a few tokens' logits at a time."
+    "The losses of a rule and the gradients of the first of them, a chunk's logits at a time."
 
     @staticmethod
     def forward(ctx, hidden: Tensor, weight: Tensor, target: Tensor, share: Tensor, rule: Rule, chunk: int):
@@ -80,7 +80,7 @@ def losses_in_chunks(
     tokens: int | None,     # divide by this number instead of by the real tokens in `target`
     chunk: int | None,      # tokens whose logits exist at a time; by default, over all draws, as `usual_chunk` says
 ) -> tuple[Tensor, ...]:    # the rule's losses, mean per real token, in nats; only the first has a gradient
-    "Losses straight from the decoder's output: the logits of all tokens never exist at once."
+    "Losses straight from the decoder's output: of the logits, one chunk exists at a time."
     if not torch.is_grad_enabled():  # evaluation: without this, the function would compute the weights' gradients anyway
         hidden, weight = hidden.detach(), weight.detach()
     hidden, target = hidden.flatten(1, -2), target.flatten()
@@ -152,7 +152,7 @@ def fused_losses(
     chunk: int | None = None,            # tokens whose logits exist at a time; by default as `usual_chunk` says
     compiled: bool = False,              # the rule in one pass over 16-bit logits, for a GPU
 ) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first has a gradient
-    "Both losses straight from the decoder's output: the (B·T, V) logits never exist at once (§5.4)."
+    "Both losses straight from the decoder's output: of the (B·T, V) logits, `chunk` rows exist at a time (§5.4)."
     rule = compiled_rule if compiled else smoothed_and_plain
     return losses_in_chunks(hidden[None], weight, target, partial(rule, smoothing), tokens, chunk)
 

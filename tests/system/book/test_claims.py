@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from contents import read_contents
 
+from annotated_transformer.config import PRESETS
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.treebanks import TreeFiles, treebank
@@ -500,6 +501,11 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     assert best["taught"] > best["plain"] + 0.5 and "**In the last two trainings it learns from larger models.**" in docs
     assert len(result("translation/everyday-en-de")["config"]["recipe"]) == 9
     assert "There it is the agreement that helps. (We ran no finish that keeps 0.3.)" in recipe
+    longer, = result("translation/multi30k-en-de-longer")["figures"]["by_seed"]
+    assert longer["seed"] == plain[0]["seed"] and longer["alpha"] == 1
+    assert {found["alpha"] for found in plain + finished} == {0.6}
+    assert all(late < early for early, late in zip(bleu(plain[0])[:2], bleu(longer)[:2]))
+    assert longer["updates"][0] - plain[0]["updates"][0] == 8000 and "Nor did 8,000 plain updates more help" in recipe
     assert {record["config"]["recipe"][-1]["model"]["dropout"] for name, record in trainings.items() if "finish" in name} == {0.1}
     of_all = result("translation/multi30k-en-de.test2016")["figures"]["multi30k_bleu"]["score"]
     assert f"has a [BLEU](6.1_bleu.ipynb) of {of_all:.2f}" in page
@@ -751,3 +757,18 @@ def test_the_gold_tree_of_the_page_of_parsing_is_that_of_the_sample():
     written = re.search(r'Tree\.fromstring\("""(.*?)"""\)', source, re.DOTALL)[1]
     [file] = [file for file in treebank().files["test"].files if file.name == "wsj_0186.mrg"]
     assert " ".join(written.split()) in {" ".join(str(tree).split()) for tree in TreeFiles([file]).trees()}
+
+
+def test_half_of_glorots_range_is_said_to_be_better_no_further_than_it_was_measured():
+    runs = {gain: dict(points) for gain, points in result("translation/init-gain")["figures"].items()}
+    assert all(runs["0.5"][step] < loss for step, loss in runs["1.0"].items()) and max(runs["1.0"]) == 350
+    assert "better early in one short run" in prose("model/pretrained")
+    assert "that of the range in one short run only" in prose("training/runs")
+
+
+def test_the_presets_that_depart_are_named():
+    halved = {name for name, preset in PRESETS.items() if preset.init_gain == 0.5}
+    faster = {name for name, preset in PRESETS.items() if preset.rate_factor != 1}
+    assert faster == {"tiny", "miniature"} and halved == faster | {"parsing-small"}
+    said = prose("training/runs")
+    assert "`tiny` and `miniature` have 1.4 times" in said and "`parsing-small` has the second" in said
