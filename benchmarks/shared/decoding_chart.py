@@ -42,7 +42,7 @@ def draw_works(axes: Axes, works: dict) -> None:
         heights = [found["by"][contender].get("times_ours", 1.0) for found in works.values()]
         places = [k + (i - (len(looks) - 1) / 2) * width for k in range(len(works))]
         drawn = axes.bar(places, heights, 0.92 * width, color=colour, label=name)
-        axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=7, padding=1)
+        axes.bar_label(drawn, [f"{height:.2f}" for height in heights], fontsize=7, padding=2, rotation=90)
     names = [f"{name.replace(', ', chr(10))}\n({found['by']['ours']['median_seconds']:.2g} s)" for name, found in works.items()]
     axes.set_xticks(range(len(works)), names, fontsize=9)
     axes.set_title("Time of decoding (below each work: the seconds ours took)", fontsize=10)
