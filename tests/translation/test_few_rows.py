@@ -7,6 +7,7 @@ import torch.nn.functional as F
 
 from annotated_transformer import EOS, PAD, Translator
 from annotated_transformer.config import Search, TransformerConfig
+from annotated_transformer.exchange.marian_parts import MarianTransformer
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import few_rows
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
@@ -55,6 +56,17 @@ def test_a_search_finds_the_same(model, faster):
         found, expected = beam_search(model, SOURCE, search), beam_search(exactly, SOURCE, search)
         assert [[h.tokens for h in each] for each in found] == [[h.tokens for h in each] for each in expected]
     assert greedy_search(model, SOURCE) == greedy_search(exactly, SOURCE)
+
+
+def test_biases_and_swish_of_a_marian_model_are_kept():
+    torch.manual_seed(0)
+    model = MarianTransformer(TransformerConfig(31, n_layers=2, d_model=8, d_ff=20, n_heads=2), swish=True).eval()
+    for parameter in model.parameters():
+        parameter.data.normal_(std=0.5)
+    found, expected = (beam_search(one, SOURCE, Search(extra_length=6)) for one in (in_halves(model), model))
+    for ours, theirs in zip(found, expected):
+        assert [h.tokens for h in ours] == [h.tokens for h in theirs]
+        assert [h.score for h in ours] == pytest.approx([h.score for h in theirs], abs=1e-4)
 
 
 def test_the_halves_follow_the_weights(model, faster):
