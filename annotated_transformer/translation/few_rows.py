@@ -99,6 +99,14 @@ def halves_are_faster(
     return min(second for _, second in times) < 0.9 * min(first for first, _ in times)
 
 
+def is_changed(model: Transformer) -> bool:
+    "Whether a part attends or embeds by another function for a while, or calls a hook: a copy would not, or would go on to."
+    return any(
+        "attend" in vars(module) or "embed" in vars(module) or module._forward_hooks or module._forward_pre_hooks
+        for module in model.modules()
+    )
+
+
 KNOWN: WeakKeyDictionary[Transformer, tuple[list[Tensor], Transformer | None]] = WeakKeyDictionary()
 
 
@@ -108,7 +116,7 @@ def for_few_rows(
     "The same model, its products of few rows by the halves of its matrices; the model itself where that is no faster."
     weights = list(model.parameters())
     plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
-    if not plain or isinstance(model.embedding, PackedEmbedding):
+    if not plain or isinstance(model.embedding, PackedEmbedding) or is_changed(model):
         return model
     seen, found = KNOWN.get(model, ([], None))
     if len(seen) != len(weights) or any(old is not new for old, new in zip(seen, weights)):

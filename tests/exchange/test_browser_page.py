@@ -11,6 +11,8 @@ from annotated_transformer.config import TransformerConfig
 from annotated_transformer.exchange.browser_page import SWITCHES, switched, write_page_graphs
 from annotated_transformer.figures.head_changes import KINDS, without_heads
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
+from annotated_transformer.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -75,3 +77,20 @@ def test_the_graphs_give_what_the_model_gives_without_some_of_its_heads(pages_gr
             assert np.abs(weights.numpy() - theirs).max() < 1e-5, off
         assert all(np.abs(found[0, 1:] - other).max() > 1e-4 for other in seen), "each head changes something"
         seen.append(found[0, 1:])
+
+
+def test_the_dog_of_the_first_answer_bites_and_a_forced_beginning_loses_it():
+    translator = Translator.from_pretrained("everyday-en-de", device="cpu")
+    sentence = "My brother's dog bit the neighbour's cat yesterday."
+    assert translator.translate(sentence).startswith("Der Hund meines Bruders hat die Katze ")
+    (first,), free = translator.tokenizer.encode("Mein")[:1], next_token_without_cache(
+        translator.model, torch.tensor(translator.tokenizer.encode(sentence)))
+
+
+    def forced(tokens):
+        found = free(tokens)
+        return found if tokens else torch.where(torch.arange(len(found)) == first, found, -1e9)
+
+
+    best = readable_beam_search(forced, beam_size=4, alpha=translator.search.alpha, longest=30)[0]
+    assert translator.tokenizer.decode(best.tokens) == "Mein Bruder hat gestern die Katze meines Nachbarn gebissen."

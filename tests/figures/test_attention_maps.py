@@ -233,3 +233,13 @@ def test_maps_of_a_shipped_model_name_the_head_that_aligns_best():
         measured[found["config"]["model"]] = best["layer"], best["head"]
     assert {name: found for name in shipped_models() if (found := record_of(name).alignment_head)} == measured
     assert Translator.from_pretrained("multi30k-en-de").attention("A dog.").words().aligned == measured["multi30k-en-de"]
+
+
+def test_only_the_first_piece_of_the_pages_word_looks_at_it():
+    maps = Translator.from_pretrained("everyday-en-de").attention("The snowboarder sleeps on the snowmobile.")
+    layer, head = maps.aligned
+    rows = dict(zip(maps.target, maps.encoder_decoder[layer - 1, head - 1]))
+    assert [maps.source[rows[piece].argmax()] for piece in ("Schne", "·em", "·obil")] == ["snow", "<eos>", "<eos>"]
+    words = maps.words()
+    row = words.encoder_decoder[layer - 1, head - 1, words.target.index("Schneemobil")]
+    assert row[-1] > row[words.source.index("snowmobile")]

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from annotated_transformer import EOS, PAD, Translator
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.exchange.marian_parts import MarianTransformer
+from annotated_transformer.figures.head_changes import without_heads
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import few_rows
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
@@ -80,6 +81,26 @@ def test_the_halves_follow_the_weights(model, faster):
     model.embedding.weight = torch.nn.Parameter(torch.randn(31, 8))
     renewed = for_few_rows(model)
     assert renewed is not halved and renewed.embedding.weight is model.embedding.weight
+
+
+def test_a_model_that_is_changed_for_a_while_is_searched_itself(model, faster):
+    search, halved = Search(beam_size=2, extra_length=6), for_few_rows(model)
+    before = [one[0].log_probability for one in beam_search(model, SOURCE, search)]
+    with without_heads(model, {"encoder_decoder": [(1, 1), (2, 2)]}):
+        assert for_few_rows(model) is model
+        within = [one[0].log_probability for one in beam_search(model, SOURCE, search)]
+    assert for_few_rows(model) is halved and all(abs(a - b) > 1e-4 for a, b in zip(before, within))
+    assert [one[0].log_probability for one in beam_search(model, SOURCE, search)] == before
+    fresh = copy.deepcopy(model)
+    with without_heads(fresh, {"decoder": [(1, 1)]}):
+        beam_search(fresh, SOURCE, search)
+    after = [one[0].log_probability for one in beam_search(fresh, SOURCE, search)]
+    assert after == pytest.approx(before, abs=1e-5), "nothing stays off"
+    seen = []
+    handle = model.decoder.layers[0].register_forward_hook(lambda *_: seen.append(1))
+    beam_search(model, SOURCE, search)
+    handle.remove()
+    assert seen and for_few_rows(model) is halved
 
 
 def test_where_it_is_no_faster_the_model_is_searched_itself(model, monkeypatch):

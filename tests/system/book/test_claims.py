@@ -772,3 +772,40 @@ def test_the_presets_that_depart_are_named():
     assert faster == {"tiny", "miniature"} and halved == faster | {"parsing-small"}
     said = prose("training/runs")
     assert "`tiny` and `miniature` have 1.4 times" in said and "`parsing-small` has the second" in said
+
+
+def test_what_pages_of_the_workshop_say_of_heads_bits_leaks_and_trees():
+    heads, page = result("heads/everyday")["figures"], prose("figures/head_scores")
+    best, without = heads["measures"]["encoder_decoder"]["aligned word"]["best"], heads["without"]
+    assert f"Layer {best['layer']}, head {best['head']} is the head of this model that most often" in prose("figures/explorer")
+    assert f"without layer {best['layer']}, head {best['head']}, the best at the aligned word, the loss even falls" in page
+    assert without["alone"]["encoder_decoder"]["harm"][best["layer"] - 1][best["head"] - 1] < 0
+    translated = without["translations"]
+    rises = translated["choices"]["encoder, without the most important"]["bleu"] > translated["choices"]["all heads"]["bleu"]
+    assert rises and f"most needed head, BLEU of these {translated['sentences']} sentences rises" in page
+    onnx = result("speed/onnx")["figures"]
+    eight, captions = onnx["precisions"]["int8"], onnx["sentences"]["captions"]
+    others = {beam: captions - eight["equal_to_ours"]["captions"][beam] for beam in ("1", "4")}
+    assert [round(captions / n) for n in others.values()] == [6, 9]
+    assert "with one beam every sixth caption comes out differently, with four every ninth" in prose("exchange/onnx")
+    moved = max(abs(score - onnx["bleu_of_ours"][text][beam]) for text, by in eight["bleu"].items() for beam, score in by.items())
+    assert f"BLEU moves by {moved:.2f} at most" in prose("exchange/onnx")
+    leaks = result("translation/tatoeba-splits")["figures"]["test_pairs_that_leak"]["by line"]
+    assert round(2_000 / (leaks["either"] - leaks["English"])) == 13
+    assert "One in thirteen leaks through its German sentence alone" in prose("data/small_corpora")
+    from_n = [setting["faster_from"]["self-attention, restricted"] for setting in result("speed/layer-types")["figures"]["times"]]
+    assert f"from {min(from_n):.0f} to {max(from_n):.0f} positions on" in prose("tables/layer_types")
+    points = result("parsing/parser.amounts")["figures"]["points"]
+    some, all_of_them = (point["scores"] for point in points if point["trees"] and point["kind"] == "another parser")
+    assert all_of_them["validation"]["f1"] - some["validation"]["f1"] < 0.1
+    assert "The first 16,000 trees by the Berkeley parser bring most; what more" in prose("parsing/self_training")
+
+
+def test_the_page_of_the_page_says_what_its_translations_lose():
+    page, shown = prose("exchange/browser_page"), printed("exchange/browser_page")
+    whole, *broken = re.findall(r"^(?:all on|without \w+) +(\S.*)$", shown, re.MULTILINE)
+    scaling, positions, causal = broken
+    assert scaling.replace(" auf und", " und") == whole and "Here it adds an *auf*." in page
+    assert positions == "der alte Zeitung." and "Only *old* and *newspaper* are left." in page
+    assert "saß jeden Morgen" in whole and not {"saß", "jeden", "Morgen"} & set(causal.split())
+    assert "Here *saß jeden Morgen* is lost." in page

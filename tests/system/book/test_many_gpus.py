@@ -68,12 +68,6 @@ def test_the_measured_table_is_that_of_the_file(size, setting, row, updates):
     assert f"{updates * seconds / 3600:.2f} h" in line and found["finite"] and not found["slow_updates"]
 
 
-def test_the_time_of_the_program_is_that_of_the_file():
-    found = GPU["base"]["by_setting"]["bfloat16"]
-    said = "could go on after {:.4f} of an update's {:.4f} s"
-    assert said.format(found["median_seconds_of_the_program"], found["median_seconds"]) in PAGE
-
-
 def test_what_cudnn_would_cost_is_that_of_the_file():
     kernels = GPU["base"]["attention"]
     waits = [kernels[how]["seconds_of_a_new_shape"] for how in ("with cuDNN", "without cuDNN")]

@@ -256,7 +256,8 @@ def test_the_lines_of_python_print_what_stands_below_them(capsys, tmp_path, monk
     assert {"Dogs", "chase", "cats", "."} <= texts and "[CLS]" not in texts
     assert any(text.startswith("encoder self-attention") for text in texts)  # of one layer or of both: the weights are random
     assert any("left out: [CLS], [SEP], with " in text for text in texts)
-    assert len(plt.get_fignums()) == 3 and all((tmp_path / name).stat().st_size > 10_000 for name in ("it.png", "tom.png", "bert.png", "heads.html"))
+    files = ("it.png", "tom.png", "bert.png", "heads.html")
+    assert len(plt.get_fignums()) == 3 and all((tmp_path / name).stat().st_size > 10_000 for name in files)
     plt.close("all")
     printed = capsys.readouterr().out.splitlines()
     assert [f"# {line}" for line in printed] == [line for line in lines.splitlines() if line.startswith("# ")]
