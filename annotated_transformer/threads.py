@@ -66,7 +66,8 @@ def set_threads(number: int) -> None:
     "For all that this process computes from here on."
     import torch  # here: a command that computes nothing shall not load it
 
-    torch.set_num_threads(number)
+    if torch.get_num_threads() != number:  # the call, also with the same number, makes attention several times as slow:
+        torch.set_num_threads(number)      # MKL then starts threads of its own within each of PyTorch's
 
 
 class Threads:

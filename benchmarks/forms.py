@@ -11,7 +11,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
@@ -25,9 +24,7 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.chunked_loss import fused_label_smoothed_cross_entropy
 from annotated_transformer.training.devices import memory_kept
-from annotated_transformer.translation import kv_cache
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
-from annotated_transformer.translation.packed_weights import in_sixteen_bits
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 from benchmarks.decoding import random_model
 from benchmarks.shared.side_by_side import in_own_process, resident_peak, save, take_turns
@@ -137,18 +134,6 @@ def greedy(size: dict) -> Forms:
     }
 
 
-def caches(size: dict, narrower: int = 1) -> Forms:
-    "Beam search of several sentences with weights in 16 bits: keys by position, and by heads. A model so many times as narrow."
-    model, _ = talkative(size | {"d_model": size["d_model"] // narrower})
-    model, source = in_sixteen_bits(model), torch.randint(3, size["vocabulary"], (size["rows"], size["longest"]))
-
-    def search(many: int) -> list[list[int]]:
-        with patch.object(kv_cache, "MANY", many):  # sentences from which keys lie by heads
-            return [found[0].tokens for found in beam_search(model, source, Search(beam_size=4, alpha=ALPHA, extra_length=0))]
-
-    return {"readable": partial(search, size["rows"] + 1), "fast": partial(search, 1)}
-
-
 def beams(size: dict) -> Forms:
     model, source = talkative(size)
     extra = size["longest"] - source.size(1)
@@ -161,7 +146,6 @@ def beams(size: dict) -> Forms:
 PARTS = {
     "loss": loss, "attention": attention, "attention, long sentences": partial(attention, times=8),
     "attention in 16 bits": attention_in_16_bits,
-    "keys by heads": caches, "keys by heads, narrow": partial(caches, narrower=2),
     "greedy search": greedy, "beam search": beams,
 }
 

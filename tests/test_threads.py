@@ -5,9 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from annotated_transformer import threads
-from annotated_transformer.threads import LEAST_WORK, Reading, Threads, allowed_cores, chosen_threads, reading
+from annotated_transformer.threads import LEAST_WORK, Reading, Threads, allowed_cores, chosen_threads, reading, set_threads
 
 
 class Machine:
@@ -148,3 +149,13 @@ def test_no_torch_is_loaded_for_a_look():
     code = "import sys, annotated_transformer.threads as t; t.reading(); t.allowed_cores(); print('torch' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], capture_output=True, text=True, check=True)
     assert ended.stdout == "False\n"
+
+
+def test_the_number_is_set_only_where_it_is_another(monkeypatch):
+    "PyTorch's attention is several times as slow after the call, also with the number that was there (2.13, two cores)."
+    set_to = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
+    set_threads(2)
+    set_threads(1)
+    assert set_to == [1]

@@ -103,31 +103,6 @@ def attend_in_16_bits(
     exp = (scores - scores.amax(-1, True).detach()).exp()  # by hand: PyTorch's softmax is slow where rows are short
     return (exp / exp.sum(-1, True)).to(value.dtype) @ value
 
-# %% ../../nbs/model/fast_attention.ipynb #32b16b05
-FEW_QUERIES = 8  # of a sentence, at most
-
-
-def are_few(
-    query: Tensor,   # (B, h, T, d_k)
-    key: Tensor,     # (B, h, S, d_k)
-) -> bool:
-    "Whether this is a step of decoding on a CPU: several queries, no gradients, the keys of a head next to each other."
-    decoding = query.device.type == "cpu" and not torch.is_grad_enabled() and 1 < query.size(2) <= FEW_QUERIES
-    return decoding and key.stride(2) == key.size(3)
-
-
-def attend_few(
-    query: Tensor,           # (B, h, T, d_k)
-    key: Tensor,             # (B, h, S, d_k)
-    value: Tensor,           # (B, h, S, d_v)
-    allowed: Tensor | None,  # bool or summand, broadcastable to (B, h, T, S)
-) -> Tensor:                 # (B, h, T, d_v)
-    "Equation (1) step by step, without gradients."
-    scores = (query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)
-    if allowed is not None:
-        scores = scores.masked_fill_(~allowed, float("-inf")) if allowed.dtype == torch.bool else scores.add_(allowed)
-    return scores.softmax(-1) @ value
-
 # %% ../../nbs/model/fast_attention.ipynb #32b00007
 def attend(
     query: Tensor,                  # (B, h, T, d_k)
@@ -136,10 +111,8 @@ def attend(
     allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
     causal: bool = False,           # position t sees the keys 0..t; in place of `allowed`
 ) -> Tensor:                        # (B, h, T, d_v)
-    "Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU by one of the two functions above where that is sooner."
+    "Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`."
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
-        if not causal and are_few(query, key):
-            return attend_few(query, key, value, allowed)
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
     with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
         if key.size(2) <= SHORT:

@@ -4,7 +4,7 @@ import math
 import torch
 
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
-from annotated_transformer.model.fast_attention import SHORT, are_few, attend, attend_few, attend_in_16_bits
+from annotated_transformer.model.fast_attention import SHORT, attend, attend_in_16_bits
 
 
 def test_readable_equals_fused_in_output_and_gradient():
@@ -65,23 +65,6 @@ def test_in_16_bits_a_cpu_attends_as_the_readable_form_within_rounding():
         gradients = torch.autograd.grad(short, inputs, direction.bfloat16()), torch.autograd.grad(expected, exact, direction.double())
         for ours, theirs in zip(*gradients):
             assert (ours - theirs).norm() < 0.02 * theirs.norm(), f"gradient, mask {name}"
-
-
-def test_a_few_queries_attend_as_the_readable_form():
-    torch.manual_seed(0)
-    B, h, T, S, d_k, d_v = 2, 3, 4, 7, 5, 6
-    seen = torch.rand(B, 1, T, S) < 0.6
-    seen[..., 0] = True
-    summand = torch.zeros(seen.shape).masked_fill(~seen, -math.inf)
-    query, key, value = torch.randn(B, h, T, d_k), torch.randn(B, h, 9, d_k)[:, :, :S], torch.randn(B, h, 9, d_v)[:, :, :S]
-    scattered = torch.randn(B, S, h, d_k).transpose(1, 2)
-    assert not are_few(query, key)  # with gradients
-    with torch.no_grad():
-        assert are_few(query, key) and not are_few(query, scattered) and not are_few(query[:, :, :1], key)
-        for allowed, mask in ((None, None), (seen, seen), (summand, seen)):
-            for function, keys in ((attend, key), (attend_few, key), (attend_few, scattered)):
-                expected = scaled_dot_product_attention(query, keys, value, mask)[0]
-                torch.testing.assert_close(function(query, keys, value, allowed), expected)
 
 
 def test_under_autocast_a_cpu_takes_16_bits_for_short_rows_and_32_for_long_ones():
