@@ -3,6 +3,7 @@
 Threads wait for one another after each product. Where another program has the core of one of them, all wait: two threads beside
 a busy program are slower than one alone. Another number of threads adds up in another order, so sums differ in their last bits.
 """
+import ctypes
 import logging
 import math
 import os
@@ -62,12 +63,25 @@ def reading(stat: Path = Path("/proc/stat")) -> Reading | None:
 BEGAN = reading()  # before PyTorch is loaded, which takes a second
 
 
-def set_threads(number: int) -> None:
-    "For all that this process computes from here on."
+def openmp() -> ctypes.CDLL | None:
+    "The library that starts the threads of PyTorch and of MKL, where it comes with PyTorch (Linux)."
     import torch  # here: a command that computes nothing shall not load it
 
-    if torch.get_num_threads() != number:  # the call, also with the same number, makes attention several times as slow:
-        torch.set_num_threads(number)      # MKL then starts threads of its own within each of PyTorch's
+    return next((ctypes.CDLL(str(file)) for file in Path(torch.__file__).parent.glob("lib/libgomp*")), None)
+
+
+def set_threads(number: int) -> None:
+    """For all that this thread of Python computes from here on.
+
+    After `torch.set_num_threads`, also with the number that is there, MKL starts threads of its own within each of PyTorch's, and
+    attention takes several times as long. So it is called only where OpenMP itself cannot be told.
+    """
+    import torch
+
+    if torch.get_num_threads() != number and (library := openmp()):
+        library.omp_set_num_threads(number)
+    if torch.get_num_threads() != number:
+        torch.set_num_threads(number)
 
 
 class Threads:

@@ -151,11 +151,16 @@ def test_no_torch_is_loaded_for_a_look():
     assert ended.stdout == "False\n"
 
 
-def test_the_number_is_set_only_where_it_is_another(monkeypatch):
+def test_the_number_is_set_without_pytorchs_call_where_that_can_be(monkeypatch):
     "PyTorch's attention is several times as slow after the call, also with the number that was there (2.13, two cores)."
-    set_to = []
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
-    monkeypatch.setattr(torch, "set_num_threads", set_to.append)
-    set_threads(2)
-    set_threads(1)
-    assert set_to == [1]
+    before, called = torch.get_num_threads(), []
+    monkeypatch.setattr(torch, "set_num_threads", called.append)
+    if threads.openmp():
+        for number in (before, before + 1, 1):
+            set_threads(number)
+            assert torch.get_num_threads() == number and not called
+        set_threads(before)
+    monkeypatch.setattr(threads, "openmp", lambda: None)
+    set_threads(before)
+    set_threads(before + 1)
+    assert called == [before + 1]
