@@ -73,8 +73,8 @@ def openmp() -> ctypes.CDLL | None:
 def set_threads(number: int) -> None:
     """For all that this thread of Python computes from here on.
 
-    After `torch.set_num_threads`, also with the number that is there, MKL starts threads of its own within each of PyTorch's, and
-    attention takes several times as long. So it is called only where OpenMP itself cannot be told.
+    After `torch.set_num_threads`, also with the number that is there, PyTorch's attention takes several times as long; we think
+    that MKL then starts threads of its own within each of PyTorch's. So it is called only where OpenMP itself cannot be told.
     """
     import torch
 

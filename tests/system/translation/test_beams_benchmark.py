@@ -29,6 +29,7 @@ def test_length_and_empty_lines_are_counted():
 
 
 def test_a_model_that_is_not_there_gets_one_sentence(capsys):
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as stopped:
         beams.main(["--model", "nobody"])
-    assert "Traceback" not in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert stopped.value.code == 2 and "nobody" in said and said.count("\n") == 1
