@@ -38,7 +38,7 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor, nn
 
 from annotated_transformer import EOS, PAD, Translator
-from annotated_transformer.config import Search, TrainingConfig
+from annotated_transformer.config import TRANSLATION, Search, TrainingConfig
 from annotated_transformer.data.batching import pad
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -156,12 +156,12 @@ def both(config: TrainingConfig, run: Path, prepared: Path, ends: Sequence[float
     until(last(config, run), run.with_name(f"{run.name}-last"), prepared, ends[1])
 
 
-def bleu(translator: Translator, prepared: Path) -> float:
+def bleu(translator: Translator, prepared: Path, search: Search = TRANSLATION) -> float:
     "sacreBLEU of the validation split, by the weights as they would be stored."
     round_weights(translator.model)
     pairs = Run(prepared).pairs("validation")
     sources, references = ([translator.tokenizer.decode(pairs[i][side].tolist()) for i in range(len(pairs))] for side in (0, 1))
-    return sacre_bleu(translator.translate(sources, Search(), batch_tokens=65_536, split=False), references).score
+    return sacre_bleu(translator.translate(sources, search, batch_tokens=65_536, split=False), references).score
 
 
 def decoded(tokenizer: Tokenizer, pairs: TokenizedPairs) -> list[tuple[str, str]]:

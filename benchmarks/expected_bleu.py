@@ -1,0 +1,227 @@
+"""A finish for the everyday translator: of its own translations of a sentence, the better ones become more probable.
+
+    python -m benchmarks.expected_bleu candidates --work W [--first 0 --last 20000]
+    python -m benchmarks.expected_bleu learn risk --work W --start DIRECTORY --updates N
+    python -m benchmarks.expected_bleu learn plain --work W --start DIRECTORY --updates N
+    python -m benchmarks.expected_bleu report --work W [--out results/translation/expected_bleu.json]
+
+W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with the shipped vocabulary. `candidates` draws
+sentences from them and translates each by beam search; the whole beam is kept, each translation with its sentence BLEU against
+all translations that the pairs have, in W/candidates-FIRST.jsonl. Two calls with other sentences may run side by side.
+
+`learn risk` goes on from the weights in DIRECTORY (`benchmarks.shared.earlier` kept them). Its loss is the expected lack of BLEU:
+1 - BLEU of each candidate, weighed by its share of the probability (minimum risk training: Shen et al. 2016; candidates from a
+beam and scores by the token: Edunov et al. 2018), and a little of the usual loss on the pair itself. `learn plain` is the
+control: the usual loss alone, on the same pairs, in batches of as many target positions, for as many updates. Of both the mean
+of so many last checkpoints as is best on the validation split stands in W/risk-kept, W/plain-kept; `benchmarks.pretrained
+everyday-en-de --made W/risk-kept` scores and ships it. The candidates are those of the first weights, all the way.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import random
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from sacrebleu.metrics import BLEU
+from sentencepiece import SentencePieceProcessor
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from annotated_transformer import EOS, PAD, Translator
+from annotated_transformer.config import Execution, Search, TrainingConfig
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.training import loop
+from annotated_transformer.training.devices import autocast
+from annotated_transformer.training.loop import WithLoss, train
+from annotated_transformer.training.runs import Run
+from annotated_transformer.translation.fast_search import beam_search
+from annotated_transformer.translation.translator import in_batches
+from benchmarks.distillation import AVERAGES, SHIPPED, bleu, decoded, ran
+from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.earlier import write_start
+from benchmarks.shared.side_by_side import save
+
+BEAM = 8               # candidates
+SEARCH = Search(alpha=1.0)
+SHARPNESS = 5.0        # times the mean log-probability of a token, before the candidates' softmax
+ON_THE_PAIR = 0.03     # weight of the usual loss
+DRAWN = 5              # seed of which sentences are drawn
+FINISH = dataclasses.replace(
+    EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.1), batch_tokens=512, warmup_steps=100, seed=21,
+    rate_factor=0.012, validate_every=200, checkpoint_every=50, keep=20, log_every=20, execution=Execution(precision="bfloat16"),
+)
+WAYS = {"risk": FINISH, "plain": dataclasses.replace(FINISH, batch_tokens=BEAM * FINISH.batch_tokens)}
+
+
+class Candidates(NamedTuple):
+    "Translations of one sentence."
+
+    tokens: list[list[int]]   # with EOS
+    lack: list[float]         # of BLEU: from 0, as the pairs have it, to 1
+
+
+def references(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    "Each sentence once, with all translations of it."
+    found: dict[str, dict[str, None]] = {}
+    for source, target in pairs:
+        found.setdefault(source, {})[target] = None
+    return {source: list(targets) for source, targets in found.items()}
+
+
+def translated(translator: Translator, sources: Sequence[str]) -> list[list[list[int]]]:
+    "The whole beam of each sentence, without EOS."
+    search = dataclasses.replace(SEARCH, beam_size=BEAM)
+
+    def beams(source: Tensor, _) -> list[list[list[int]]]:
+        return [[found.tokens for found in one] for one in beam_search(translator.searched, source, search)]
+
+    return [found or [] for found in in_batches(translator.tokenizer.encode_all(list(sources)), 8_192 // BEAM, beams)]
+
+
+def candidates(work: Path, first: int, last: int) -> None:
+    "Write the candidates of the sentences from number `first` to `last`, in an order that DRAWN decides."
+    run = Run(work / "prepared")
+    known = references(decoded(run.tokenizer, run.pairs("train")))
+    sources = list(known)
+    random.Random(DRAWN).shuffle(sources)
+    sources = sources[first:last]
+    pieces, score = SentencePieceProcessor(model_proto=run.tokenizer.model), BLEU(effective_order=True).sentence_score
+    part = work / f"candidates-{first}.part"
+    with open(part, "w", encoding="utf-8") as file:
+        for source, beam in zip(sources, translated(Translator.from_pretrained(SHIPPED, precision="int8"), sources)):
+            scores = [round(score(pieces.decode(tokens), known[source]).score, 2) for tokens in beam]
+            one = {"source": source, "targets": known[source], "candidates": beam, "bleu": scores}
+            file.write(f"{json.dumps(one)}\n")
+    os.replace(part, part.with_suffix(".jsonl"))
+
+
+def kept(work: Path) -> Iterator[dict]:
+    "The sentences with candidates that are not all equally good: from the others nothing is learnt."
+    for file in sorted(work.glob("candidates-*.jsonl")):
+        with open(file, encoding="utf-8") as lines:
+            yield from (one for one in map(json.loads, lines) if len(set(one["bleu"])) > 1)
+
+
+def padded(rows: Iterable[Sequence[int]]) -> Tensor:
+    "(B, T) ids, PAD at the end of short rows."
+    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
+
+
+def expected_lack(
+    scores: Tensor,     # (N) of the candidates of several sentences
+    lack: Tensor,       # (N)
+    sentence: Tensor,   # (N) which sentence each belongs to: 0 to B - 1
+    sentences: int,     # B
+) -> Tensor:            # (B)
+    "Each sentence's mean lack of BLEU, its candidates weighed by a softmax of their scores."
+    own = torch.full((sentences, len(scores)), float("-inf"), dtype=scores.dtype)
+    own[sentence, torch.arange(len(scores))] = 0.0
+    return (own + scores).softmax(-1) @ lack
+
+
+class Risk(WithLoss):
+    "A model with the loss of this file, in place of the usual one."
+
+    def __init__(self, learner: WithLoss, known: dict[tuple[int, ...], Candidates]):
+        super().__init__(learner.model, learner.smoothing, learner.precision)
+        self.known = known
+        weight = self.model.embedding.weight
+        weight.register_hook(lambda gradient: gradient.index_fill(0, gradient.new_tensor([PAD], dtype=torch.long), 0.0))
+
+    def forward(self, source: Tensor, target_input: Tensor, target: Tensor, tokens: int) -> Tensor:
+        found = [self.known[tuple(token for token in row if token != PAD)] for row in source.tolist()]
+        sentence = torch.tensor([i for i, one in enumerate(found) for _ in one.tokens])
+        lack = torch.tensor([lack for one in found for lack in one.lack])
+        own = (target[target != PAD]).split((target != PAD).sum(1).tolist())
+        rows = padded([*(tokens for one in found for tokens in one.tokens), *(row.tolist() for row in own)])
+        of = torch.cat([sentence, torch.arange(len(source))])
+        shifted = torch.cat([rows.new_full((len(rows), 1), PAD), rows[:, :-1]], 1)
+        real = rows != PAD
+        with autocast(source.device.type, self.precision):
+            hidden = self.model.decode(shifted, self.model.encode(source)[of], source[of])[real]
+            logits = (hidden @ self.model.embedding.weight.to(hidden.dtype).T).float()
+        right = logits.gather(-1, rows[real][:, None])[:, 0] - logits.logsumexp(-1)
+        row = real.nonzero()[:, 0]
+        score = right.new_zeros(len(rows)).index_add(0, row, right)[: len(lack)] / real.sum(1)[: len(lack)]
+        risk = expected_lack(SHARPNESS * score, lack, sentence, len(source)).mean()
+        pair = row >= len(lack)
+        usual = label_smoothed_cross_entropy(logits[pair], rows[real][pair], self.smoothing)
+        return (risk + ON_THE_PAIR * usual) * (target != PAD).sum() / tokens
+
+
+def prepared(work: Path, run: Path) -> dict[tuple[int, ...], Candidates]:
+    "A run with the pairs of the sentences that have candidates; these candidates, by the sentence's ids."
+    shutil.copytree(work / "prepared", run)
+    (run / "data" / "SHA256SUMS").unlink(missing_ok=True)
+    tokenizer, found, pairs = Run(run).tokenizer, {}, []
+    for one in kept(work):
+        ids = tokenizer.encode(one["source"])
+        found[tuple(ids)] = Candidates([[*row, EOS] for row in one["candidates"]], [1 - score / 100 for score in one["bleu"]])
+        pairs += [(one["source"], target) for target in one["targets"]]
+    TokenizedPairs.write(run / "data", "train", pairs, tokenizer, FINISH.model.max_length, total=len(pairs))
+    print(f"{len(found):,} sentences with {sum(len(one.lack) for one in found.values()):,} candidates", flush=True)
+    return found
+
+
+def learn(work: Path, name: str, start: Path, updates: int) -> None:
+    "One of the two ways."
+    config: TrainingConfig = dataclasses.replace(WAYS[name], steps=updates, start_from=str(start))
+    run, usual = work / name, loop.learner_for
+    known = prepared(work, run)
+    if name == "risk":
+        loop.learner_for = lambda *options: Risk(usual(*options), known)
+    train(config, run)
+    loop.learner_for = usual
+    found = {average: bleu(Translator.from_pretrained(run, average), work / "prepared", SEARCH) for average in AVERAGES}
+    write_start([run], max(found, key=found.get), work / f"{name}-kept")
+    (work / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
+    print(name, found, flush=True)
+
+
+def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
+    "What the two came to, into one file."
+    figures, configs = {"before": {"validation_bleu": bleu(Translator.from_pretrained(SHIPPED), work / "prepared", SEARCH)}}, {}
+    for name in WAYS:
+        scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
+        figures[name] = {**ran(work / name), "validation_bleu": scores}
+        configs[name] = Run(work / name).config.to_dict()
+    drawn = list(kept(work))
+    figures["candidates"] = {
+        "sentences": len(drawn), "translations": sum(len(one["bleu"]) for one in drawn),
+        "mean_bleu_of_the_first": sum(one["bleu"][0] for one in drawn) / len(drawn),
+        "mean_bleu_of_the_best": sum(max(one["bleu"]) for one in drawn) / len(drawn),
+    }
+    where = json.loads((work / "risk" / "config.json").read_text(encoding="utf-8"))
+    trained = {name: where[name] for name in ("versions", "hardware", "date")}
+    save(out, "benchmarks.expected_bleu", figures, configs, FINISH.seed, options, trained=trained)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.expected_bleu", description=__doc__.split("\n")[0])
+    parser.add_argument("do", choices=("candidates", "learn", "report"))
+    parser.add_argument("way", nargs="?", choices=WAYS, help="of learning")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--first", type=int, default=0, help="number of the first sentence")
+    parser.add_argument("--last", type=int, default=20_000, help="number after the last one")
+    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--updates", type=int, default=1_200)
+    parser.add_argument("--out", type=Path, default=Path("results/translation/expected_bleu.json"), help="of the report")
+    arguments = parser.parse_args(options)
+    if arguments.do == "candidates":
+        candidates(arguments.work, arguments.first, arguments.last)
+    elif arguments.do == "report":
+        report(arguments.work, arguments.out, options)
+    elif not (arguments.way and arguments.start):
+        parser.error(f"learn takes {' or '.join(WAYS)}, and --start")
+    else:
+        learn(arguments.work, arguments.way, arguments.start, arguments.updates)
+
+
+if __name__ == "__main__":
+    main()
