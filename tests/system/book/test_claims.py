@@ -95,6 +95,16 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     assert "Here the likeliest of the three is the only one that makes sense, though none says that the museum is closed" in page
     config, machine = result("speed/forms")["config"]["size"], result("speed/forms")["hardware"]
     assert "on two CPU cores, for 30 tokens of" in page and (machine["cores"], config["longest"]) == (2, 30)
+    rows = {float(alpha): {int(beam): one["bleu"] for beam, one in row.items()}
+            for alpha, row in result("translation/beams")["figures"]["by_alpha_and_beam"].items()}
+    assert all(bleu < rows[0][2] for beam, bleu in rows[0].items() if beam > 2) and min(rows[0][2], rows[0][4]) > rows[0][1]
+    assert max(bleu for beam, bleu in rows[0].items() if beam >= 8) < rows[0][1]
+    assert "With α = 0 every wider beam is worse than 2, and from 8 on worse than greedy search" in page
+    assert rows[1][2] - min(rows[1][beam] for beam in rows[1] if beam > 2) < 0.15 and "With α = 1 hardly any BLEU is lost" in page
+    assert f"{rows[0.6][2]:.1f} [BLEU](6.1_bleu.ipynb), for {rows[0.6][1]:.1f} of greedy search" in page
+    greedy, beam = (statistics.median(result("speed/forms")["figures"][name]["seconds"]["readable"])
+                    for name in ("greedy search", "beam search"))
+    assert 4 * greedy < beam / 10 and "The 83 is mostly the price of readable lists" in page
     beams = re.findall(r"^beam +(\d+): log P = +(-[\d.]+)  (.*)$", shown, re.MULTILINE)
     assert [beam for beam, _, _ in beams] == ["1", "4", "20"] and beams[-1][2].endswith("vor dem Museum.")
     assert sorted(float(p) for _, p, _ in beams) == [float(p) for _, p, _ in beams]
@@ -207,7 +217,10 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
     assert clearly("verb's object") and clearly("object's verb")
     assert not clearly("verb's object, not trained on") and not clearly("object's verb, not trained on")
     assert clearly("verb's object, by hand") and not clearly("object's verb, by hand")
-    assert "Of sentences written by hand, *yes* from verb to object, *no* back" in page
+    assert "Of sentences written by hand, *yes* from verb to object, *no* from object to verb" in page
+    back = [question for question in everyday if question.startswith("noun's pronoun") and clearly(question)]
+    assert back == ["noun's pronoun, not trained on"] and f"from {everyday[back[0]]['queries']} nouns to their pronouns." in page
+    assert "The other way there is one *yes* (folded): in the sentences that training did not show," in page
     assert new["queries"] < known["queries"] / 2 and "*yes* over all sentences, most of which training showed;" in page
     assert (new["position"]["rule"], new["position"]["number"]) == ("offset", 2)
     rule = f'the rule "two words on" {new["position"]["score"]:.0%}'
@@ -271,7 +284,10 @@ def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_ea
     assert sum(gain > 0 for gain in many) == 1 and "dropout gains with one seed and loses with two; those two know" in page
     learnt = [with_it - without for without, with_it in zip(own[2], own[3])]
     assert [gain > 0 for gain in learnt] == [gain > 0 for gain in many] and "the training pairs less well, too." in page
-    assert min(new[2]) > 85 and min(own[0]) == 100 and "Hardly anything is learnt by heart" in page  # new ones nearly as well
+    assert min(new[2]) > 85 and min(own[0]) == 100  # new ones nearly as well
+    assert "Hardly anything is learnt by heart, so dropout has little to prevent." in page
+    t = statistics.mean(many) / (statistics.stdev(many) / 3**0.5)
+    assert abs(t) < 4.3 and "Whether it slows learning, three seeds cannot say." in page
     line = r"seed \d: median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%; perplexity ([\d.]+), ([\d.]+)% of the sentences"
     said = re.findall(line, shown)
     smoothed, plain = ([tuple(map(float, row)) for row in rows] for rows in (said[:3], said[3:]))
@@ -333,7 +349,8 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     assert max(low for low, _ in ranges) < min(high for _, high in ranges), "the seeds of the three ways overlap"
     assert "Which of the three ways that work ends lowest, three seeds cannot say." in page
     filled = ends["0.004, no warm-up, means filled first"]
-    assert min(filled) > known - 0.1 and "With full means the models still learn next to nothing." in page
+    assert min(filled) > known - 0.1
+    assert "With full means the models still learn only how frequent the tokens are, so" in page
     pre_norm, both = ends["0.004, no warm-up, pre-norm"], ends["0.004, with warm-up, pre-norm"]
     assert all(bare < other for bare, other in zip(pre_norm, warm))
     assert "in each seed better than post-norm *with* warm-up" in page
@@ -342,13 +359,16 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
 
 def test_half_hours_are_learnt_later_than_full_ones_that_are_as_rare():
     page, shown = prose("paper/5.2_training"), printed("paper/5.2_training")
-    counted = r": (\d+) of [\d,]+ pairs; after 100 updates (\d+) of (\d+) test dates are right"
-    half, full = (tuple(map(int, re.search(form + counted, shown).groups())) for form in ("half past", "o'clock"))
-    assert abs(half[0] - full[0]) < 20 and "*o'clock* is about as rare" in page
-    assert half[1:] == (0, 6) and full[1] >= 5 and full[2] == 6 and "(six dates each, one seed)" in page
-    hour, month = (re.findall(r"\d+", re.search(rf"^{word} .*", shown, re.M)[0]) for word in ("hour", "month"))
-    assert int(hour[0]) > int(month[0]) and int(hour[1]) > int(month[1]) and "The hour comes first" in page
-    assert max(map(int, hour)) > int(hour[-1]) and "The hour falls back a little" in page
+    counted = r": (\d+) of [\d,]+ pairs; after 100 updates right by seed, of (\d+) test dates: (\d, \d, \d)"
+    (half, asked, none), (full, as_many, most) = (re.search(form + counted, shown).groups() for form in ("half past", "o'clock"))
+    assert abs(int(half) - int(full)) < 20 and "*o'clock* is about as rare" in page
+    assert asked == as_many == "6" and none == "0, 0, 0" and min(map(int, most.split(", "))) >= 4
+    hour, month = (re.findall(r"(\d+) +(\d+) +(\d+)%", re.search(rf"^{word} .*", shown, re.M)[0]) for word in ("hour", "month"))
+    assert "after            30           40 " in shown and all(int(one) > int(other) for one, other in zip(hour[1], month[1]))
+    assert "after 40 updates it is ahead with each of the three seeds" in page
+    hours = [german.split() for english, german in load("numbers-en-de").test if " at " in english]
+    commonest = max(map([[word for word in one if word != "Uhr"][-1] for one in hours].count, {one[-1] for one in hours}))
+    assert 0.095 < commonest / len(hours) < 0.115 and "(One hour for all dates gets about 10%.)" in page
 
 
 @pytest.mark.skipif(not (cache_directory() / "multi30k/train.en.gz").is_file(), reason="the captions are not in the cache")
@@ -413,7 +433,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
         assert found == [[f"{away[row][0]:+.1f}" for row in rows] for rows in (shows, opposes, silent)]
     less = {"A1", "A2", "B1", "B2", "C1", "C2", "C4", "C6", "D1", "D3", "E"}  # left out or made smaller
     assert min(less, key=lambda row: -there[row][1]) == "E" and round(there["E"][1], 1) == -0.1 and there["E"][0] == 0
-    said = "the perplexity stays at 4.92, and [BLEU](6.1_bleu.ipynb) (likeness to a reference translation) falls by 0.1"
+    said = "the perplexity stays at 4.92, and [BLEU](6.1_bleu.ipynb) falls by 0.1"
     assert f"with learned positions {said}" in page
     assert min(less, key=lambda row: there[row][0]) == "D3" and there["D3"][0] < 0 and there["D3"][1] < there["E"][1]
     assert "(Without smoothing the perplexity even falls, but BLEU falls by more.)" in page
@@ -430,7 +450,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are(
     assert (table["D1"]["change"], table["D2"]["change"]) == ("P_drop = 0.0", "P_drop = 0.6")
     assert "*no dropout* takes away 0.3 here, but 0.1 in the paper; *twice the dropout* adds as much" in page
     assert (config["model"]["n_layers"], table["C1"]["change"]) == (4, "N = 1")
-    assert "So with *far fewer layers*: two of six there, one of four here" in page
+    assert "*Far fewer layers* leaves two of six there, one of four here" in page
     assert there["E"][0] == 0 and away["E"][0] > 0 and 8 < band[0] and "a loss of 8% would hide there, too" in page
     exact = [width * 1.96 / t for width in band]  # the exercise: with s known exactly
     assert {row for row in less if abs(away[row][0]) < exact[0]} == {"D3"} and f"{away['D3'][0]:+.1f}" == "+3.1"
@@ -591,9 +611,15 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert sum(bound) / 3 > grammar and sorted(bound)[0] < grammar < sorted(bound)[1] and "but its worst seed is not" in page
     assert "each seed; its seeds: " + ", ".join(f"{f1:.2f}" for f1 in bound) in shown and f"{grammar:.2f}" in shown
     assert 0 < (sum(bound) - sum(free)) / 3 < min(max(some) - min(some) for some in (free, bound))
-    assert "the means of the two searches differ by less than the best and the worst seed of either." in page
+    assert sum(tree > any_ for any_, tree in zip(free, bound)) == 2 and "F1 is higher with two seeds of three each" in page
     semi = [[run["scores"]["test"][search]["f1"] for run in mixed] for search in ("free", "constrained")]
     assert 0 < (sum(semi[1]) - sum(semi[0])) / 3 < min(max(some) - min(some) for some in semi)
+    assert sum(tree > any_ for any_, tree in zip(*semi)) == 2 and semi[0][0] > semi[1][0]
+    assert f"but not for `parser-en` ({semi[0][0]:.2f} free, {semi[1][0]:.2f})" in page
+    first, then = result("parsing/parser.semi")["config"]["recipe"]
+    assert first["corpus"].count("gold.mrg") == 4 and first["corpus"].startswith("treebank-words+")
+    assert then["corpus"] == "treebank-words+runs/semi/exchanged-seed1.mrg" and then["steps"] == 900
+    assert "each gold tree is there five times, and then, for 900 updates, from gold trees and others made by exchanging" in page
     repaired = [run["scores"]["test"]["malformed"] / run["scores"]["test"]["sentences"] for run in alone]
     assert "With our search, none needs that." in page
     freely = [run["scores"]["test"]["free"]["malformed"] / run["scores"]["test"]["free"]["sentences"] for run in mixed]
@@ -614,18 +640,12 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert all(f"model}} = {width}$, {millions:.1f} million" in page for millions, width in sizes)
     together = result("parsing/parser.votes")["figures"]["test"]["together"]["f1"]
     assert [round(berkeley - f1) for f1 in (sum(bound) / 3, sum(ours) / 3, together)] == [13, 4, 2]
-    assert "the Berkeley parser wins, by 13 points" in page and "*Gold alone* is 13 points below the Berkeley parser" in page
+    assert "the Berkeley parser wins, by 13 points" in page and "*Gold alone* is better than the PCFG on average" in page
     assert "*Semi-supervised* is about four points below the Berkeley parser, and two when three seeds [vote]" in page
     assert f"(../parsing/self_training.ipynb#Three-parsers-vote) ({together:.2f})." in page
-    points = {point["trees"]: point for point in result("parsing/parser.amounts")["figures"]["points"]
-              if point["kind"] == "another parser"}
-    without, everything = (points[trees]["scores"]["test"]["f1"] for trees in (0, 67512))
-    assert points[0]["updates"] == points[67512]["updates"] and points[0]["parameters"] == mixed[0]["parameters"]
-    assert sum(points[0]["updates"]) < sum(mixed[0]["updates"])
-    assert f"has {without:.2f} without the Berkeley parser's trees, {everything:.2f} with them" in page
     searches = result("parsing/parser.searches")["figures"]["searches"]
     tuned = {row["alpha"]: row["f1"] for row in searches if row["search"] == "trees"}
-    assert f"on the development split: {tuned[2.0]:.2f} for {tuned[0.3]:.2f}, one seed)" in page
+    assert f"on the development split, one seed: {tuned[2.0]:.2f} with 2, {tuned[0.3]:.2f} with 0.3)" in page
 
 
 def test_the_two_searches_on_the_page_of_parsing_are_those_of_the_files():
@@ -685,7 +705,7 @@ def test_the_miscopied_row_is_what_the_parser_wrote():
     row = "(S (NP Themical )NP (VP saw (NP (NP a cat )NP (PP in (NP the garden )NP )PP )NP )VP . )S"
     assert f"the free search writes: {row}" in printed("paper/6.3_parsing")
     assert result("parsing/treebank")["figures"]["right_branching"]["label"] == "VP"
-    assert "it labels all of them VP, the commonest label at the end of the training sentences" in prose("paper/6.3_parsing")
+    assert "All of them are labelled VP, the commonest label at the end of the training sentences" in prose("paper/6.3_parsing")
 
 
 def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
@@ -747,7 +767,7 @@ def test_the_parsers_one_mistake_in_a_sentence_of_the_test_split_is_the_pp():
     page, shown = prose("paper/6.3_parsing"), printed("paper/6.3_parsing")
     assert "our parser     : P = 7/7, R = 7/8, F1 = 2 · 7 / (7 + 8) = 93.3%" in shown
     assert "one of our 245 test sentences, from file 0186" in page
-    assert "the annotators put *in the company* into the NP of *partners*, the parser into the VP. The rest is right." in page
+    assert "the annotators put *in the company* into the NP of *partners*, the parser into the VP." in page
 
 
 @pytest.mark.skipif(not (cache_directory() / "treebank.zip").is_file(), reason="the sample of trees is not in the cache")
