@@ -142,14 +142,17 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
     for _, before, ten, twenty, forty, _ in on:
         assert int(before) == int(ten) == 0 < int(twenty) and forty == "20"
-    assert "At 40 all 20 translations have the word" in page
+    assert "At 10 the units are about as strong as they get by themselves, and no translation has the word." in page
+    [at_40] = re.findall(r"unit 70 at \+40: (.*)\.$", shown, re.MULTILINE)
+    assert {word.lower() for word in at_40.split()} <= {"maria", "frau"} and "At 40 the output is the word over and over" in page
     words = ["Maria", "Weiß", "spazieren", "spricht"]
     assert all(word in at_20 for (*_, at_20), word in zip(on, words, strict=True))
     assert "*Maria is at home*, *he is in white*, *he goes for a walk* and *he speaks at home*" in page
     lines = re.findall(r"^layer \d, unit +\d+:   .*$", shown, re.MULTILINE)
     values = [float(value) for line in lines for value in re.findall(r"\d\.\d", line)]
     assert len(values) == 20 and f"(the largest value above is {max(values)})" in page
-    assert "7 of 8 change the translation" in shown and "most units change the translation" in page
+    [by_chance] = re.findall(r"^of 160 translations: (.*)$", shown, re.MULTILINE)
+    assert re.findall(r" in (\d+)", by_chance) == ["0"] * 4 and "None of the eight writes a word of our four units" in page
 
 
 def test_without_positions_two_sentences_become_one():
