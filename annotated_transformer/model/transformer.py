@@ -76,10 +76,10 @@ class Transformer(nn.Module):
         self.dropout = Dropout(c.dropout)
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], last_norm(c))  # None
+        ], last_norm(c))  # None: the last layer ends with one
         self.decoder = Decoder([
             DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
-        ], last_norm(c))  # None
+        ], last_norm(c))  # None: the last layer ends with one
 
     def attention(self) -> nn.Module:
         "A new attention; a model with a component of its own overrides this method, or one of the next two."

@@ -8,6 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+import torch
 from contents import read_contents
 
 from annotated_transformer.config import PRESETS
@@ -16,6 +17,8 @@ from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.treebanks import TreeFiles, treebank
 from annotated_transformer.data.trees import print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.tables.layer_costs import reach
+from annotated_transformer.tables.layer_types import by_steps
 from annotated_transformer.translation.bleu import ngram_bleu
 
 ROOT = Path(__file__).parents[3]
@@ -117,9 +120,32 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     assert "Table 1 does not compare like with like" in page
     assert f"| self-attention | ×4 | ×{2**a:.1f} | ×2 | ×{2**b:.1f} |" in shown
     assert "attention alone" in shown and ": 2.7%" in shown and "2.7% of attention's own work" in page
+    assert "On the left, the dilated convolution is the fastest from 64 positions on." in page
+    assert "But to join 512 positions it needs six layers, which take longer than one of attention" in page
+    [wide] = [setting for setting in table["figures"]["times"] if (setting["batch"], setting["d"]) == (1, 512)]
+    drawn = ("self-attention", "recurrent", "convolution, dilated", "self-attention, restricted")
+    for number, n in enumerate(wide["lengths"]):
+        fastest = min(drawn, key=lambda name: wide["seconds"][name][number])
+        assert (fastest == "convolution, dilated") == (n >= 64)
+    at_512 = {name: wide["seconds"][name][wide["lengths"].index(512)] for name in drawn}
+    assert 3**5 < 512 <= 3**6 and 6 * at_512["convolution, dilated"] > at_512["self-attention"]
     assert row["exponents"] == [2, 1] and b > 1.5 and abs(a + b - 3) < 0.01  # every term of (why.1) is of degree three
     between, by_weights = row["multiplications"]
     assert by_weights == 2 * between  # at n = d the projections are two thirds of the work
+
+
+def test_restricted_attention_passes_less_than_the_lstm_and_the_convolution_more():
+    said = "the 8 layers of restricted attention pass still less (top right of each panel), the 8 of the convolution far more."
+    assert f"{said} It is so in each of six draws." in prose("paper/4_why_self_attention")
+    for seed in range(6):
+        torch.manual_seed(seed)
+        passed = {}
+        for name, count in (("self-attention, restricted", 8), ("recurrent", 17), ("convolution", 8)):
+            x = torch.randn(1, 17, 16, dtype=torch.float64, requires_grad=True)
+            *_, output = by_steps(name, x, count, n_heads=2, kernel=3, neighbourhood=5)
+            gradient = reach(output, x)
+            passed[name] = (gradient[0] / gradient.max()).item()
+        assert passed["self-attention, restricted"] < passed["recurrent"] < passed["convolution"] / 10
 
 
 def test_a_page_names_results_that_are_there():
@@ -152,14 +178,17 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
     for _, before, ten, twenty, forty, _ in on:
         assert int(before) == int(ten) == 0 < int(twenty) and forty == "20"
-    assert "At 40 all 20 translations have the word" in page
+    assert "At 10 the units are about as strong as they get by themselves, and no translation has the word." in page
+    [at_40] = re.findall(r"unit 70 at \+40: (.*)\.$", shown, re.MULTILINE)
+    assert {word.lower() for word in at_40.split()} <= {"maria", "frau"} and "At 40 the output is the word over and over" in page
     words = ["Maria", "Weiß", "spazieren", "spricht"]
     assert all(word in at_20 for (*_, at_20), word in zip(on, words, strict=True))
     assert "*Maria is at home*, *he is in white*, *he goes for a walk* and *he speaks at home*" in page
     lines = re.findall(r"^layer \d, unit +\d+:   .*$", shown, re.MULTILINE)
     values = [float(value) for line in lines for value in re.findall(r"\d\.\d", line)]
     assert len(values) == 20 and f"(the largest value above is {max(values)})" in page
-    assert "7 of 8 change the translation" in shown and "most units change the translation" in page
+    [by_chance] = re.findall(r"^of 160 translations: (.*)$", shown, re.MULTILINE)
+    assert re.findall(r" in (\d+)", by_chance) == ["0"] * 4 and "None of the eight writes a word of our four units" in page
 
 
 def test_without_positions_two_sentences_become_one():
