@@ -1,0 +1,179 @@
+"""More words for the everyday translator: the sentences and phrases of a dictionary beside its pairs.
+
+    apt-get download trans-de-en && dpkg -x trans-de-en_*.deb ding && pip install wordfreq
+    python -m benchmarks.dictionary pairs --ding ding/usr/share/trans/de-en --work W
+    python -m benchmarks.dictionary learn SEED --work W --start DIRECTORY --updates N
+    python -m benchmarks.dictionary mean SEED SEED --work W
+
+Ding is the German-English dictionary of the Technische Universität Chemnitz (Frank Richter; GPL 2 or later), with 20,000
+sentences that show how a word is used. `pairs` writes a corpus directory: what `benchmarks.everyday_extra --with-corpus` makes,
+each of these sentences four times, and the phrases of which every English word is common (by `wordfreq`). No pair is taken whose
+English or German is that of a sentence that translators are measured on.
+
+`learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as in
+`benchmarks.distillation`, so that the student forgets little. `mean` takes several seeds' last checkpoints, as many of each
+as are best on the validation split, and keeps the mean of all in W/kept: `benchmarks.pretrained everyday-en-de --made W/kept`.
+"""
+import argparse
+import dataclasses
+import json
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import torch
+
+from annotated_transformer import Translator
+from annotated_transformer.config import Execution, Search
+from annotated_transformer.data import corpora
+from annotated_transformer.training import loop
+from annotated_transformer.training.loop import train
+from benchmarks import everyday_extra
+from benchmarks.distillation import AVERAGES, SHIPPED, bleu, teach_by
+from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.corpus_files import write_corpus
+from benchmarks.shared.earlier import COURSE, FILE, course, earlier, part, write_start
+from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.sentence_lists import sentences
+from benchmarks.shared.side_by_side import write_text
+
+COMMON = {1: 3.0, 2: 4.7}  # least Zipf frequency of each English word of a phrase of so many words or more
+LONGEST, SENSES = 6, 3     # words of a side; translations of a phrase
+TIMES = 4                 # that each sentence of the dictionary stands among the pairs
+SEARCH = Search(alpha=1.0)
+CONFIG = dataclasses.replace(
+    EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.2), batch_tokens=4_096, warmup_steps=100,
+    rate_factor=0.06, validate_every=200, checkpoint_every=25, keep=40, log_every=20, execution=Execution(precision="bfloat16"),
+)
+ALSO = "half of each token's target: what the weights before expect; with the dictionary Ding (`benchmarks.dictionary`)"
+NOTES = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|<[^>]*>")  # {f}, [coll.], (of a person), <another spelling>
+SHORT = {
+    "sth.": "something", "sb.": "somebody", "sb.'s": "somebody's", "sth.'s": "something's", "etw.": "etwas", "jd.": "jemand",
+    "jdn.": "jemanden", "jdm.": "jemandem", "jds.": "jemandes",
+}
+
+
+def plain(text: str) -> str:
+    "Without the dictionary's notes and short forms."
+    words = NOTES.sub(" ", text).replace("’", "'").split()
+    return re.sub(r" ([.,!?;:])", r"\1", " ".join(SHORT.get(word, word) for word in words)).strip(" ;")
+
+
+def variants(side: str) -> list[str]:
+    "What stands there for one meaning. What has a slash is left out: it is two texts in one."
+    return [text for text in map(plain, side.split(";")) if text and "/" not in text]
+
+
+def entries(lines: Iterable[str]) -> Iterator[tuple[list[str], list[str]]]:
+    "English and German of each meaning: in a line the meanings of both sides stand in the same order."
+    for line in lines:
+        german, there, english = line.rstrip("\n").partition(" :: ")
+        if there and not line.startswith("#"):
+            for one, other in zip(english.split("|"), german.split("|"), strict=True):
+                if (found := (variants(one), variants(other)))[0] and found[1]:
+                    yield found
+
+
+def is_sentence(text: str) -> bool:
+    return text[-1] in ".!?" and text[0].isupper() and len(text.split()) > 2
+
+
+def held() -> tuple[set[str], set[str]]:
+    "English and German of what is measured, in small letters and without signs."
+    english = everyday_extra.measured_on() | {everyday_extra.key(source) for source in sentences("everyday-2")[0]}
+    splits = [split for name in ("tatoeba-en-de", SHIPPED) for corpus in [corpora.load(name)]
+              for split in (corpus.validation, *corpus.tests.values())]
+    return english, {everyday_extra.key(pair[1]) for split in splits for pair in split}
+
+
+def from_dictionary(lines: Iterable[str]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    "Its sentences, and its phrases of common words; of a meaning all English variants with the first two German ones."
+    from wordfreq import zipf_frequency
+
+    english_held, german_held = held()
+    whole: dict[tuple[str, str], None] = {}
+    phrases: dict[str, dict[str, None]] = {}
+    for english, german in entries(lines):
+        for source in english:
+            for target in german[:2]:
+                if everyday_extra.key(source) in english_held or everyday_extra.key(target) in german_held:
+                    continue
+                if is_sentence(source) and is_sentence(target):
+                    whole[source, target] = None
+                elif max(len(source.split()), len(target.split())) <= LONGEST and target[-1] not in ".!?":
+                    words = source.removeprefix("to ").split()
+                    if min(zipf_frequency(word, "en") for word in words) >= COMMON[min(2, len(words))]:
+                        phrases.setdefault(source, {})[target] = None
+    return list(whole), [(source, target) for source, targets in phrases.items() for target in list(targets)[:SENSES]]
+
+
+def pairs(ding: Path, work: Path) -> None:
+    "The corpus directory W/corpus."
+    corpus = corpora.load(SHIPPED)
+    known = everyday_extra.renamed(corpus.train, everyday_extra.RENAMED, everyday_extra.measured_on(), everyday_extra.SEED)
+    with open(ding, encoding="utf-8") as lines:
+        whole, phrases = from_dictionary(lines)
+    splits = {"train": [*known, *everyday_extra.made(), *TIMES * whole, *phrases], "validation": list(corpus.validation)}
+    random.Random(1).shuffle(splits["train"])
+    write_corpus(splits, work / "corpus")
+    print(f"{len(splits['train']):,} pairs: {len(whole):,} sentences of the dictionary, {TIMES} times; {len(phrases):,} phrases")
+
+
+def learn(work: Path, seed: int, start: Path, updates: int) -> None:
+    "One seed."
+    usual = loop.learner_for
+    teach_by([Translator.from_pretrained(start, device="cpu", precision="float32")], False)
+    config = dataclasses.replace(CONFIG, corpus=str(work / "corpus"), seed=seed, steps=updates, start_from=str(start))
+    train(config, work / f"{seed}")
+    loop.learner_for = usual
+
+
+def mean(work: Path, seeds: Sequence[int]) -> None:
+    "The mean of the seeds' last checkpoints, with what they have had, in W/kept."
+    runs = [work / f"{seed}" for seed in seeds]
+
+    def of(average: int) -> Translator:
+        first, *others = (Translator.from_pretrained(run, average, device="cpu", precision="float32") for run in runs)
+        for number, other in enumerate(others, 2):
+            weights = other.model.state_dict()
+            with torch.no_grad():
+                for name, weight in first.model.state_dict().items():
+                    weight.lerp_(weights[name], 1 / number)
+        return first
+
+    found = {average: bleu(of(average), runs[0], SEARCH) for average in (*AVERAGES, CONFIG.keep)}
+    best, out = max(found, key=found.get), work / "kept"
+    write_start(runs[:1], best, out)
+    translator = of(best)
+    translator.model.half()
+    translator.save_pretrained(out)
+    parts = earlier(out)
+    parts[-1]["also"] = ALSO
+    for run in runs[1:]:
+        parts.append({**part(run), "average": best, "also": f"{ALSO}; from the same start: the mean of both is taken"})
+    write_text(out / FILE, json.dumps(parts, indent=1) + "\n")
+    write_text(out / COURSE, "".join(f"{json.dumps(line)}\n" for line in course(runs, len(parts) - len(runs) + 1)))
+    print(found, flush=True)
+
+
+def main(options: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionary", description=__doc__.split("\n")[0])
+    parser.add_argument("do", choices=("pairs", "learn", "mean"))
+    parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
+    parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs")
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--start", type=Path, help="weights to go on from")
+    parser.add_argument("--updates", type=int, default=1_400)
+    arguments = parser.parse_args(options)
+    with one_sentence():
+        if arguments.do == "pairs":
+            pairs(arguments.ding, arguments.work)
+        elif arguments.do == "learn":
+            learn(arguments.work, arguments.seeds[0], arguments.start, arguments.updates)
+        else:
+            mean(arguments.work, arguments.seeds)
+
+
+if __name__ == "__main__":
+    main()
