@@ -10,8 +10,8 @@ sentences that show how a word is used. `pairs` writes a corpus directory: what 
 each of these sentences four times, and the phrases of which every English word is common (by `wordfreq`). No pair is taken whose
 English or German is that of a sentence that translators are measured on.
 
-`learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as in
-`benchmarks.distillation`, so that the student forgets little. `mean` takes several seeds' last checkpoints, as many of each
+`learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as
+in `benchmarks.distillation`, so that the student forgets little. `mean` takes several seeds' last checkpoints, as many of each
 as are best on the validation split, and keeps the mean of all in W/kept: `benchmarks.pretrained everyday-en-de --made W/kept`.
 """
 import argparse

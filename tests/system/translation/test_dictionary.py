@@ -1,0 +1,97 @@
+"A dictionary beside the everyday translator's pairs (`benchmarks.dictionary`): what is read, what is kept, several seeds' mean."
+import json
+import sys
+import types
+
+import pytest
+import torch
+
+from annotated_transformer.config import PRESETS
+from annotated_transformer.data import corpora
+from annotated_transformer.training.loading import load
+from annotated_transformer.training.loop import train
+from benchmarks import dictionary
+
+LINES = """# A comment :: of the file
+Aal {m} (auf der Speisekarte) [cook.] | Aal blau; blauer Aal :: eel (on a menu) | eel au bleu <eel blue>
+etw. anzapfen {vt}; sich etw. zunutze machen :: to tap sth.; to tap into sth.
+Betrifft das mich?; Bin ich davon betroffen? :: Does this involve me?
+Er ist / wirkt müde. :: He is tired.
+Es gilt das Datum des Poststempels. :: The date of the postmark will count ,
+Wo ist der Bahnhof? :: Where is the station?
+kein Eintrag
+""".splitlines()
+
+
+def test_meanings_are_paired_and_notes_and_short_forms_are_gone():
+    assert list(dictionary.entries(LINES)) == [
+        (["eel"], ["Aal"]),
+        (["eel au bleu"], ["Aal blau", "blauer Aal"]),
+        (["to tap something", "to tap into something"], ["etwas anzapfen", "sich etwas zunutze machen"]),
+        (["Does this involve me?"], ["Betrifft das mich?", "Bin ich davon betroffen?"]),
+        (["The date of the postmark will count,"], ["Es gilt das Datum des Poststempels."]),
+        (["Where is the station?"], ["Wo ist der Bahnhof?"]),
+    ]
+
+
+@pytest.fixture
+def frequencies(monkeypatch):
+    "A list of words in place of the package's."
+    known = {"eel": 3.1, "to": 7.0, "tap": 4.8, "something": 5.9, "into": 6.1, "au": 4.0, "bleu": 3.0}
+    module = types.SimpleNamespace(zipf_frequency=lambda word, language: known.get(word, 0.0))
+    monkeypatch.setitem(sys.modules, "wordfreq", module)
+
+
+@pytest.fixture
+def nothing_held(monkeypatch):
+    monkeypatch.setattr(dictionary, "held", lambda: (set(), set()))
+
+
+def test_sentences_are_whole_and_phrases_have_common_words(frequencies, nothing_held):
+    whole, phrases = dictionary.from_dictionary(LINES)
+    assert whole == [
+        ("Does this involve me?", "Betrifft das mich?"), ("Does this involve me?", "Bin ich davon betroffen?"),
+        ("Where is the station?", "Wo ist der Bahnhof?"),
+    ]
+    taps = "to tap something", "to tap into something"
+    assert phrases == [("eel", "Aal"), *((tap, said) for tap in taps for said in ("etwas anzapfen", "sich etwas zunutze machen"))]
+
+
+def test_a_phrase_has_at_most_three_translations(frequencies, nothing_held):
+    _, phrases = dictionary.from_dictionary([f"{word} :: eel" for word in ("Aal", "Aale", "Flussaal", "Blankaal")])
+    assert phrases == [("eel", "Aal"), ("eel", "Aale"), ("eel", "Flussaal")]
+
+
+@pytest.mark.parametrize("side", ["english", "german"])
+def test_nothing_that_is_measured_is_learnt(frequencies, monkeypatch, side):
+    held = {"english": ({"where is the station"}, set()), "german": (set(), {"wo ist der bahnhof"})}
+    monkeypatch.setattr(dictionary, "held", lambda: held[side])
+    whole, _ = dictionary.from_dictionary(LINES)
+    assert [source for source, _ in whole] == ["Does this involve me?"] * 2
+
+
+def test_what_is_measured_is_known_in_both_languages():
+    english, german = dictionary.held()
+    key = dictionary.everyday_extra.key
+    for name in ("tatoeba-en-de", "everyday-en-de"):
+        for pairs in corpora.load(name).tests.values():
+            assert key(pairs[7][0]) in english and key(pairs[7][1]) in german
+    assert key("My neighbour has three children and a garden.") in english  # of everyday-2
+
+
+def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(tmp_path, monkeypatch):
+    config = PRESETS["demo"]
+    for seed in (3, 4):
+        train(dictionary.dataclasses.replace(config, seed=seed, steps=4, checkpoint_every=2, keep=2), tmp_path / str(seed))
+    monkeypatch.setattr(dictionary, "AVERAGES", (1,))
+    monkeypatch.setattr(dictionary, "CONFIG", dictionary.dataclasses.replace(config, keep=2))
+    monkeypatch.setattr(dictionary, "bleu", lambda translator, run, search: 0.0)
+    dictionary.main(["mean", "3", "4", "--work", str(tmp_path)])
+    one, other, found = (load(tmp_path / name, average).model.state_dict() for name, average in (("3", 1), ("4", 1), ("kept", None)))
+    for name, weight in found.items():
+        torch.testing.assert_close(weight.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
+    parts = json.loads((tmp_path / "kept" / "earlier.json").read_text(encoding="utf-8"))
+    assert [part["config"]["seed"] for part in parts] == [3, 4]
+    assert all(part["cost"]["updates"] == 4 and part["average"] == 1 and "Ding" in part["also"] for part in parts)
+    lines = [json.loads(line) for line in (tmp_path / "kept" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert {line["part"] for line in lines} == {1, 2}
