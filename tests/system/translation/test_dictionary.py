@@ -87,7 +87,8 @@ def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(tmp_p
     monkeypatch.setattr(dictionary, "CONFIG", dictionary.dataclasses.replace(config, keep=2))
     monkeypatch.setattr(dictionary, "bleu", lambda translator, run, search: 0.0)
     dictionary.main(["mean", "3", "4", "--work", str(tmp_path)])
-    one, other, found = (load(tmp_path / name, average).model.state_dict() for name, average in (("3", 1), ("4", 1), ("kept", None)))
+    models = [load(tmp_path / name, average).model for name, average in (("3", 1), ("4", 1), ("kept", None))]
+    one, other, found = (model.state_dict() for model in models)
     for name, weight in found.items():
         torch.testing.assert_close(weight.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
     parts = json.loads((tmp_path / "kept" / "earlier.json").read_text(encoding="utf-8"))
