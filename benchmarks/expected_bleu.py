@@ -1,26 +1,24 @@
 """A finish for the everyday translator: of its own translations of a sentence, the better ones become more probable.
 
     python -m benchmarks.expected_bleu candidates --work W [--first 0 --last 20000]
-    python -m benchmarks.expected_bleu learn risk --work W --start DIRECTORY --updates N
-    python -m benchmarks.expected_bleu learn plain --work W --start DIRECTORY --updates N
+    python -m benchmarks.expected_bleu learn 0.03 --work W --start DIRECTORY --updates N
     python -m benchmarks.expected_bleu report --work W [--out results/translation/expected_bleu.json]
 
 W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with the shipped vocabulary. `candidates` draws
 sentences from them and translates each by beam search; the whole beam is kept, each translation with its sentence BLEU against
 all translations that the pairs have, in W/candidates-FIRST.jsonl. Two calls with other sentences may run side by side.
 
-`learn risk` goes on from the weights in DIRECTORY (`benchmarks.shared.earlier` kept them). Its loss is the expected lack of BLEU:
+`learn` goes on from the weights in DIRECTORY (`benchmarks.shared.earlier` kept them). Its loss is the expected lack of BLEU:
 1 - BLEU of each candidate, weighed by its share of the probability (minimum risk training: Shen et al. 2016; candidates from a
-beam and scores by the token: Edunov et al. 2018), and a little of the usual loss on the pair itself. `learn plain` is the
-control: the usual loss alone, on the same pairs, in batches of as many target positions, for as many updates. Of both the mean
-of so many last checkpoints as is best on the validation split stands in W/risk-kept, W/plain-kept; `benchmarks.pretrained
-everyday-en-de --made W/risk-kept` scores and ships it. The candidates are those of the first weights, all the way.
+beam and scores by the token: Edunov et al. 2018), and so much of the usual loss on the pair itself. The candidates are those of
+the first weights, all the way. `report` takes each W/NUMBER, the mean of its last AVERAGE checkpoints, on the validation split.
 """
 import argparse
 import dataclasses
 import json
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -33,7 +31,8 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from annotated_transformer import EOS, PAD, Translator
-from annotated_transformer.config import Execution, Search, TrainingConfig
+from annotated_transformer.config import Execution, Search
+from annotated_transformer.data import corpora
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.training import loop
@@ -42,25 +41,20 @@ from annotated_transformer.training.loop import WithLoss, train
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.fast_search import beam_search
 from annotated_transformer.translation.translator import in_batches
-from benchmarks.distillation import AVERAGES, SHIPPED, bleu, decoded, ran
+from benchmarks.copied_names import measured
+from benchmarks.distillation import SHIPPED, decoded, ran
 from benchmarks.pretrained import EVERYDAY_GPU
-from benchmarks.shared.earlier import FILE, earlier, write_start
-from benchmarks.shared.side_by_side import save, write_text
+from benchmarks.shared.side_by_side import save
 
 BEAM = 8               # candidates
 SEARCH = Search(alpha=1.0)
 SHARPNESS = 5.0        # times the mean log-probability of a token, before the candidates' softmax
-ON_THE_PAIR = 0.03     # weight of the usual loss
 DRAWN = 5              # seed of which sentences are drawn
+AVERAGE = 8            # checkpoints
 FINISH = dataclasses.replace(
     EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.1), batch_tokens=512, warmup_steps=100, seed=21,
     rate_factor=0.008, validate_every=200, checkpoint_every=50, keep=20, log_every=20, execution=Execution(precision="bfloat16"),
 )
-ALSO = (  # for the card
-    f"the loss: how much BLEU each pair's {BEAM} candidates are expected to lack, and {ON_THE_PAIR:g} of the usual loss;\n"
-    "  positions are counted without the candidates (`benchmarks.expected_bleu`)"
-)
-WAYS = {"risk": FINISH, "plain": dataclasses.replace(FINISH, batch_tokens=BEAM * FINISH.batch_tokens)}
 
 
 class Candidates(NamedTuple):
@@ -132,9 +126,9 @@ def expected_lack(
 class Risk(WithLoss):
     "A model with the loss of this file, in place of the usual one."
 
-    def __init__(self, learner: WithLoss, known: dict[tuple[int, ...], Candidates]):
+    def __init__(self, learner: WithLoss, known: dict[tuple[int, ...], Candidates], on_the_pair: float):
         super().__init__(learner.model, learner.smoothing, learner.precision)
-        self.known = known
+        self.known, self.on_the_pair = known, on_the_pair
         weight = self.model.embedding.weight
         weight.register_hook(lambda gradient: gradient.index_fill(0, gradient.new_tensor([PAD], dtype=torch.long), 0.0))
 
@@ -156,7 +150,7 @@ class Risk(WithLoss):
         risk = expected_lack(SHARPNESS * score, lack, sentence, len(source)).mean()
         pair = row >= len(lack)
         usual = label_smoothed_cross_entropy(logits[pair], rows[real][pair], self.smoothing)
-        return (risk + ON_THE_PAIR * usual) * (target != PAD).sum() / tokens
+        return (risk + self.on_the_pair * usual) * (target != PAD).sum() / tokens
 
 
 def prepared(work: Path, run: Path) -> dict[tuple[int, ...], Candidates]:
@@ -173,40 +167,32 @@ def prepared(work: Path, run: Path) -> dict[tuple[int, ...], Candidates]:
     return found
 
 
-def learn(work: Path, name: str, start: Path, updates: int) -> None:
-    "One of the two ways."
-    config: TrainingConfig = dataclasses.replace(WAYS[name], steps=updates, start_from=str(start))
-    run, usual = work / name, loop.learner_for
+def learn(work: Path, on_the_pair: float, start: Path, updates: int) -> None:
+    "With so much of the usual loss."
+    run, usual = work / f"{on_the_pair:g}", loop.learner_for
     known = prepared(work, run)
-    if name == "risk":
-        loop.learner_for = lambda *options: Risk(usual(*options), known)
-    train(config, run)
+    loop.learner_for = lambda *options: Risk(usual(*options), known, on_the_pair)
+    train(dataclasses.replace(FINISH, steps=updates, start_from=str(start)), run)
     loop.learner_for = usual
-    found = {average: bleu(Translator.from_pretrained(run, average), work / "prepared", SEARCH) for average in AVERAGES}
-    out = work / f"{name}-kept"
-    write_start([run], max(found, key=found.get), out)
-    if name == "risk":
-        parts = earlier(out)
-        parts[-1]["also"] = ALSO
-        write_text(out / FILE, json.dumps(parts, indent=1) + "\n")
-    (work / f"{name}.json").write_text(json.dumps(found), encoding="utf-8")
-    print(name, found, flush=True)
 
 
 def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
-    "What the two came to, into one file."
-    figures, configs = {"before": {"validation_bleu": bleu(Translator.from_pretrained(SHIPPED), work / "prepared", SEARCH)}}, {}
-    for name in WAYS:
-        scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
-        figures[name] = {**ran(work / name), "validation_bleu": scores}
-        configs[name] = Run(work / name).config.to_dict()
+    "What each came to, into one file."
+    pairs = corpora.load(SHIPPED).validation
+    before = Translator.from_pretrained(SHIPPED, device="cpu", precision="float32")
+    figures, configs = {"before": {"validation_bleu": measured(before, pairs, [])["validation_bleu"]}}, {}
+    runs = sorted(path for path in work.iterdir() if re.fullmatch(r"[\d.]+", path.name))
+    for run in runs:
+        after = Translator.from_pretrained(run, AVERAGE, device="cpu", precision="float32")
+        figures[run.name] = {**ran(run), "validation_bleu": measured(after, pairs, [])["validation_bleu"]}
+        configs[run.name] = Run(run).config.to_dict()
     drawn = list(kept(work))
     figures["candidates"] = {
         "sentences": len(drawn), "translations": sum(len(one["bleu"]) for one in drawn),
         "mean_bleu_of_the_first": sum(one["bleu"][0] for one in drawn) / len(drawn),
         "mean_bleu_of_the_best": sum(max(one["bleu"]) for one in drawn) / len(drawn),
     }
-    where = json.loads((work / "risk" / "config.json").read_text(encoding="utf-8"))
+    where = json.loads((runs[0] / "config.json").read_text(encoding="utf-8"))
     trained = {name: where[name] for name in ("versions", "hardware", "date")}
     save(out, "benchmarks.expected_bleu", figures, configs, FINISH.seed, options, trained=trained)
 
@@ -214,7 +200,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.expected_bleu", description=__doc__.split("\n")[0])
     parser.add_argument("do", choices=("candidates", "learn", "report"))
-    parser.add_argument("way", nargs="?", choices=WAYS, help="of learning")
+    parser.add_argument("share", nargs="?", type=float, help="of the usual loss, for learning")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--first", type=int, default=0, help="number of the first sentence")
     parser.add_argument("--last", type=int, default=20_000, help="number after the last one")
@@ -226,10 +212,10 @@ def main(options: Sequence[str] | None = None) -> None:
         candidates(arguments.work, arguments.first, arguments.last)
     elif arguments.do == "report":
         report(arguments.work, arguments.out, options)
-    elif not (arguments.way and arguments.start):
-        parser.error(f"learn takes {' or '.join(WAYS)}, and --start")
+    elif arguments.share is None or not arguments.start:
+        parser.error("learn takes a share of the usual loss, such as 0.03, and --start")
     else:
-        learn(arguments.work, arguments.way, arguments.start, arguments.updates)
+        learn(arguments.work, arguments.share, arguments.start, arguments.updates)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def log_probabilities(model, source, row):
 
 
 def test_the_loss_is_the_mean_lack_by_the_candidates_probability_and_a_little_of_the_usual_one(learner, batch):
-    found, lacks, usual = expected_bleu.Risk(learner, KNOWN)(*batch, 8), [], 0.0
+    found, lacks, usual = expected_bleu.Risk(learner, KNOWN, 0.25)(*batch, 8), [], 0.0
     for source, target in ROWS:
         one, scores = KNOWN[tuple(source)], []
         for row in one.tokens:
@@ -58,12 +58,11 @@ def test_the_loss_is_the_mean_lack_by_the_candidates_probability_and_a_little_of
         for at, token in enumerate(target):
             others = (logs[at].sum() - logs[at, token]) / 11
             usual -= (0.9 * logs[at, token] + 0.1 * others) / 8
-    torch.testing.assert_close(found, sum(lacks) / 2 + expected_bleu.ON_THE_PAIR * usual)
+    torch.testing.assert_close(found, sum(lacks) / 2 + 0.25 * usual)
 
 
-def test_updates_make_the_better_candidates_more_probable_and_padding_stays_zero(learner, batch, monkeypatch):
-    monkeypatch.setattr(expected_bleu, "ON_THE_PAIR", 0.0)
-    risk = expected_bleu.Risk(learner, KNOWN)
+def test_updates_make_the_better_candidates_more_probable_and_padding_stays_zero(learner, batch):
+    risk = expected_bleu.Risk(learner, KNOWN, 0.0)
     optimizer = torch.optim.Adam(risk.parameters(), lr=0.01)
 
     def best_shares():
@@ -83,10 +82,9 @@ def test_updates_make_the_better_candidates_more_probable_and_padding_stays_zero
     assert all(after > share + 0.1 for share, after in zip(before, best_shares()))
 
 
-def test_candidates_that_are_equally_good_give_no_gradient(learner, batch, monkeypatch):
-    monkeypatch.setattr(expected_bleu, "ON_THE_PAIR", 0.0)
+def test_candidates_that_are_equally_good_give_no_gradient(learner, batch):
     same = {source: Candidates(one.tokens, [0.4] * len(one.lack)) for source, one in KNOWN.items()}
-    risk = expected_bleu.Risk(learner, same)
+    risk = expected_bleu.Risk(learner, same, 0.0)
     risk(*batch, 8).backward()
     assert max(float(weight.grad.abs().max()) for weight in risk.parameters()) < 1e-7
 
@@ -116,13 +114,13 @@ def test_the_candidates_are_the_beam_scored_against_all_translations_and_are_fou
         alone = sacre_bleu([text], [station["targets"]]) if text in station["targets"] else None
         assert score == 100 if alone else score < 100
 
-    known = expected_bleu.prepared(work, work / "risk")
-    pairs = Run(work / "risk").pairs("train")
+    known = expected_bleu.prepared(work, work / "0.03")
+    pairs = Run(work / "0.03").pairs("train")
     assert len(pairs) == sum(len(one["targets"]) for one in lines if len(set(one["bleu"])) > 1)
     for at in range(len(pairs)):
         source, _ = pairs[at]
         assert all(row[-1] == EOS and 0 <= lack <= 1 for one in [known[tuple(source.tolist())]] for row, lack in zip(*one))
-    shutil.rmtree(work / "risk")
+    shutil.rmtree(work / "0.03")
 
 
 def test_sentences_whose_candidates_are_equally_good_are_left_out(work):
@@ -132,8 +130,8 @@ def test_sentences_whose_candidates_are_equally_good_are_left_out(work):
 
 
 def test_what_is_missing_is_said(work, capsys):
-    for options in (["learn", "risk", "--work", str(work)], ["learn", "--work", str(work), "--start", "x"]):
+    for options in (["learn", "0.03", "--work", str(work)], ["learn", "--work", str(work), "--start", "x"]):
         with pytest.raises(SystemExit) as stop:
             expected_bleu.main(options)
         assert stop.value.code == 2
-    assert "learn takes risk or plain, and --start" in capsys.readouterr().err
+    assert "learn takes a share of the usual loss, such as 0.03, and --start" in capsys.readouterr().err
