@@ -108,12 +108,11 @@ def from_dictionary(lines: Iterable[str]) -> tuple[list[tuple[str, str]], list[t
     return list(whole), [(source, target) for source, targets in phrases.items() for target in list(targets)[:SENSES]]
 
 
-def pairs(ding: Path, work: Path) -> None:
-    "The corpus directory W/corpus."
+def pairs(ding: Path | None, work: Path) -> None:
+    "The corpus directory W/corpus; without a dictionary, the control's."
     corpus = corpora.load(SHIPPED)
     known = everyday_extra.renamed(corpus.train, everyday_extra.RENAMED, everyday_extra.measured_on(), everyday_extra.SEED)
-    with open(ding, encoding="utf-8") as lines:
-        whole, phrases = from_dictionary(lines)
+    whole, phrases = from_dictionary(ding.read_text(encoding="utf-8").splitlines()) if ding else ([], [])
     splits = {"train": [*known, *everyday_extra.made(), *TIMES * whole, *phrases], "validation": list(corpus.validation)}
     random.Random(1).shuffle(splits["train"])
     write_corpus(splits, work / "corpus")
@@ -161,7 +160,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionary", description=__doc__.split("\n")[0])
     parser.add_argument("do", choices=("pairs", "learn", "mean"))
     parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
-    parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs")
+    parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)
