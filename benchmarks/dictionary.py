@@ -4,6 +4,7 @@
     python -m benchmarks.dictionary pairs --ding ding/usr/share/trans/de-en --work W
     python -m benchmarks.dictionary learn SEED --work W --start DIRECTORY --updates N
     python -m benchmarks.dictionary mean SEED SEED --work W
+    python -m benchmarks.dictionary report SEED --work W --control C [--out results/translation/dictionary.json]
 
 Ding is the German-English dictionary of the Technische Universität Chemnitz (Frank Richter; GPL 2 or later), with 20,000
 sentences that show how a word is used. `pairs` writes a corpus directory: what `benchmarks.everyday_extra --with-corpus` makes,
@@ -13,6 +14,8 @@ English or German is that of a sentence that translators are measured on.
 `learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as
 in `benchmarks.distillation`, so that the student forgets little. `mean` takes several seeds' last checkpoints, as many of each
 as are best on the validation split, and keeps the mean of all in W/kept: `benchmarks.pretrained everyday-en-de --made W/kept`.
+`report` puts a training beside its control, C: `pairs --work C` without `--ding`, and the same number of updates from the same
+weights. Of each the mean of the last AVERAGE checkpoints translates the validation split.
 """
 import argparse
 import dataclasses
@@ -29,17 +32,20 @@ from annotated_transformer.config import Execution, Search
 from annotated_transformer.data import corpora
 from annotated_transformer.training import loop
 from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
 from benchmarks import everyday_extra
-from benchmarks.distillation import AVERAGES, SHIPPED, bleu, teach_by
+from benchmarks.copied_names import measured
+from benchmarks.distillation import AVERAGES, SHIPPED, bleu, ran, teach_by
 from benchmarks.pretrained import EVERYDAY_GPU
 from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.earlier import COURSE, FILE, course, earlier, part, write_start
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.sentence_lists import sentences
-from benchmarks.shared.side_by_side import write_text
+from benchmarks.shared.side_by_side import save, write_text
 
 COMMON = {1: 3.0, 2: 4.7}  # least Zipf frequency of each English word of a phrase of so many words or more
 LONGEST, SENSES = 6, 3     # words of a side; translations of a phrase
+AVERAGE = 8                # checkpoints, for the report
 TIMES = 4                 # that each sentence of the dictionary stands among the pairs
 SEARCH = Search(alpha=1.0)
 CONFIG = dataclasses.replace(
@@ -112,7 +118,7 @@ def pairs(ding: Path | None, work: Path) -> None:
     "The corpus directory W/corpus; without a dictionary, the control's."
     corpus = corpora.load(SHIPPED)
     known = everyday_extra.renamed(corpus.train, everyday_extra.RENAMED, everyday_extra.measured_on(), everyday_extra.SEED)
-    whole, phrases = from_dictionary(ding.read_text(encoding="utf-8").splitlines()) if ding else ([], [])
+    whole, phrases = from_dictionary(ding.read_text(encoding="utf-8").split("\n")) if ding else ([], [])
     splits = {"train": [*known, *everyday_extra.made(), *TIMES * whole, *phrases], "validation": list(corpus.validation)}
     random.Random(1).shuffle(splits["train"])
     write_corpus(splits, work / "corpus")
@@ -156,22 +162,42 @@ def mean(work: Path, seeds: Sequence[int]) -> None:
     print(found, flush=True)
 
 
+def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[str] | None) -> None:
+    "Before, with the dictionary and without it, into one file."
+    held_out = corpora.load(SHIPPED).validation
+    before = Translator.from_pretrained(SHIPPED, device="cpu", precision="float32")
+    figures, configs = {"before": measured(before, held_out, [])["validation_bleu"]}, {}
+    for name, directory in (("dictionary", work), ("control", control)):
+        run = directory / f"{seed}"
+        after = Translator.from_pretrained(run, AVERAGE, device="cpu", precision="float32")
+        found = measured(after, held_out, [])["validation_bleu"]
+        figures[name] = {**ran(run), "pairs": len(Run(run).pairs("train")), "validation_bleu": found}
+        configs[name] = Run(run).config.to_dict()
+    where = json.loads((work / f"{seed}" / "config.json").read_text(encoding="utf-8"))
+    trained = {name: where[name] for name in ("versions", "hardware", "date")}
+    save(out, "benchmarks.dictionary", figures, configs, seed, options, trained=trained)
+
+
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionary", description=__doc__.split("\n")[0])
-    parser.add_argument("do", choices=("pairs", "learn", "mean"))
+    parser.add_argument("do", choices=("pairs", "learn", "mean", "report"))
     parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
     parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)
+    parser.add_argument("--control", type=Path, help="for the report: the W of the control")
+    parser.add_argument("--out", type=Path, default=Path("results/translation/dictionary.json"), help="of the report")
     arguments = parser.parse_args(options)
     with one_sentence():
         if arguments.do == "pairs":
             pairs(arguments.ding, arguments.work)
         elif arguments.do == "learn":
             learn(arguments.work, arguments.seeds[0], arguments.start, arguments.updates)
-        else:
+        elif arguments.do == "mean":
             mean(arguments.work, arguments.seeds)
+        else:
+            report(arguments.work, arguments.control, arguments.seeds[0], arguments.out, options)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
 "A dictionary beside the everyday translator's pairs (`benchmarks.dictionary`): what is read, what is kept, several seeds' mean."
+import dataclasses
 import json
 import sys
 import types
@@ -79,20 +80,45 @@ def test_what_is_measured_is_known_in_both_languages():
     assert key("My neighbour has three children and a garden.") in english  # of everyday-2
 
 
-def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(tmp_path, monkeypatch):
-    config = PRESETS["demo"]
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    "Two runs of four updates, which keep two checkpoints."
+    directory = tmp_path_factory.mktemp("work")
     for seed in (3, 4):
-        train(dictionary.dataclasses.replace(config, seed=seed, steps=4, checkpoint_every=2, keep=2), tmp_path / str(seed))
+        config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=4, checkpoint_every=2, keep=2, log_every=2)
+        train(config, directory / str(seed))
+    return directory
+
+
+def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(work, monkeypatch):
     monkeypatch.setattr(dictionary, "AVERAGES", (1,))
-    monkeypatch.setattr(dictionary, "CONFIG", dictionary.dataclasses.replace(config, keep=2))
+    monkeypatch.setattr(dictionary, "CONFIG", dataclasses.replace(PRESETS["demo"], keep=2))
     monkeypatch.setattr(dictionary, "bleu", lambda translator, run, search: 0.0)
-    dictionary.main(["mean", "3", "4", "--work", str(tmp_path)])
-    models = [load(tmp_path / name, average).model for name, average in (("3", 1), ("4", 1), ("kept", None))]
+    dictionary.main(["mean", "3", "4", "--work", str(work)])
+    models = [load(work / name, average).model for name, average in (("3", 1), ("4", 1), ("kept", None))]
     one, other, found = (model.state_dict() for model in models)
     for name, weight in found.items():
         torch.testing.assert_close(weight.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
-    parts = json.loads((tmp_path / "kept" / "earlier.json").read_text(encoding="utf-8"))
+    parts = json.loads((work / "kept" / "earlier.json").read_text(encoding="utf-8"))
     assert [part["config"]["seed"] for part in parts] == [3, 4]
     assert all(part["cost"]["updates"] == 4 and part["average"] == 1 and "Ding" in part["also"] for part in parts)
-    lines = [json.loads(line) for line in (tmp_path / "kept" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in (work / "kept" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
     assert {line["part"] for line in lines} == {1, 2}
+
+
+def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
+    def measured(translator, pairs, asked):
+        return {"validation_bleu": {"all": float(translator.model.embedding.weight.detach().abs().sum())}}
+
+    monkeypatch.setattr(dictionary, "AVERAGE", 2)
+    monkeypatch.setattr(dictionary, "measured", measured)
+    (tmp_path / "control").mkdir()
+    (tmp_path / "control" / "3").symlink_to(work / "4")
+    out = tmp_path / "out.json"
+    dictionary.main(["report", "3", "--work", str(work), "--control", str(tmp_path / "control"), "--out", str(out)])
+    figures = json.loads(out.read_text(encoding="utf-8"))["figures"]
+    for name, run in (("dictionary", "3"), ("control", "4")):
+        mean = load(work / run, 2).model.embedding.weight.detach().abs().sum()
+        assert figures[name]["validation_bleu"]["all"] == pytest.approx(float(mean), rel=1e-5)
+        assert figures[name]["updates"] == 4 and figures[name]["pairs"] > 7_000
+    assert figures["before"]["all"] not in [figures[name]["validation_bleu"]["all"] for name in ("dictionary", "control")]
