@@ -170,6 +170,7 @@ def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[st
     for name, directory in (("dictionary", work), ("control", control)):
         run = directory / f"{seed}"
         after = Translator.from_pretrained(run, AVERAGE, device="cpu", precision="float32")
+        after.search = before.search
         found = measured(after, held_out, [])["validation_bleu"]
         figures[name] = {**ran(run), "pairs": len(Run(run).pairs("train")), "validation_bleu": found}
         configs[name] = Run(run).config.to_dict()

@@ -184,6 +184,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     runs = sorted(path for path in work.iterdir() if re.fullmatch(r"[\d.]+", path.name))
     for run in runs:
         after = Translator.from_pretrained(run, AVERAGE, device="cpu", precision="float32")
+        after.search = before.search
         figures[run.name] = {**ran(run), "validation_bleu": measured(after, pairs, [])["validation_bleu"]}
         configs[run.name] = Run(run).config.to_dict()
     drawn = list(kept(work))

@@ -108,6 +108,7 @@ def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(work,
 
 def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
     def measured(translator, pairs, asked):
+        assert translator.search.alpha == 1.0  # what the shipped weights are searched with
         return {"validation_bleu": {"all": float(translator.model.embedding.weight.detach().abs().sum())}}
 
     monkeypatch.setattr(dictionary, "AVERAGE", 2)
