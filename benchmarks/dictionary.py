@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import torch
+from sentencepiece import SentencePieceProcessor
 
 from annotated_transformer import Translator
 from annotated_transformer.config import Execution, Search
@@ -114,12 +115,23 @@ def from_dictionary(lines: Iterable[str]) -> tuple[list[tuple[str, str]], list[t
     return list(whole), [(source, target) for source, targets in phrases.items() for target in list(targets)[:SENSES]]
 
 
-def pairs(ding: Path | None, work: Path) -> None:
+def own_translations(directory: Path) -> list[tuple[str, str]]:
+    "What the weights before made of sentences of the corpus: of `benchmarks.expected_bleu candidates`, the best of each beam."
+    pieces, found = SentencePieceProcessor(model_file=str(directory / "prepared" / "tokenizer.model")), []
+    for file in sorted(directory.glob("candidates-*.jsonl")):
+        with open(file, encoding="utf-8") as lines:
+            found += [(one["source"], pieces.decode(one["candidates"][0])) for one in map(json.loads, lines)]
+    return found
+
+
+def pairs(ding: Path | None, work: Path, own: Path | None) -> None:
     "The corpus directory W/corpus; without a dictionary, the control's."
     corpus = corpora.load(SHIPPED)
     known = everyday_extra.renamed(corpus.train, everyday_extra.RENAMED, everyday_extra.measured_on(), everyday_extra.SEED)
     whole, phrases = from_dictionary(ding.read_text(encoding="utf-8").split("\n")) if ding else ([], [])
-    splits = {"train": [*known, *everyday_extra.made(), *TIMES * whole, *phrases], "validation": list(corpus.validation)}
+    translated = 2 * own_translations(own) if own else []
+    train_on = [*known, *everyday_extra.made(), *TIMES * whole, *phrases, *translated]
+    splits = {"train": train_on, "validation": list(corpus.validation)}
     random.Random(1).shuffle(splits["train"])
     write_corpus(splits, work / "corpus")
     print(f"{len(splits['train']):,} pairs: {len(whole):,} sentences of the dictionary, {TIMES} times; {len(phrases):,} phrases")
@@ -184,6 +196,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("do", choices=("pairs", "learn", "mean", "report"))
     parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
     parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
+    parser.add_argument("--own", type=Path, metavar="W", help="for the pairs: its best candidates (`benchmarks.expected_bleu`) too, twice")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)
@@ -192,7 +205,7 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     with one_sentence():
         if arguments.do == "pairs":
-            pairs(arguments.ding, arguments.work)
+            pairs(arguments.ding, arguments.work, arguments.own)
         elif arguments.do == "learn":
             learn(arguments.work, arguments.seeds[0], arguments.start, arguments.updates)
         elif arguments.do == "mean":
