@@ -196,7 +196,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("do", choices=("pairs", "learn", "mean", "report"))
     parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
     parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
-    parser.add_argument("--own", type=Path, metavar="W", help="for the pairs: its best candidates (`benchmarks.expected_bleu`) too, twice")
+    parser.add_argument("--own", type=Path, metavar="W", help="of `benchmarks.expected_bleu`: its best candidates, too, twice")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)

@@ -80,6 +80,17 @@ def test_what_is_measured_is_known_in_both_languages():
     assert key("My neighbour has three children and a garden.") in english  # of everyday-2
 
 
+def test_own_translations_are_the_best_of_each_beam(tmp_path):
+    tokenizer = load("everyday-en-de").tokenizer
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "tokenizer.model").write_bytes(tokenizer.model)
+    for first, said in enumerate((["Guten Morgen!", "Guten Tag!"], ["Bis morgen!", "Bis bald!"])):
+        beam = [tokenizer.encode(text)[:-1] for text in said]
+        one = {"source": f"Greeting {first}.", "candidates": beam, "bleu": [1.0, 100.0]}
+        (tmp_path / f"candidates-{first}.jsonl").write_text(json.dumps(one) + "\n", encoding="utf-8")
+    assert dictionary.own_translations(tmp_path) == [("Greeting 0.", "Guten Morgen!"), ("Greeting 1.", "Bis morgen!")]
+
+
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     "Two runs of four updates, which keep two checkpoints."
