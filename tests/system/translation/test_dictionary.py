@@ -9,6 +9,7 @@ import torch
 
 from annotated_transformer.config import PRESETS
 from annotated_transformer.data import corpora
+from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import train
 from benchmarks import dictionary
@@ -71,6 +72,10 @@ def test_nothing_that_is_measured_is_learnt(frequencies, monkeypatch, side):
     assert [source for source, _ in whole] == ["Does this involve me?"] * 2
 
 
+@pytest.mark.skipif(
+    not all((cache_directory() / name).is_file() for name in ("multi30k/train.en.gz", "tatoeba-en-de/deu-eng.zip")),
+    reason="the corpora are not in the cache",
+)
 def test_what_is_measured_is_known_in_both_languages():
     english, german = dictionary.held()
     key = dictionary.everyday_extra.key
@@ -124,6 +129,7 @@ def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
 
     monkeypatch.setattr(dictionary, "AVERAGE", 2)
     monkeypatch.setattr(dictionary, "measured", measured)
+    monkeypatch.setattr(dictionary.corpora, "load", lambda name: types.SimpleNamespace(validation=[]))
     (tmp_path / "control").mkdir()
     (tmp_path / "control" / "3").symlink_to(work / "4")
     out = tmp_path / "out.json"
