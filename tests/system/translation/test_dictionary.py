@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from annotated_transformer.config import PRESETS
-from annotated_transformer.data import corpora
-from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
 from benchmarks import dictionary
 
 LINES = """# A comment :: of the file
@@ -72,16 +71,17 @@ def test_nothing_that_is_measured_is_learnt(frequencies, monkeypatch, side):
     assert [source for source, _ in whole] == ["Does this involve me?"] * 2
 
 
-@pytest.mark.skipif(
-    not all((cache_directory() / name).is_file() for name in ("multi30k/train.en.gz", "tatoeba-en-de/deu-eng.zip")),
-    reason="the corpora are not in the cache",
-)
-def test_what_is_measured_is_known_in_both_languages():
+def test_what_is_measured_is_known_in_both_languages(monkeypatch):
+    def load(name):
+        pairs = {split: [(f"{name} {split}, here!", f"{name} {split}, hier!")] for split in ("validation", "one", "other")}
+        return types.SimpleNamespace(validation=pairs.pop("validation"), tests=pairs)
+
+    monkeypatch.setattr(dictionary.corpora, "load", load)
     english, german = dictionary.held()
     key = dictionary.everyday_extra.key
     for name in ("tatoeba-en-de", "everyday-en-de"):
-        for pairs in corpora.load(name).tests.values():
-            assert key(pairs[7][0]) in english and key(pairs[7][1]) in german
+        for split in ("validation", "one", "other"):
+            assert key(f"{name} {split}, here") in english and key(f"{name} {split}, hier") in german
     assert key("My neighbour has three children and a garden.") in english  # of everyday-2
 
 
@@ -101,6 +101,7 @@ def work(tmp_path_factory):
     "Two runs of four updates, which keep two checkpoints."
     directory = tmp_path_factory.mktemp("work")
     for seed in (3, 4):
+        Run(directory / str(seed)).take_data(Run(directory / "3"))
         config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=4, checkpoint_every=2, keep=2, log_every=2)
         train(config, directory / str(seed))
     return directory
