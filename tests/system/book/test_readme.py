@@ -167,7 +167,7 @@ def test_the_threads_of_speed_are_what_was_measured():
         assert f"| {said} | {' | '.join(f'{one:.1f}' for one in seconds)} |" in text, (work, seconds)
     alone, beside = (max(one["chosen_to_the_better"] for one in found[f"beside {n}"].values()) for n in (0, 2))
     assert f"at most {alone} times the better of one and two alone, and {beside} beside the others" in text
-    for number, said in ((0, "{:.2f} to {:.2f} times the better of the two alone"), (2, "{:.1f} to {:.1f} times beside the others.")):
+    for number, said in ((0, "{:.2f} to {:.2f} times the better of the two"), (2, "{:.1f} to {:.1f} times beside the others.")):
         long = [one["two, waiting long"] / min(one["one"], one["two"]) for one in found[f"beside {number}"].values()]
         assert said.format(min(long), max(long)) in text
 
