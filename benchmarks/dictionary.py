@@ -1,6 +1,6 @@
 """More words for the everyday translator: the sentences and phrases of a dictionary beside its pairs.
 
-    apt-get download trans-de-en && dpkg -x trans-de-en_*.deb ding && pip install wordfreq
+    apt-get download trans-de-en && dpkg -x trans-de-en_*.deb ding && pip install wordfreq   # here 1.9-6 and 3.1.1
     python -m benchmarks.dictionary pairs --ding ding/usr/share/trans/de-en --work W
     python -m benchmarks.dictionary learn SEED --work W --start DIRECTORY --updates N
     python -m benchmarks.dictionary mean SEED SEED --work W
@@ -203,6 +203,14 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--control", type=Path, help="for the report: the W of the control")
     parser.add_argument("--out", type=Path, default=Path("results/translation/dictionary.json"), help="of the report")
     arguments = parser.parse_args(options)
+    needed = {
+        "learn": ("one seed, and --start", len(arguments.seeds) == 1 and arguments.start), "mean": ("seeds", arguments.seeds),
+        "report": ("one seed, and --control", len(arguments.seeds) == 1 and arguments.control),
+    }
+    if arguments.do in needed and not needed[arguments.do][1]:
+        parser.error(f"{arguments.do} takes {needed[arguments.do][0]}")
+    if arguments.ding and not arguments.ding.is_file():
+        parser.error(f"{arguments.ding} is no file")
     with one_sentence():
         if arguments.do == "pairs":
             pairs(arguments.ding, arguments.work, arguments.own)

@@ -141,3 +141,14 @@ def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
         assert figures[name]["validation_bleu"]["all"] == pytest.approx(float(mean), rel=1e-5)
         assert figures[name]["updates"] == 4 and figures[name]["pairs"] > 7_000
     assert figures["before"]["all"] not in [figures[name]["validation_bleu"]["all"] for name in ("dictionary", "control")]
+
+
+@pytest.mark.parametrize("options, said", [
+    (["learn"], "learn takes one seed, and --start"), (["learn", "1", "2", "--start", "x"], "learn takes one seed, and --start"),
+    (["mean"], "mean takes seeds"), (["report", "3"], "report takes one seed, and --control"),
+    (["pairs", "--ding", "nowhere/de-en"], "de-en is no file"),
+])
+def test_what_is_missing_is_said(tmp_path, capsys, options, said):
+    with pytest.raises(SystemExit) as stop:
+        dictionary.main([*options, "--work", str(tmp_path)])
+    assert stop.value.code == 2 and said in capsys.readouterr().err
