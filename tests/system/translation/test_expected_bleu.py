@@ -120,6 +120,8 @@ def test_the_candidates_are_the_beam_scored_against_all_translations_and_are_fou
     for at in range(len(pairs)):
         source, _ = pairs[at]
         assert all(row[-1] == EOS and 0 <= lack <= 1 for one in [known[tuple(source.tolist())]] for row, lack in zip(*one))
+    best = known[tuple(pieces.encode(station["source"]))].lack[station["bleu"].index(100)]
+    assert best == 0  # of what the pairs have, nothing is lacking
     shutil.rmtree(work / "0.03")
 
 
