@@ -3,7 +3,6 @@
     apt-get download trans-de-en && dpkg -x trans-de-en_*.deb ding && pip install wordfreq   # here 1.9-6 and 3.1.1
     python -m benchmarks.dictionary pairs --ding ding/usr/share/trans/de-en --work W
     python -m benchmarks.dictionary learn SEED --work W --start DIRECTORY --updates N
-    python -m benchmarks.dictionary mean SEED SEED --work W
     python -m benchmarks.dictionary report SEED --work W --control C [--out results/translation/dictionary.json]
 
 Ding is the German-English dictionary of the Technische Universität Chemnitz (Frank Richter; GPL 2 or later), with 20,000
@@ -12,48 +11,40 @@ each of these sentences four times, and the phrases of which every English word 
 English or German is that of a sentence that translators are measured on.
 
 `learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as
-in `benchmarks.distillation`, so that the student forgets little. `mean` takes several seeds' last checkpoints, as many of each
-as are best on the validation split, and keeps the mean of all in W/kept: `benchmarks.pretrained everyday-en-de --made W/kept`.
-`report` puts a training beside its control, C: `pairs --work C` without `--ding`, and the same number of updates from the same
-weights. Of each the mean of the last AVERAGE checkpoints translates the validation split.
+in `benchmarks.distillation`, so that the student forgets little. `report` puts a training beside its control, C: `pairs --work C`
+without `--ding`, and about as many updates from the same weights. Of each the mean of the last AVERAGE checkpoints translates the
+validation split.
 """
 import argparse
 import dataclasses
-import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import torch
-from sentencepiece import SentencePieceProcessor
-
 from annotated_transformer import Translator
-from annotated_transformer.config import Execution, Search
+from annotated_transformer.config import Execution
 from annotated_transformer.data import corpora
 from annotated_transformer.training import loop
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks import everyday_extra
 from benchmarks.copied_names import measured
-from benchmarks.distillation import AVERAGES, SHIPPED, bleu, ran, teach_by
+from benchmarks.distillation import SHIPPED, made_by, ran, teach_by
 from benchmarks.pretrained import EVERYDAY_GPU
 from benchmarks.shared.corpus_files import write_corpus
-from benchmarks.shared.earlier import COURSE, FILE, course, earlier, part, write_start
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.sentence_lists import sentences
-from benchmarks.shared.side_by_side import save, write_text
+from benchmarks.shared.side_by_side import save
 
 COMMON = {1: 3.0, 2: 4.7}  # least Zipf frequency of each English word of a phrase of so many words or more
 LONGEST, SENSES = 6, 3     # words of a side; translations of a phrase
 AVERAGE = 8                # checkpoints, for the report
 TIMES = 4                 # that each sentence of the dictionary stands among the pairs
-SEARCH = Search(alpha=1.0)
 CONFIG = dataclasses.replace(
     EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.2), batch_tokens=4_096, warmup_steps=100,
     rate_factor=0.06, validate_every=200, checkpoint_every=25, keep=40, log_every=20, execution=Execution(precision="bfloat16"),
 )
-ALSO = "half of each token's target: what the weights before expect; with the dictionary Ding (`benchmarks.dictionary`)"
 NOTES = re.compile(r"\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|<[^>]*>")  # {f}, [coll.], (of a person), <another spelling>
 SHORT = {
     "sth.": "something", "sb.": "somebody", "sb.'s": "somebody's", "sth.'s": "something's", "etw.": "etwas", "jd.": "jemand",
@@ -115,22 +106,12 @@ def from_dictionary(lines: Iterable[str]) -> tuple[list[tuple[str, str]], list[t
     return list(whole), [(source, target) for source, targets in phrases.items() for target in list(targets)[:SENSES]]
 
 
-def own_translations(directory: Path) -> list[tuple[str, str]]:
-    "What the weights before made of sentences of the corpus: of `benchmarks.expected_bleu candidates`, the best of each beam."
-    pieces, found = SentencePieceProcessor(model_file=str(directory / "prepared" / "tokenizer.model")), []
-    for file in sorted(directory.glob("candidates-*.jsonl")):
-        with open(file, encoding="utf-8") as lines:
-            found += [(one["source"], pieces.decode(one["candidates"][0])) for one in map(json.loads, lines)]
-    return found
-
-
-def pairs(ding: Path | None, work: Path, own: Path | None) -> None:
+def pairs(ding: Path | None, work: Path) -> None:
     "The corpus directory W/corpus; without a dictionary, the control's."
     corpus = corpora.load(SHIPPED)
     known = everyday_extra.renamed(corpus.train, everyday_extra.RENAMED, everyday_extra.measured_on(), everyday_extra.SEED)
     whole, phrases = from_dictionary(ding.read_text(encoding="utf-8").split("\n")) if ding else ([], [])
-    translated = 2 * own_translations(own) if own else []
-    train_on = [*known, *everyday_extra.made(), *TIMES * whole, *phrases, *translated]
+    train_on = [*known, *everyday_extra.made(), *TIMES * whole, *phrases]
     splits = {"train": train_on, "validation": list(corpus.validation)}
     random.Random(1).shuffle(splits["train"])
     write_corpus(splits, work / "corpus")
@@ -146,34 +127,6 @@ def learn(work: Path, seed: int, start: Path, updates: int) -> None:
     loop.learner_for = usual
 
 
-def mean(work: Path, seeds: Sequence[int]) -> None:
-    "The mean of the seeds' last checkpoints, with what they have had, in W/kept."
-    runs = [work / f"{seed}" for seed in seeds]
-
-    def of(average: int) -> Translator:
-        first, *others = (Translator.from_pretrained(run, average, device="cpu", precision="float32") for run in runs)
-        for number, other in enumerate(others, 2):
-            weights = other.model.state_dict()
-            with torch.no_grad():
-                for name, weight in first.model.state_dict().items():
-                    weight.lerp_(weights[name], 1 / number)
-        return first
-
-    found = {average: bleu(of(average), runs[0], SEARCH) for average in (*AVERAGES, CONFIG.keep)}
-    best, out = max(found, key=found.get), work / "kept"
-    write_start(runs[:1], best, out)
-    translator = of(best)
-    translator.model.half()
-    translator.save_pretrained(out)
-    parts = earlier(out)
-    parts[-1]["also"] = ALSO
-    for run in runs[1:]:
-        parts.append({**part(run), "average": best, "also": f"{ALSO}; from the same start: the mean of both is taken"})
-    write_text(out / FILE, json.dumps(parts, indent=1) + "\n")
-    write_text(out / COURSE, "".join(f"{json.dumps(line)}\n" for line in course(runs, len(parts) - len(runs) + 1)))
-    print(found, flush=True)
-
-
 def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[str] | None) -> None:
     "Before, with the dictionary and without it, into one file."
     held_out = corpora.load(SHIPPED).validation
@@ -186,40 +139,33 @@ def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[st
         found = measured(after, held_out, [])["validation_bleu"]
         figures[name] = {**ran(run), "pairs": len(Run(run).pairs("train")), "validation_bleu": found}
         configs[name] = Run(run).config.to_dict()
-    where = json.loads((work / f"{seed}" / "config.json").read_text(encoding="utf-8"))
-    trained = {name: where[name] for name in ("versions", "hardware", "date")}
-    save(out, "benchmarks.dictionary", figures, configs, seed, options, trained=trained)
+    save(out, "benchmarks.dictionary", figures, configs, seed, options, trained=made_by(work / f"{seed}"))
 
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionary", description=__doc__.split("\n")[0])
-    parser.add_argument("do", choices=("pairs", "learn", "mean", "report"))
-    parser.add_argument("seeds", type=int, nargs="*", help="one to learn, several for their mean")
+    parser.add_argument("do", choices=("pairs", "learn", "report"))
+    parser.add_argument("seed", type=int, nargs="?", help="of learning, and of the report")
     parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
-    parser.add_argument("--own", type=Path, metavar="W", help="of `benchmarks.expected_bleu`: its best candidates, too, twice")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)
     parser.add_argument("--control", type=Path, help="for the report: the W of the control")
     parser.add_argument("--out", type=Path, default=Path("results/translation/dictionary.json"), help="of the report")
     arguments = parser.parse_args(options)
-    needed = {
-        "learn": ("one seed, and --start", len(arguments.seeds) == 1 and arguments.start), "mean": ("seeds", arguments.seeds),
-        "report": ("one seed, and --control", len(arguments.seeds) == 1 and arguments.control),
-    }
-    if arguments.do in needed and not needed[arguments.do][1]:
-        parser.error(f"{arguments.do} takes {needed[arguments.do][0]}")
+    if arguments.do == "learn" and None in (arguments.seed, arguments.start):
+        parser.error("learn takes a seed, and --start")
+    if arguments.do == "report" and None in (arguments.seed, arguments.control):
+        parser.error("report takes a seed, and --control")
     if arguments.ding and not arguments.ding.is_file():
         parser.error(f"{arguments.ding} is no file")
     with one_sentence():
         if arguments.do == "pairs":
-            pairs(arguments.ding, arguments.work, arguments.own)
+            pairs(arguments.ding, arguments.work)
         elif arguments.do == "learn":
-            learn(arguments.work, arguments.seeds[0], arguments.start, arguments.updates)
-        elif arguments.do == "mean":
-            mean(arguments.work, arguments.seeds)
+            learn(arguments.work, arguments.seed, arguments.start, arguments.updates)
         else:
-            report(arguments.work, arguments.control, arguments.seeds[0], arguments.out, options)
+            report(arguments.work, arguments.control, arguments.seed, arguments.out, options)
 
 
 if __name__ == "__main__":

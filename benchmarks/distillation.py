@@ -38,7 +38,7 @@ from sentencepiece import SentencePieceProcessor
 from torch import Tensor, nn
 
 from annotated_transformer import EOS, PAD, Translator
-from annotated_transformer.config import TRANSLATION, Search, TrainingConfig
+from annotated_transformer.config import Search, TrainingConfig
 from annotated_transformer.data.batching import pad
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -156,12 +156,12 @@ def both(config: TrainingConfig, run: Path, prepared: Path, ends: Sequence[float
     until(last(config, run), run.with_name(f"{run.name}-last"), prepared, ends[1])
 
 
-def bleu(translator: Translator, prepared: Path, search: Search = TRANSLATION) -> float:
+def bleu(translator: Translator, prepared: Path) -> float:
     "sacreBLEU of the validation split, by the weights as they would be stored."
     round_weights(translator.model)
     pairs = Run(prepared).pairs("validation")
     sources, references = ([translator.tokenizer.decode(pairs[i][side].tolist()) for i in range(len(pairs))] for side in (0, 1))
-    return sacre_bleu(translator.translate(sources, search, batch_tokens=65_536, split=False), references).score
+    return sacre_bleu(translator.translate(sources, Search(), batch_tokens=65_536, split=False), references).score
 
 
 def decoded(tokenizer: Tokenizer, pairs: TokenizedPairs) -> list[tuple[str, str]]:
@@ -262,6 +262,12 @@ def ran(run: Path) -> dict:
     }
 
 
+def made_by(run: Path) -> dict:
+    "With which versions, on what and when a run began."
+    started = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    return {name: started[name] for name in ("versions", "hardware", "date")}
+
+
 def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     "What the four trainings came to, into one file."
     figures, configs = {}, {}
@@ -271,11 +277,9 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
         scores = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
         figures[name] = {"parts": [ran(run) for run in runs], "validation_bleu": scores}
         configs[name] = [Run(run).config.to_dict() for run in runs]
-    where = json.loads((work / learnt[0] / "config.json").read_text(encoding="utf-8"))
-    trained = {name: where[name] for name in ("versions", "hardware", "date")}
     lines = {seed: (work / f"translated-{seed}.tsv").read_text(encoding="utf-8").splitlines() for seed in TEACHERS}
     figures["translations"] = {seed: len(found) for seed, found in lines.items()}
-    save(out, "benchmarks.distillation", figures, configs, STUDENT.seed, options, trained=trained)
+    save(out, "benchmarks.distillation", figures, configs, STUDENT.seed, options, trained=made_by(work / learnt[0]))
 
 
 def main(options: Sequence[str] | None = None) -> None:

@@ -42,7 +42,7 @@ from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.fast_search import beam_search
 from annotated_transformer.translation.translator import in_batches
 from benchmarks.copied_names import measured
-from benchmarks.distillation import SHIPPED, decoded, ran
+from benchmarks.distillation import SHIPPED, decoded, made_by, ran
 from benchmarks.pretrained import EVERYDAY_GPU
 from benchmarks.shared.side_by_side import save
 
@@ -193,9 +193,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
         "mean_bleu_of_the_first": sum(one["bleu"][0] for one in drawn) / len(drawn),
         "mean_bleu_of_the_best": sum(max(one["bleu"]) for one in drawn) / len(drawn),
     }
-    where = json.loads((runs[0] / "config.json").read_text(encoding="utf-8"))
-    trained = {name: where[name] for name in ("versions", "hardware", "date")}
-    save(out, "benchmarks.expected_bleu", figures, configs, FINISH.seed, options, trained=trained)
+    save(out, "benchmarks.expected_bleu", figures, configs, FINISH.seed, options, trained=made_by(runs[0]))
 
 
 def main(options: Sequence[str] | None = None) -> None:

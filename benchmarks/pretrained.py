@@ -263,7 +263,7 @@ def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
         PART.format(
             config, precision=config.execution.precision or "float32",
             agreement=f", two draws of dropout asked to agree (R-Drop, {config.consistency:g})" * bool(config.consistency),
-        ) + (f";\n  {one['also']}" if "also" in one else "")
+        ) + (f";\n  {one['teachers']}" if "teachers" in one else "")
         for one, config in zip(trained.parts, configs)
     ]
     scores = "; ".join(

@@ -1,5 +1,6 @@
 "What holds of all benchmarks: what they import, and who writes their figures."
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,9 @@ def test_the_command_that_is_recorded_is_the_one_that_was_given(tmp_path, monkey
     monkeypatch.setattr("sys.argv", ["elsewhere/x.py", "--rounds", "2"])
     record = save(tmp_path / "x.json", "benchmarks.x", {"n": 1}, {"size": 2})
     assert record["command"] == "python -m benchmarks.x --rounds 2" and record["seed"] == 0
+
+
+def test_no_result_names_a_path_of_the_machine_that_made_it():
+    results = FILES[0].parents[1] / "results"
+    found = {path.name: re.findall(r'"/\w+/[^"]*"', path.read_text(encoding="utf-8")) for path in results.rglob("*.json")}
+    assert len(found) > 50 and {name: paths for name, paths in found.items() if paths} == {}

@@ -1,11 +1,10 @@
-"A dictionary beside the everyday translator's pairs (`benchmarks.dictionary`): what is read, what is kept, several seeds' mean."
+"A dictionary beside the everyday translator's pairs (`benchmarks.dictionary`): what is read, what is kept."
 import dataclasses
 import json
 import sys
 import types
 
 import pytest
-import torch
 
 from annotated_transformer.config import PRESETS
 from annotated_transformer.training.loading import load
@@ -85,17 +84,6 @@ def test_what_is_measured_is_known_in_both_languages(monkeypatch):
     assert key("My neighbour has three children and a garden.") in english  # of everyday-2
 
 
-def test_own_translations_are_the_best_of_each_beam(tmp_path):
-    tokenizer = load("everyday-en-de").tokenizer
-    (tmp_path / "prepared").mkdir()
-    (tmp_path / "prepared" / "tokenizer.model").write_bytes(tokenizer.model)
-    for first, said in enumerate((["Guten Morgen!", "Guten Tag!"], ["Bis morgen!", "Bis bald!"])):
-        beam = [tokenizer.encode(text)[:-1] for text in said]
-        one = {"source": f"Greeting {first}.", "candidates": beam, "bleu": [1.0, 100.0]}
-        (tmp_path / f"candidates-{first}.jsonl").write_text(json.dumps(one) + "\n", encoding="utf-8")
-    assert dictionary.own_translations(tmp_path) == [("Greeting 0.", "Guten Morgen!"), ("Greeting 1.", "Bis morgen!")]
-
-
 @pytest.fixture(scope="module")
 def work(tmp_path_factory):
     "Two runs of four updates, which keep two checkpoints."
@@ -105,22 +93,6 @@ def work(tmp_path_factory):
         config = dataclasses.replace(PRESETS["demo"], seed=seed, steps=4, checkpoint_every=2, keep=2, log_every=2)
         train(config, directory / str(seed))
     return directory
-
-
-def test_the_mean_of_two_seeds_is_half_of_each_and_says_what_both_have_had(work, monkeypatch):
-    monkeypatch.setattr(dictionary, "AVERAGES", (1,))
-    monkeypatch.setattr(dictionary, "CONFIG", dataclasses.replace(PRESETS["demo"], keep=2))
-    monkeypatch.setattr(dictionary, "bleu", lambda translator, run, search: 0.0)
-    dictionary.main(["mean", "3", "4", "--work", str(work)])
-    models = [load(work / name, average).model for name, average in (("3", 1), ("4", 1), ("kept", None))]
-    one, other, found = (model.state_dict() for model in models)
-    for name, weight in found.items():
-        torch.testing.assert_close(weight.float(), (one[name] + other[name]) / 2, rtol=1e-3, atol=1e-4)
-    parts = json.loads((work / "kept" / "earlier.json").read_text(encoding="utf-8"))
-    assert [part["config"]["seed"] for part in parts] == [3, 4]
-    assert all(part["cost"]["updates"] == 4 and part["average"] == 1 and "Ding" in part["also"] for part in parts)
-    lines = [json.loads(line) for line in (work / "kept" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert {line["part"] for line in lines} == {1, 2}
 
 
 def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
@@ -144,8 +116,7 @@ def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("options, said", [
-    (["learn"], "learn takes one seed, and --start"), (["learn", "1", "2", "--start", "x"], "learn takes one seed, and --start"),
-    (["mean"], "mean takes seeds"), (["report", "3"], "report takes one seed, and --control"),
+    (["learn", "--start", "x"], "learn takes a seed, and --start"), (["report", "3"], "report takes a seed, and --control"),
     (["pairs", "--ding", "nowhere/de-en"], "de-en is no file"),
 ])
 def test_what_is_missing_is_said(tmp_path, capsys, options, said):

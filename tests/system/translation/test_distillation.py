@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, Translator
-from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.transformer import Transformer
@@ -14,19 +13,6 @@ from annotated_transformer.training.runs import Run
 from benchmarks import distillation
 
 TEXTS = ["Rebecca moved from Nottingham to Cologne.", "Yes.", "The unbelievable children overslept on Saturday."]
-ROWS = [[[5, 7, 9, 2], [4, 8, 2]], [[6, 2], [3, 3, 9, 10, 2]]]  # EOS is 2
-
-
-@pytest.fixture
-def learner():
-    torch.manual_seed(0)
-    config = TransformerConfig(12, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.0, max_length=16)
-    return WithLoss(Transformer(config), 0.1)
-
-
-@pytest.fixture
-def batch():
-    return collate([tuple(map(torch.tensor, row)) for row in ROWS], [0, 1])
 
 
 def gradients(loss, learner):
@@ -52,14 +38,14 @@ def test_who_has_only_itself_to_learn_from_stays_as_it_is(learner, batch, monkey
     assert max(float(gradient.abs().max()) for gradient in found.values()) < 1e-6
 
 
-def test_it_is_the_mean_over_teachers_of_the_cross_entropy_and_the_padding_counts_for_nothing(learner, batch, monkeypatch):
+def test_it_is_the_mean_over_teachers_of_the_cross_entropy_and_the_padding_counts_for_nothing(learner, batch, monkeypatch, rows):
     monkeypatch.setattr(distillation, "FROM_TEACHERS", 0.25)
     torch.manual_seed(1)
     teachers = [Transformer(learner.model.config), Transformer(learner.model.config)]
     taught = distillation.Taught(learner, teachers)
     found = taught(*batch, 8)
     by_hand = 0.75 * learner(*batch, 8)
-    for source, target in ROWS:  # a sentence at a time, without padding
+    for source, target in rows:  # a sentence at a time, without padding
         ids, before = torch.tensor([source]), torch.tensor([[PAD, *target[:-1]]])
         logs = [(m.decode(before, m.encode(ids), ids) @ m.embedding.weight.T).log_softmax(-1) for m in (learner.model, *teachers)]
         by_hand = by_hand - 0.25 / 8 * sum((log.exp() * logs[0]).sum() for log in logs[1:]) / 2

@@ -6,17 +6,12 @@ import pytest
 import torch
 
 from annotated_transformer import EOS, PAD, Translator
-from annotated_transformer.config import TransformerConfig
-from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import TokenizedPairs
-from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.training.loop import WithLoss
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import sacre_bleu
 from benchmarks import expected_bleu
 from benchmarks.expected_bleu import Candidates
 
-ROWS = [[[5, 7, 9, 2], [4, 8, 2]], [[6, 2], [3, 3, 9, 10, 2]]]  # EOS is 2
 KNOWN = {
     (5, 7, 9, 2): Candidates([[4, 2], [4, 8, 9, 2], [11, 2]], [0.2, 0.9, 0.5]),
     (6, 2): Candidates([[3, 3, 2], [10, 2]], [0.0, 0.3]),
@@ -27,27 +22,15 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
-def learner():
-    torch.manual_seed(0)
-    config = TransformerConfig(12, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.0, max_length=16)
-    return WithLoss(Transformer(config), 0.1)
-
-
-@pytest.fixture
-def batch():
-    return collate([tuple(map(torch.tensor, row)) for row in ROWS], [0, 1])
-
-
 def log_probabilities(model, source, row):
     "Of each token of a row and of all others, without padding and without a batch."
     ids, before = torch.tensor([source]), torch.tensor([[PAD, *row[:-1]]])
     return model(ids, before)[0].log_softmax(-1)
 
 
-def test_the_loss_is_the_mean_lack_by_the_candidates_probability_and_a_little_of_the_usual_one(learner, batch):
+def test_the_loss_is_the_mean_lack_by_the_candidates_probability_and_a_little_of_the_usual_one(learner, batch, rows):
     found, lacks, usual = expected_bleu.Risk(learner, KNOWN, 0.25)(*batch, 8), [], 0.0
-    for source, target in ROWS:
+    for source, target in rows:
         one, scores = KNOWN[tuple(source)], []
         for row in one.tokens:
             logs = log_probabilities(learner.model, source, row)
