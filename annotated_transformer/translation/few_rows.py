@@ -116,21 +116,22 @@ def held_by(model: Transformer) -> list[Any]:
     ]
 
 
-KNOWN: WeakKeyDictionary[Transformer, tuple[list[Any], Transformer | None]] = WeakKeyDictionary()
+KNOWN: WeakKeyDictionary[Transformer, tuple[list[Any], list[int], Transformer | None]] = WeakKeyDictionary()
 
 
 def for_few_rows(
     model: Transformer,
 ) -> Transformer:        # to search with; its parameters are those of the model
     "The same model, its products of few rows by the halves of its matrices; the model itself where that is no faster."
-    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in model.parameters())
+    weights = list(model.parameters())
+    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
     if not plain or isinstance(model.embedding, PackedEmbedding) or is_changed(model):
         return model
-    held = held_by(model)
-    seen, found = KNOWN.get(model, ([], None))
-    if len(seen) != len(held) or any(old is not new for old, new in zip(seen, held)):
+    held, places = held_by(model), [weight.data_ptr() for weight in weights]  # `to` leaves the weight and exchanges its memory
+    seen, before, found = KNOWN.get(model, ([], [], None))
+    if places != before or len(seen) != len(held) or any(old is not new for old, new in zip(seen, held)):
         found = in_halves(model) if halves_are_faster(model) else None
-        KNOWN[model] = held, found
+        KNOWN[model] = held, places, found
     return found or model
 
 

@@ -133,10 +133,13 @@ def test_a_part_a_buffer_or_a_function_that_is_exchanged_is_searched_with(model,
     def own_function(of):
         of.encode = lambda source: type(of).encode(of, source) * 0
 
+    def other_memory(of):
+        torch.nn.utils.vector_to_parameters(-torch.nn.utils.parameters_to_vector(of.parameters()), of.parameters())
+
     def setting(of):
         of.decoder.layers[0].feed_forward.norm.eps = 10.0
 
-    for change in (exchanged_part, exchanged_buffer, own_function, setting):
+    for change in (exchanged_part, exchanged_buffer, own_function, other_memory, setting):
         changed, searched_before = copy.deepcopy(model), copy.deepcopy(model)
         before = probability(searched_before)
         for each in (changed, searched_before):
