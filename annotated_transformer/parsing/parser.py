@@ -24,7 +24,7 @@ _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing 
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #63000064
 PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
-TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the development split
+TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the validation split
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
 def require_room(

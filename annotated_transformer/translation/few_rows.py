@@ -8,6 +8,7 @@ faster is measured once for each model. The halves are views: no weight is copie
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -100,28 +101,36 @@ def halves_are_faster(
 
 
 def is_changed(model: Transformer) -> bool:
-    "Whether a part attends or embeds by another function for a while, or calls a hook: a copy would not, or would go on to."
+    "Whether a part has a function of its own, or calls a hook: a copy would not, or would go on to."
     return any(
-        "attend" in vars(module) or "embed" in vars(module) or module._forward_hooks or module._forward_pre_hooks
+        module._forward_hooks or module._forward_pre_hooks or any(map(callable, vars(module).values()))
         for module in model.modules()
     )
 
 
-KNOWN: WeakKeyDictionary[Transformer, tuple[list[Tensor], Transformer | None]] = WeakKeyDictionary()
+def held_by(model: Transformer) -> list[Any]:
+    "All that its parts hold: modules, weights, buffers, settings. Not the model itself, which would then never be freed."
+    return [
+        held for module in model.modules()
+        for kept in (vars(module), module._modules, module._parameters, module._buffers) for held in kept.values()
+    ]
+
+
+KNOWN: WeakKeyDictionary[Transformer, tuple[list[Any], Transformer | None]] = WeakKeyDictionary()
 
 
 def for_few_rows(
     model: Transformer,
 ) -> Transformer:        # to search with; its parameters are those of the model
     "The same model, its products of few rows by the halves of its matrices; the model itself where that is no faster."
-    weights = list(model.parameters())
-    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
+    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in model.parameters())
     if not plain or isinstance(model.embedding, PackedEmbedding) or is_changed(model):
         return model
+    held = held_by(model)
     seen, found = KNOWN.get(model, ([], None))
-    if len(seen) != len(weights) or any(old is not new for old, new in zip(seen, weights)):
+    if len(seen) != len(held) or any(old is not new for old, new in zip(seen, held)):
         found = in_halves(model) if halves_are_faster(model) else None
-        KNOWN[model] = weights, found
+        KNOWN[model] = held, found
     return found or model
 
 

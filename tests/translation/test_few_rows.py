@@ -1,5 +1,7 @@
 "Tests of translation.few_rows: the halves give the product, in a model the search's outputs, and they follow the weights."
 import copy
+import gc
+import weakref
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.exchange.marian_parts import MarianTransformer
 from annotated_transformer.figures.head_changes import without_heads
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.model.variants import LearnedPositions
 from annotated_transformer.translation import few_rows
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.few_rows import FEW_ROWS, HalvedMatrix, for_few_rows, halves_are_faster, in_halves
@@ -112,6 +115,44 @@ def test_a_model_that_is_changed_for_a_while_is_searched_itself(model, faster):
     beam_search(model, SOURCE, search)
     handle.remove()
     assert seen and for_few_rows(model) is halved
+
+
+def test_a_part_a_buffer_or_a_function_that_is_exchanged_is_searched_with(model, faster):
+    search = Search(beam_size=2, extra_length=6)
+
+    def probability(of):
+        return [one[0].log_probability for one in beam_search(of, SOURCE, search)]
+
+    def exchanged_part(of):
+        of.positions = LearnedPositions(8, of.config.max_length)
+        of.positions.table.data.fill_(0.5)
+
+    def exchanged_buffer(of):
+        of.positions.table = -of.positions.table
+
+    def own_function(of):
+        of.encode = lambda source: type(of).encode(of, source) * 0
+
+    def setting(of):
+        of.decoder.layers[0].feed_forward.norm.eps = 10.0
+
+    for change in (exchanged_part, exchanged_buffer, own_function, setting):
+        changed, searched_before = copy.deepcopy(model), copy.deepcopy(model)
+        before = probability(searched_before)
+        for each in (changed, searched_before):
+            change(each)
+        expected = probability(changed.double())
+        assert probability(searched_before) == pytest.approx(expected, abs=1e-4) and before != pytest.approx(expected, abs=1e-3)
+
+
+def test_a_model_that_was_searched_is_freed(model, faster):
+    other = copy.deepcopy(model)
+    greedy_search(other, SOURCE)
+    assert for_few_rows(other) is for_few_rows(other) and other in few_rows.KNOWN
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None
 
 
 def test_where_it_is_no_faster_the_model_is_searched_itself(model, monkeypatch):
