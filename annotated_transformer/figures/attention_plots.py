@@ -141,6 +141,11 @@ def draw_panel(
     return after + max(canvas.width(keys), canvas.width([sides[1]], SMALL))
 
 
+def hidden_share(weights: Tensor, heads: Sequence[Head], rows: Sequence[int]) -> float:
+    "What part of the weight of these rows, in these heads, lies on tokens that are not drawn."
+    return 1 - float(weights[[layer - 1 for layer, _ in heads], [head - 1 for _, head in heads]][:, list(rows)].sum(-1).mean())
+
+
 def plot_heads(
     maps,                                        # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
@@ -190,8 +195,10 @@ def plot_heads(
     bottom = top + ROW * max(len(queries), len(keys)) + 2 * GAP
     legend = "a wider, darker line: more weight"
     if hidden:
-        drawn = weights[[layer - 1 for layer, _ in every], [head - 1 for _, head in every]][:, rows or range(len(queries))]
-        legend += f"\nleft out: {', '.join(hidden)}, with {1 - drawn.sum(-1).mean():.0%} of the weight"
+        lost = [hidden_share(weights, full, range(len(queries)))] if full else []
+        lost += [hidden_share(weights, chosen, rows)] if words else []
+        legend += f"\nleft out: {', '.join(hidden)}, with {lost[0]:.0%} of the weight"
+        legend += f"; {only}, {lost[1]:.0%}" if lost[1:] else ""
     canvas.text(MARGIN, bottom, legend, SMALL, va="top", color=QUIET)
     x = max(x - 3 * GAP, *(MARGIN + canvas.width([line], SMALL) for line in legend.split("\n")), MARGIN + title_width)
     return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * (1 + bool(hidden)) + MARGIN)

@@ -175,13 +175,15 @@ def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_al
     texts = written(plot_figure(maps, 4, hide_end=False))
     assert "encoder self-attention, layer 2 of 3" in texts and "<eos>" in texts  # 2.1 looks at the end, with 1.0
     texts = written(plot_figure(maps, 4))
-    assert "a wider, darker line: more weight\nleft out: <eos>, with 30% of the weight" in texts  # 0.4 and 0.2 of one row
+    legend = "a wider, darker line: more weight\nleft out: <eos>, with 21% of the weight; only “her”, 30%"
+    assert legend in texts  # in full, five rows: 0.4 and four times 1/6; of `her`, two heads: 0.4 and 0.2
     assert texts.count("layer 1, head 2") == 2 and texts.count("layer 3, head 1") == 1 and "only “her”" in texts
     assert "<eos>" not in texts and "." in texts and "layer 2, head 2" not in texts
     texts = written(plot_figure(maps, 4, layer=3))
     assert texts.count("head 1") == 2 and texts.count("head 2") == 1 and "encoder self-attention, layer 3 of 3" in texts
     texts = written(plot_figure(maps, 3))  # as many as a layer has
     assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 3, head 1"}
+    assert any(text.endswith("left out: <eos>, with 30% of the weight") for text in texts)
     assert {text for text in written(plot_figure(maps, 3, heads=[(2, 1)])) if "head " in text} == {"head 1"}
     alone = AttentionMaps.from_tensors(["her", "<eos>"], encoder=torch.full((1, 2, 2, 2), 0.5))
     assert "only “her”" in written(plot_figure(alone, 4))
