@@ -114,7 +114,7 @@ class Execution:
 
     Args:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
-        device_tokens: positions a device takes at a time, on the longer side; what is more is accumulated
+        device_tokens: positions a device takes at a time, on the longer side, twice each with `consistency`; more is accumulated
         precision: of products: float32, tf32, bfloat16 or auto: the faster of the first and third; by default auto on a GPU only
         compile: torch.compile for every layer; by default for the loss alone, and only on a GPU
     """

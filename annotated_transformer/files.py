@@ -92,13 +92,16 @@ def write_directory(path: Path, write: Callable[[Path], object]) -> None:
     `path` is there already and not empty.
     """
     with one_name(path, beside := fresh(path)):
+        above = path.absolute().parents
+        made = [directory for directory in above if not directory.exists()]
         beside.mkdir(parents=True)
         try:
             fill(beside, write)
             beside.rename(path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        sync(path.parent)
+        for directory in above[: len(made) + 1]:  # a new one survives only where the one that holds it was synced
+            sync(directory)
 
 
 def fill(beside: Path, write: Callable[[Path], object]) -> None:

@@ -174,12 +174,9 @@ def average(
     out = out or run / f"average-{number}"
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
-    found = len(Run(run).checkpoints())
-    if last is not None and last > found:
-        raise InputError(f"{run} has {found} checkpoints, so there is no mean of the last {last}")
     may_be_interrupted()
-    write_directory(out, lambda beside: Translator.from_pretrained(run, number).save_pretrained(beside))
-    print(f"{out}: the mean of the last {min(number, found)} checkpoints of {run}")
+    write_directory(out, lambda beside: Translator.from_pretrained(run, last).save_pretrained(beside))
+    print(f"{out}: the mean of the last {min(number, len(Run(run).checkpoints()))} checkpoints of {run}")
 
 
 def list_corpora(

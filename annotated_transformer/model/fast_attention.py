@@ -117,4 +117,7 @@ def attend(
     with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
         if key.size(2) <= SHORT:
             return attend_in_16_bits(query, key, value, allowed, causal)
-        return F.scaled_dot_product_attention(query.float(), key.float(), value.float(), allowed, is_causal=causal)
+        if allowed is not None and allowed.dtype != torch.bool:
+            allowed = allowed.float()
+        found = F.scaled_dot_product_attention(query.float(), key.float(), value.float(), allowed, is_causal=causal)
+        return found.to(value.dtype)

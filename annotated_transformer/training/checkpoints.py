@@ -19,16 +19,7 @@ from torch import nn
 
 from .. import InputError
 from ..config import MOST
-from annotated_transformer.files import (
-    SUMS,
-    damage,
-    leftovers,
-    move_directory,
-    remove_directory,
-    write_directory,
-    write_file,
-    write_sums,
-)
+from ..files import SUMS, damage, leftovers, move_directory, remove_directory, write_directory, write_sums
 from ..json_files import read_json
 from ..model.weights import load_into, load_weights, require_shapes
 
@@ -125,9 +116,9 @@ def save_checkpoint(
     text = json.dumps({**state, "regular": regular}, indent=1) + "\n"
 
     def write(beside: Path) -> None:
-        write_file(beside / FILES[0], lambda path: save_file(model.state_dict(), path))
-        write_file(beside / FILES[1], lambda path: save_file(means, path))
-        write_file(beside / FILES[2], lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+        save_file(model.state_dict(), beside / FILES[0])
+        save_file(means, beside / FILES[1])
+        (beside / FILES[2]).write_text(text, encoding="utf-8", newline="\n")
         write_sums(beside, FILES)
         if final.exists():
             remove_directory(final)

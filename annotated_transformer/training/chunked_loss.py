@@ -122,24 +122,33 @@ def one_pass(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, lea
     return (loss, plain), (((long - log_normalizer).exp() - wanted) * share).to(logits.dtype)
 
 # %% ../../nbs/training/chunked_loss.ipynb #767d9538
-@cache
-def compiler() -> Callable:
-    "`one_pass` as torch.compile makes it, for chunks of all sizes."
-    return torch.compile(one_pass, dynamic=True)
-
-
 broken: list[Exception] = []  # why nothing can be compiled here, once that is known
+
+
+def give_up(error: Exception) -> None:
+    "Compile nothing any more, and say why, once."
+    broken.append(error)
+    first = next(iter(str(error).splitlines()), type(error).__name__)
+    logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", first)
+
+
+@cache
+def compiled_one_pass() -> Callable | None:
+    "`one_pass` as torch.compile makes it, for chunks of all sizes; None where PyTorch compiles nothing, as on a Python too new."
+    try:
+        return torch.compile(one_pass, dynamic=True)
+    except RuntimeError as error:
+        give_up(error)
+        return None
 
 
 def compiled_rule(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
     "`one_pass` compiled, or where that fails `smoothed_and_plain`."
-    if not broken:
+    if not broken and (rule := compiled_one_pass()):
         try:
-            return compiler()(smoothing, logits, right, share, learning)
+            return rule(smoothing, logits, right, share, learning)
         except torch._dynamo.exc.TorchDynamoException as error:  # no compiler, or none that knows this device
-            broken.append(error)
-            first = next(iter(str(error).splitlines()), type(error).__name__)
-            logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", first)
+            give_up(error)
     return smoothed_and_plain(smoothing, logits, right, share, learning)
 
 # %% ../../nbs/training/chunked_loss.ipynb #4d3878f9

@@ -1,5 +1,4 @@
 "Start a training on several processes of this machine from a notebook, which is one process and cannot become eight."
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,9 @@ from ..config import TrainingConfig
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from ..progress_bar import progress_bar
+from .metrics import METRICS, read_lines, record
 from .runs import Run
+from .starting import contents, undo
 
 __all__ = ["launch"]
 
@@ -23,9 +24,10 @@ def show_progress(
     bar: tqdm,
 ) -> None:
     "Move the bar to the last line that the run wrote."
-    if lines := [line for line in run.metrics() if "loss" in line]:
-        bar.update(lines[-1]["step"] - bar.n)
-        bar.set_postfix_str(f"loss {lines[-1]['loss']:.3f}, {lines[-1]['target_tokens_per_second']:,.0f} tokens/s")
+    latest_first = map(record, reversed(read_lines(run.directory / METRICS)))
+    if line := next((line for line in latest_first if line and "loss" in line), None):
+        bar.update(line["step"] - bar.n)
+        bar.set_postfix_str(f"loss {line['loss']:.3f}, {line['target_tokens_per_second']:,.0f} tokens/s")
 
 
 def launch(
@@ -36,7 +38,7 @@ def launch(
 ) -> None:
     "Train by several processes of this machine, started by torchrun, and show how far they are. Interrupting stops them."
     run = Run(directory)
-    new = not run.directory.exists()
+    before = contents(run.directory)
     planned(Transformer, config.model)
     run.open(config)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
@@ -58,8 +60,8 @@ def launch(
     if child.returncode:
         mark = "annotated-transformer: "
         mistakes = [line.removeprefix(mark) for line in said.splitlines() if line.startswith(mark)]
-        if mistakes and new and not run.checkpoints():
-            shutil.rmtree(run.directory, ignore_errors=True)
         if mistakes:
+            if not run.checkpoints():
+                undo(run.directory, before)
             raise InputError(mistakes[0])
         raise RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-2000:]}")

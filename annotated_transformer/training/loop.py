@@ -233,7 +233,7 @@ def train(
                 continue
 
             loss = meter.read()                              # waits for the device
-            if not math.isfinite(loss) or due.save and not all_finite(model):
+            if not math.isfinite(loss) or (due.measure or due.save) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
                 reporter.line(learning_rate=rate, **meter.line())

@@ -40,11 +40,11 @@ class Metrics:
     def __init__(self, run: Path, step: int):
         path = run / METRICS
         if lines := read_lines(path):
-            records = [values for values in map(record, lines) if values]
-            if damaged := sum(record(line) is None for line in lines[:-1]):  # the last one may just have been broken off
+            records = list(map(record, lines))
+            if damaged := records[:-1].count(None):  # the last one may just have been broken off
                 what = "line is" if damaged == 1 else "lines are"
                 logging.getLogger(__name__).warning("%s: %d damaged %s left out", path, damaged, what)
-            text = "".join(f"{json.dumps(values)}\n" for values in records if values["step"] <= step)
+            text = "".join(f"{json.dumps(values)}\n" for values in records if values and values["step"] <= step)
             write_file(path, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
         self.log = open(path, "a", buffering=1, encoding="utf-8", newline="\n")
         self.curves = run / "tensorboard"

@@ -63,6 +63,8 @@ class Run:
     def _record(self) -> dict:
         "All that config.json says."
         path = self.directory / "config.json"
+        if not self.exists() and (self.directory / "model.safetensors").exists():
+            raise InputError(f"{self} is a model and no run; `train --start-from {self}` begins a run with its weights")
         record = read_json(path, RunFile, f"is {self} the directory of a run? Copy the file again")
         try:
             return record | {"training": TrainingConfig.from_dict(record["training"])}
@@ -89,9 +91,13 @@ class Run:
             how = {"processes": group.size, "parts": config.execution.parts(config.batch_tokens, group.size)}
             choices = dataclasses.asdict(on_device(config.execution, group.device))
             starts.append({"date": about["date"], **how, **choices, "hardware": about["hardware"]})
-        record = {"training": config.to_dict(), **about, "starts": starts}
         self.directory.mkdir(parents=True, exist_ok=True)
-        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8", newline="\n"))
+        self._write({"training": config.to_dict(), **about, "starts": starts})
+
+    def _write(self, record: dict) -> None:
+        "config.json."
+        text = json.dumps(record, indent=1)
+        write_file(self.directory / "config.json", lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
 
     def require_whole(self) -> None:
         "InputError, before anything is written, for what is left of a run that would be begun anew over its checkpoints."
@@ -100,6 +106,8 @@ class Run:
             raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
         if self.checkpoints() and not (self.directory / "config.json").exists():
             raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run-directory")
+        if (self.directory / "config.json").exists():
+            self._record()
 
     def fitted(
         self,
@@ -109,9 +117,7 @@ class Run:
         "Correct what the last start says: its first update found that fewer tokens fit at a time."
         record = self._record()
         training, start = record["training"].to_dict(), {"parts": parts, "device_tokens": execution.device_tokens}
-        record |= {"training": training, "starts": [*record["starts"][:-1], record["starts"][-1] | start]}
-        path = self.directory / "config.json"
-        write_file(path, lambda path: path.write_text(json.dumps(record, indent=1), encoding="utf-8", newline="\n"))
+        self._write(record | {"training": training, "starts": [*record["starts"][:-1], record["starts"][-1] | start]})
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -168,9 +174,10 @@ class Run:
         average: int | None = None,   # None: as many as the run keeps (§6.1)
     ) -> dict[str, Tensor]:
         "The mean of its last so many checkpoints."
-        if average is not None and average < 1:
-            raise InputError(f"average must be at least 1, not {average}")
-        return average_checkpoints([path / "model.safetensors" for path in self._trained()][-(average or self.config.keep) :])
+        found = self._trained()
+        if average is not None and not 1 <= average <= len(found):
+            raise InputError(f"average must be from 1 to {len(found)}, the checkpoints that {self} has, not {average}")
+        return average_checkpoints([path / "model.safetensors" for path in found[-(average or self.config.keep) :]])
 
     def _trained(self) -> list[Path]:
         if found := self.checkpoints():

@@ -1,4 +1,4 @@
-"A batch cut for several processes: equally many tokens in each part, since a step takes as long as the largest."
+"A batch cut into parts, for several processes or to be accumulated: equally many tokens in each, since the largest decides."
 import numpy as np
 
 __all__ = ["shares"]
@@ -7,7 +7,7 @@ __all__ = ["shares"]
 def shares(
     rows: np.ndarray,      # (B,) of one batch, in order
     lengths: np.ndarray,   # (B, 2): their tokens
-    n: int,                # processes
+    n: int,                # parts
 ) -> list[np.ndarray]:     # n parts, together the rows
     "A batch in `n` consecutive parts with about equally many tokens; none is empty unless there are fewer rows than parts."
     tokens = lengths.sum(axis=1)

@@ -1,7 +1,7 @@
 "How a run starts: its first weights, and what the leader does for all processes before the first update."
 import dataclasses
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import torch
@@ -46,6 +46,27 @@ def load_start(
     return start.model, start.tokenizer
 
 
+def contents(directory: Path) -> set[Path] | None:
+    "What is in a directory; None if there is none."
+    return set(directory.iterdir()) if directory.exists() else None
+
+
+def undo(
+    directory: Path,          # of a run
+    before: set[Path] | None,  # its contents, before it was begun
+) -> None:
+    "Remove what a start has left that was a mistake, unless the run had begun before."
+    if before and directory / "config.json" in before:
+        return
+    for made in set(directory.iterdir()) - (before or set()):
+        shutil.rmtree(made, ignore_errors=True)
+        with suppress(OSError):  # Windows keeps the lock, which is still held
+            made.unlink(missing_ok=True)
+    if before is None:
+        with suppress(OSError):
+            directory.rmdir()
+
+
 def begin(
     config: TrainingConfig,
     run: Run,
@@ -55,7 +76,7 @@ def begin(
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
     run.require_whole()
-    new = not run.directory.exists()
+    before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:
@@ -71,8 +92,7 @@ def begin(
         newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same
         forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this
     except InputError:
-        if new:
-            shutil.rmtree(run.directory, ignore_errors=True)
+        undo(run.directory, before)
         raise
 
 

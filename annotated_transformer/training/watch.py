@@ -100,7 +100,7 @@ class Gpu:
         "What a line of metrics.jsonl says beside loss and speed."
         self.read()
         said, total = {}, sum(self.seconds.values())
-        if self.norm is not None:
+        if self.norm is not None and self.norm.isfinite():  # JSON has no infinity; the next loss will be no number
             said["gradient_norm"] = float(self.norm)
         if self.flops and total:
             said["share_of_peak"] = self.work / (total * self.group.size * self.peak)

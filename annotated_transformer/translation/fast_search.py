@@ -83,7 +83,7 @@ def beam_search(
     model: Transformer,
     source: Tensor,              # (B, S) ids
     search: Search = TRANSLATION,
-    allowed: Allowed | None = None,   # nothing else may be written; no other probability is changed
+    allowed: Allowed | None = None,   # nothing else may be written
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
     K, alpha, device = search.beam_size, search.alpha, source.device

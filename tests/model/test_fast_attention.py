@@ -70,14 +70,14 @@ def test_in_16_bits_a_cpu_attends_as_the_readable_form_within_rounding():
 def test_under_autocast_a_cpu_takes_16_bits_for_short_rows_and_32_for_long_ones():
     torch.manual_seed(0)
     attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
-    for S, kind in ((SHORT, torch.bfloat16), (SHORT + 1, torch.float32)):
+    for S, error in ((SHORT, 0.01), (SHORT + 1, 0.003)):  # rounded at each step, or at the end alone
         x, memory = torch.randn(2, 3, 8), torch.randn(2, S, 8)
         with torch.autocast("cpu", torch.bfloat16):
             projected = attention.project(x, memory)
             heads = attend(*projected)
             gradient, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
-        assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == kind
+        assert {part.dtype for part in projected} == {torch.bfloat16} and heads.dtype == torch.bfloat16
         expected = scaled_dot_product_attention(*(part.float() for part in projected))[0]
-        assert (heads - expected).norm() < (0.01 if kind == torch.bfloat16 else 1e-5) * expected.norm()
+        assert (heads - expected).norm() < error * expected.norm()
         exact, = torch.autograd.grad(attention(x, memory).square().sum(), attention.in_projection)
         assert 0 < (gradient - exact).norm() < 0.03 * exact.norm()

@@ -67,6 +67,12 @@ def test_the_gradients_norm_is_that_before_a_line():
     expected = torch.cat([p.grad.flatten() for p in learner.parameters()]).norm()
     said = gpu.line()
     assert said["gradient_norm"] == pytest.approx(float(expected)) and "share_of_peak" not in said
+    learner.weight.grad[1, 2] = float("inf")
+    for _ in range(2):
+        gpu.updated(np.array([[1, 1]]))
+    gpu.gradient(learner)  # of update 9
+    gpu.updated(np.array([[1, 1]]))
+    assert gpu.norm.isinf() and "gradient_norm" not in gpu.line(), "JSON has no infinity"
 
 
 def test_a_line_says_what_memory_a_gpu_holds(monkeypatch):

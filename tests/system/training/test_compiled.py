@@ -109,12 +109,26 @@ def test_where_nothing_can_be_compiled_the_other_rule_takes_over(monkeypatch, ca
         raise torch._dynamo.exc.TorchDynamoException("no compiler\nand more")
 
     monkeypatch.setattr(chunked_loss, "broken", [])
-    monkeypatch.setattr(chunked_loss, "compiler", lambda: fails)
+    monkeypatch.setattr(chunked_loss, "compiled_one_pass", lambda: fails)
     torch.manual_seed(0)
     hidden, weight, target = torch.randn(7, 4), torch.randn(9, 4), torch.randint(1, 9, (7,))
     losses = [fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, None, 3, compiled) for compiled in (False, True)]
     assert torch.equal(*losses) and len(calls) == 1
     assert caplog.text.count("no compiler") == 1 and "and more" not in caplog.text
+
+
+def test_where_pytorch_compiles_nothing_at_all_the_other_rule_takes_over(monkeypatch, caplog):
+    def refuses(*_, **options):
+        raise RuntimeError("torch.compile is not supported on Python 3.99+")
+
+    monkeypatch.setattr(chunked_loss, "broken", [])
+    monkeypatch.setattr(torch, "compile", refuses)
+    chunked_loss.compiled_one_pass.cache_clear()
+    torch.manual_seed(0)
+    hidden, weight, target = torch.randn(7, 4), torch.randn(9, 4), torch.randint(1, 9, (7,))
+    losses = [fused_label_smoothed_cross_entropy(hidden, weight, target, 0.1, None, 3, compiled) for compiled in (False, True)]
+    assert torch.equal(*losses) and caplog.text.count("Python 3.99") == 1
+    chunked_loss.compiled_one_pass.cache_clear()
 
 
 def test_a_gpu_takes_as_many_tokens_as_fill_an_eighth_of_its_memory(monkeypatch):

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import shutil
 import threading
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -237,7 +238,12 @@ def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, mo
     names = [f"step-{step:08d}" for step in (10, 20, 30, 40)]
     for name in names:
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
-    assert run.weights() == names[1:] and run.weights(1) == names[3:] and run.weights(9) == names
+    assert run.weights() == names[1:] and run.weights(1) == names[3:] and run.weights(4) == names
+    with pytest.raises(InputError, match="average must be from 1 to 4, the checkpoints that .* has, not 5"):
+        run.weights(5)
+    shutil.rmtree(tmp_path / "checkpoints" / names[0])
+    shutil.rmtree(tmp_path / "checkpoints" / names[1])
+    assert run.weights() == names[2:], "early in a run there are fewer than it keeps"
 
 
 def test_runs_take_over_data_that_is_ready(tmp_path):

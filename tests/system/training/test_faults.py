@@ -15,6 +15,7 @@ from annotated_transformer.command_line import main as cli
 from annotated_transformer.training import checkpoints
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.training.runs import Run
 from annotated_transformer.training.stopping import STOPPED
 
 ROOT = Path(__file__).parents[3]
@@ -214,6 +215,53 @@ def test_a_weight_that_is_no_number_is_never_saved(corpus, undisturbed, tmp_path
     assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
     assert "step-00000010 is the last checkpoint" in sentence(capsys)
     assert [path.name for path in checkpoint_directories(run)] == ["step-00000010"]
+
+
+def test_a_weight_that_is_no_number_is_never_measured(corpus, tmp_path, capsys, monkeypatch):
+    real, updates = training.train_step, []
+
+    def spoils(learner, *given):
+        updates.append(1)
+        loss = real(learner, *given)
+        if len(updates) == 15:
+            next(learner.parameters()).data[3, 5] = float("inf")
+        return loss
+
+    monkeypatch.setattr(training, "train_step", spoils)
+    run = tmp_path / "run"
+    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--validate-every", "15"]) == 2
+    assert "by update 15" in sentence(capsys)
+    assert '"step": 10' in (run / "metrics.jsonl").read_text() and "validation" not in (run / "metrics.jsonl").read_text()
+
+
+@pytest.mark.parametrize("kept", [[], ["notes.txt"]])
+def test_a_mistake_leaves_nothing_in_a_directory_that_was_there(corpus, tmp_path, capsys, kept):
+    run = tmp_path / "run"
+    run.mkdir()
+    for name in kept:
+        (run / name).write_text("mine")
+    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
+    assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == kept
+    cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "1"])
+    assert Run(run).checkpoints()
+
+
+def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path, capsys):
+    shutil.copytree(undisturbed, run := tmp_path / "run")
+    before = {path.relative_to(run) for path in run.rglob("*")}
+    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
+    assert before <= {path.relative_to(run) for path in run.rglob("*")}
+
+
+def test_a_model_is_no_run_and_says_so(corpus, undisturbed, tmp_path, capsys):
+    model = tmp_path / "model"
+    cli.main(["average", str(undisturbed), str(model)])
+    before = sorted(path.name for path in model.iterdir())
+    capsys.readouterr()
+    for command in (["train", "--run", model, "--steps", "5"], ["average", model]):
+        assert status(command) == 2
+        assert f"{model} is a model and no run" in sentence(capsys)
+    assert sorted(path.name for path in model.iterdir()) == before
 
 
 def test_an_unfinished_checkpoint_is_ignored(corpus, undisturbed, tmp_path):
