@@ -909,3 +909,10 @@ def test_the_page_of_the_page_says_what_its_translations_lose():
     assert positions == "der alte Zeitung." and "Only *old* and *newspaper* are left." in page
     assert "saß jeden Morgen" in whole and not {"saß", "jeden", "Morgen"} & set(causal.split())
     assert "Here *saß jeden Morgen* is lost." in page
+
+
+def test_without_the_factor_the_sentence_is_gone():
+    said = dict(re.findall(r"^times +(\S+): (.+)$", printed("paper/3.4_embedding"), re.MULTILINE))
+    assert list(said) == ["2", "1", "0.5", "0.25", "0.0625"] and said["2"] == said["1"] == said["0.5"] != said["0.25"]
+    assert "Fahrrad" in said["1"] and "Fahrrad" not in said["0.25"] + said["0.0625"]
+    assert "At a quarter the sentence is gone." in prose("paper/3.4_embedding")
