@@ -177,7 +177,13 @@ class Run:
         found = self._trained()
         if average is not None and not 1 <= average <= len(found):
             raise InputError(f"average must be from 1 to {len(found)}, the checkpoints that {self} has, not {average}")
-        return average_checkpoints([path / "model.safetensors" for path in found[-(average or self.config.keep) :]])
+        files = [path / "model.safetensors" for path in found[-(average or self.config.keep) :]]
+        try:
+            return average_checkpoints(files)
+        except InputError:
+            if all(file.exists() for file in files):
+                raise
+            return self.weights(average)  # a training that goes on has removed the oldest in between
 
     def _trained(self) -> list[Path]:
         if found := self.checkpoints():

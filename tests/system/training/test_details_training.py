@@ -246,6 +246,27 @@ def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, mo
     assert run.weights() == names[2:], "early in a run there are fewer than it keeps"
 
 
+def test_a_mean_is_taken_while_the_run_goes_on(tmp_path, monkeypatch):
+    run = Run(tmp_path)
+    run.open(dataclasses.replace(TrainingConfig(TransformerConfig.tiny(20)), keep=2))
+    names = [f"step-{step:08d}" for step in (10, 20, 30)]
+    for name in names[:2]:
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+        (tmp_path / "checkpoints" / name / "model.safetensors").touch()
+
+    def average(paths):
+        if (tmp_path / "checkpoints" / names[0]).exists():  # the training saves, and keeps two
+            (tmp_path / "checkpoints" / names[0]).rename(tmp_path / "checkpoints" / names[2])
+            raise InputError("there is no such file")
+        return [path.parent.name for path in paths]
+
+    monkeypatch.setattr(runs, "average_checkpoints", average)
+    assert run.weights() == names[1:]
+    monkeypatch.setattr(runs, "average_checkpoints", lambda paths: load_weights(paths[0]))
+    with pytest.raises(InputError, match="damaged"):
+        run.weights()
+
+
 def test_runs_take_over_data_that_is_ready(tmp_path):
     other, own = Run(tmp_path / "other"), Run(tmp_path / "own")
     own.take_data(other)
