@@ -84,14 +84,14 @@ def attend(
     out.parent.mkdir(parents=True, exist_ok=True)
     may_be_interrupted()
     maps, second = translator.attention(sentence, target), None if beside is None else translator.attention(beside)
-    if target is None:
-        warn(translator, sentence)
-    if beside is not None:
-        warn(translator, beside, "second sentence: ")
     if is_page(out):
         save_page(out, maps, second, drawn)
     else:
         save_picture(out, maps, drawn)
+    if target is None:
+        warn(translator, sentence)
+    if beside is not None:
+        warn(translator, beside, "second sentence: ")
     for text, one in ((sentence, maps), (beside, second)):
         if one:
             print(f"{text}\n{' '.join(one.words(signs_apart=False).target[:-1])}")
