@@ -6,11 +6,13 @@ and imported when a model is made of them.
 """
 import dataclasses
 import math
+import reprlib
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import get_args, get_type_hints
 
 from . import InputError
-from .json_files import checked
+from .json_files import WORDS, checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
@@ -35,8 +37,19 @@ PARTS = MappingProxyType({  # of which a model is made, and where the class of e
 MOST = 10**12  # of anything that is counted: sums of such numbers still fit into 64 bits
 
 
+def require_types(settings: object) -> None:
+    "InputError names the first setting of another type than its class says; a number of NumPy's becomes one of Python's."
+    for name, kind in get_type_hints(type(settings)).items():
+        value, kinds = getattr(settings, name), get_args(kind) or (kind,)
+        if getattr(value, "ndim", None) == 0:
+            value = value.item()
+            object.__setattr__(settings, name, value)
+        if not isinstance(value, kind | int if float in kinds else kind) or type(value) is bool and bool not in kinds:
+            raise InputError(f"{name} must be {WORDS.get(kinds[0], f'a {kinds[0].__name__}')}, not {reprlib.repr(value)}")
+
+
 def require_between(settings: object, name: str, least: float, most: float) -> None:
-    "InputError where a setting is given and is too small, too large, or no number."
+    "InputError where a setting is given and is too small or too large."
     value = getattr(settings, name)
     if value is not None and not least <= value <= most:
         power = math.log2(most)
@@ -78,6 +91,7 @@ class TransformerConfig:
     max_length: int = 1024
 
     def __post_init__(self):
+        require_types(self)
         for name in ("vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "max_length"):
             size = getattr(self, name)
             if size is None and name in ("d_k", "d_v"):
@@ -125,6 +139,7 @@ class Execution:
     compile: bool | None = None
 
     def __post_init__(self):
+        require_types(self)
         require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
             raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
@@ -151,6 +166,7 @@ class Search:
     extra_length: int = 50
 
     def __post_init__(self):
+        require_types(self)
         require_between(self, "beam_size", 1, 2**24)
         require_between(self, "alpha", 0, 100)
         require_between(self, "extra_length", 0, 1_000_000)
@@ -210,6 +226,7 @@ class TrainingConfig:
     execution: Execution = field(default_factory=Execution)
 
     def __post_init__(self):
+        require_types(self)
         for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
             require_between(self, name, 1, MOST)
         for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):

@@ -12,6 +12,7 @@ from ..config import Search
 from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
 from ..files import damage, named, read_sums, write_into, write_sums
+from ..json_files import checked
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
 from ..model.weights import model_directory
@@ -47,7 +48,7 @@ def load(
     **options,                    # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
-    directory = model_directory(path_or_name, **options)
+    directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")
     if average is not None and not Run(directory).exists():
         raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read

@@ -47,6 +47,17 @@ def test_a_line_is_cut_and_joined_and_two_short_sentences_stay_together():
     assert of([]) == []
 
 
+def test_what_is_no_text_is_refused_by_its_number():
+    for lines, said in ((["a", None], "sentence 2 is no str, but of the type NoneType"), ([["a"]], "sentence 1 is no str, but of the type list"),
+                        (b"a", "sentence 1 is no str, but of the type int"), (None, "give a text or a list of texts, not None")):
+        with pytest.raises(InputError) as refused:
+            of(lines)
+        assert str(refused.value).startswith(said)
+    with pytest.raises(InputError, match="^the text is no str, but of the type bytes: give a text"):
+        sentences_of(b"a", Words())
+    assert [one.text for one in of(line for line in ("one two", "three four"))] == ["one", "three"]
+
+
 @pytest.mark.parametrize("words, parts", [(WHOLE - 1, 1), (WHOLE, 2)])  # and the EOS
 def test_the_longest_pair_that_stays_whole(words, parts):
     line = "Go. " + "Far " * (words - 1)

@@ -481,6 +481,14 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     assert two[1].target == ["drei", "eins", "null", "<eos>"]
 
 
+def test_attend_warns_of_a_translation_as_translate_does(tmp_path, command):
+    unsure, out = "The model is unsure of this translation: do not rely on it.\n", tmp_path / "heads.html"
+    for given, expected in ((["你好 🐕 dog."], unsure), (["A dog runs."], ""), (["你好 🐕 dog.", "--target", "Ein Hund."], ""),
+                            (["A dog runs.", "--beside", "你好 🐕 dog."], f"second sentence: {unsure}")):
+        status, printed, err = command("attend", *given, "--out", out)
+        assert (status, err) == (0, expected) and printed.endswith(f"{out}\n")
+
+
 def first_on_the_page(path: Path) -> tuple:
     "What the page begins with, and of which sentences."
     data = json.loads(re.search(r'id="maps">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
@@ -517,6 +525,9 @@ def test_a_page_needs_no_extra_package(run, tmp_path):
     ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
     ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
+    ("--out new/heads.html --word two", "--word is of a picture: let --out new/heads.html end in .svg or .pdf or .png"),
+    ("--out new/heads.html --figure 4", "--figure is of a picture"),
+    ("--out new/heads.html --heads 1 2", "--heads: a page begins at one head, and shows all: give one, not 2"),
     ("--beside one", "--beside shows a second sentence on a page: let --out new/heads.svg end in .html"),
     ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
     ("--layer 0", "there is no layer 0"),
