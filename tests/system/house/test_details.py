@@ -28,6 +28,7 @@ from annotated_transformer.data.trees import DEEPEST, Tree, clean, draw_tree, pr
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
+from annotated_transformer.model.position import sinusoids
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.variants import AdditiveMultiHeadAttention
 from annotated_transformer.model.weights import from_hub, load_into, load_weights, model_directory
@@ -405,6 +406,14 @@ def test_parser_is_bound_to_the_words_unless_it_is_told_to_be_free():
     (bound,), (free,) = (parser.parse([["the", "dog"]], search, **options) for options in ({}, {"free": True}))
     assert not bound.repairs and free.repairs
     assert parser.parse([["the", "dog"]], search, free=False) == [bound]
+
+
+def test_position_is_as_exact_far_out_as_at_the_beginning():
+    table = sinusoids(2**18, 12)  # as many as a model may have
+    for pos in (70_001, 2**18 - 1):
+        for column in range(12):
+            angle = pos / 10000 ** ((column - column % 2) / 12)
+            assert abs(table[pos, column].item() - (math.cos(angle) if column % 2 else math.sin(angle))) < 1e-6
 
 
 def test_regularization_by_nearly_all_zeros_keeps_one_number_in_65536():
