@@ -70,7 +70,7 @@ def test_log_probabilities_and_tokens_add_up():
     assert one.log_probability == -sum(lengths) and one.tokens == sum(length - 1 for length in lengths)
     assert one.log_probability_per_token == one.log_probability / one.tokens
     (blank,) = of([""], below=-0.1)
-    assert blank == Translation("") and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
+    assert blank == Translation("") == Translation("", 0.0, 0, False) and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
 
 
 def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_doubts():
