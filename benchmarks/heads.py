@@ -56,6 +56,11 @@ TRANSLATED = 500     # sentences of the test set
 BACK = {"pronoun's noun": "noun's pronoun", "verb's object": "object's verb"}  # the same pairs of words the other way round
 
 
+def spread(pairs: list, n: int) -> list:
+    "So many of them, evenly over the whole: a split of Tatoeba begins with its shortest sentences."
+    return pairs[:: max(1, len(pairs) // n)][:n]
+
+
 def plain_words(sentence: str) -> list[str]:
     "Lower case, without punctuation: what the aligner counts. As many words as blanks say, as in the maps."
     return [re.sub(r"\W", "", word.lower()) or word for word in sentence.split()]
@@ -149,7 +154,8 @@ def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[S
     test, train = ([pair[:2] for pair in corpus.split(split)] for split in ("test", "train"))
     most = 100 * limit if limit else ALIGNER
     aligner = train[:: -(-len(train) // most)]
-    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")][: limit or TEST]
+    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")]
+    test = spread(test, limit or TEST)
     by_hand = [read_aligned(line) for line in sentences("aligned")[0]]
     print(f"Aligning {len(aligner) + len(test):,} pairs by words, about a minute for 30,000")
     found = links(aligner + test + [pair[:2] for pair in by_hand])
@@ -168,12 +174,13 @@ def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[S
 
 def without(translator: Translator, corpus: Corpus, named: dict, limit: int | None, desc: str) -> dict:
     "What is lost when heads are off."
-    pairs = [pair[:2] for pair in corpus.split("validation") if all(side.strip() for side in pair[:2])][: limit or LOSSES]
+    pairs = [pair[:2] for pair in corpus.split("validation") if all(side.strip() for side in pair[:2])]
+    pairs = spread(pairs, limit or LOSSES)
     halves = [heads_off.Losses(translator.model, heads_off.batches_of(translator, pairs[start::2])) for start in (0, 1)]
     alone, chosen_on = heads_off.alone(halves, desc)
     orders = heads_off.in_order(chosen_on, halves[1], desc)
     marks = {kind: [[one.name not in (RESTS, NONE) for one in row] for row in rows] for kind, rows in named.items()}
-    texts = [pair[:2] for pair in corpus.split("test")][: limit or TRANSLATED]
+    texts = spread([pair[:2] for pair in corpus.split("test")], limit or TRANSLATED)
     return {
         "pairs": len(pairs), "tokens": int(sum(half.tokens.sum() for half in halves)), **alone, "in_order": orders,
         "named_and_others": heads_off.separations({kind: one["harm"] for kind, one in alone["alone"].items()}, marks),
