@@ -42,7 +42,7 @@ from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared import heads_off
-from benchmarks.shared.sentence_lists import sentences
+from benchmarks.shared.sentence_lists import sentences, spread
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
@@ -54,11 +54,6 @@ TEST = 1_000         # sentences of the test set
 LOSSES = 800         # pairs of the validation split
 TRANSLATED = 500     # sentences of the test set
 BACK = {"pronoun's noun": "noun's pronoun", "verb's object": "object's verb"}  # the same pairs of words the other way round
-
-
-def spread(pairs: list, n: int) -> list:
-    "So many of them, evenly over the whole: a split of Tatoeba begins with its shortest sentences."
-    return pairs[:: max(1, len(pairs) // n)][:n]
 
 
 def plain_words(sentence: str) -> list[str]:
