@@ -8,6 +8,7 @@ import dataclasses
 import math
 import reprlib
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from types import MappingProxyType
 from typing import get_args, get_type_hints
 
@@ -261,9 +262,12 @@ MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes
 
 
 def changed(before: TrainingConfig, now: TrainingConfig) -> dict[str, tuple]:
-    "The settings in which two configurations differ and that may not change during a run: by name, what they were and are."
+    """The settings in which two configurations differ and that may not change during a run: by name, what they were and are.
+    `mine`, `mine/` and `./mine` are one corpus."""
     old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()
                  if name not in {*MAY_CHANGE, "model"}} for config in (before, now))
+    if PurePath(before.corpus) == PurePath(now.corpus):
+        new["corpus"] = before.corpus
     return {name: (value, new[name]) for name, value in old.items() if new[name] != value}
 
 

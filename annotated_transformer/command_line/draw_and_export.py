@@ -1,4 +1,5 @@
 "The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -224,4 +225,5 @@ def page(
 
     may_be_interrupted()
     write_page(Translator.from_pretrained(model, device="cpu"), directory)
-    print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")
+    serve = f"python -m http.server --directory {shlex.quote(str(directory))}"
+    print(f"{directory}: {model} in a page. Next: {serve}, and open its {PAGE}")

@@ -85,8 +85,12 @@ def reader_of_others(
         said = read_json(directory / "config.json", AnyConfig, "").get("model_type")
     except InputError:
         said = None
-    if said in OTHERS or (directory / "source.spm").exists():
-        return resolve_name(OTHERS[said or "marian"])
+    if said is None and (directory / "model.bin").exists() and any(directory.glob("*_vocabulary.*")):
+        said = "CTranslate2"  # its config.json does not say so
+    elif said is None and (directory / "source.spm").exists():
+        said = "marian"
+    if said in OTHERS:
+        return resolve_name(OTHERS[said])
     if said is not None or not (directory / "config.json").exists():
         names = sorted(path.name for path in directory.iterdir())
         there = ", ".join(names[:8]) + ", ..." * (len(names) > 8) or "nothing"

@@ -15,7 +15,7 @@ from ..files import damage, named, read_sums, write_into, write_sums
 from ..json_files import checked
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
-from ..model.weights import model_directory
+from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
 from .runs import Run
@@ -53,6 +53,9 @@ def load(
         raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
         raise InputError(f"{fault}; install the package or copy the model again")
+    if reader_of_others(directory):
+        raise InputError(f"{path_or_name} is a Marian model, which translates and is trained no further: give a run, or a model "
+                         "of this package")
     tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
     if run.exists():
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
