@@ -17,4 +17,4 @@ def sentences(name: str) -> tuple[list[str], dict[tuple[str, str], str]]:
 def spread(rows: Iterable, n: int) -> list:
     "So many of the rows, evenly over the whole: a split of Tatoeba begins with its shortest sentences."
     rows = list(rows)
-    return rows[:: max(1, len(rows) // n)][:n]
+    return [rows[i * len(rows) // n] for i in range(n)] if n < len(rows) else rows

@@ -278,5 +278,5 @@ def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, capsys):
 
 
 def test_a_part_of_a_list_is_of_the_whole_list():
-    assert spread(range(10), 3) == [0, 3, 6], "not the first three"
+    assert spread(range(10), 3) == [0, 3, 6] and spread(range(5), 4) == [0, 1, 2, 3] and spread(range(8), 6) == [0, 1, 2, 4, 5, 6]
     assert spread(iter("abcd"), 4) == list("abcd") and spread("ab", 5) == ["a", "b"]
