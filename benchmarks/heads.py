@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="multi30k-en-de", help="name or directory")
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
     parser.add_argument("--out", type=Path, default=Path("results/heads/multi30k.json"))
-    parser.add_argument("--ship", action="store_true", help="put the head that aligns best into the record of the shipped model")
+    parser.add_argument("--ship", action="store_true", help="the head that aligns best, by hand, into the shipped record")
     parser.add_argument("--seeds", type=int, nargs="+", help="measure models that differ in these seeds alone instead")
     parser.add_argument("--weights", nargs="+", default=[], metavar="DIRECTORY", help="the model or run of each of the seeds")
     arguments = parser.parse_args()
@@ -232,7 +232,7 @@ def of_model(arguments: argparse.Namespace) -> None:
     config = {"model": arguments.model, "sizes": vars(translator.model.config), "corpus": arguments.corpus} | config
     save(arguments.out, "benchmarks.heads", figures, config)
     if arguments.ship:
-        best = figures["measures"]["encoder_decoder"]["aligned word"]["best"]
+        best = figures["measures"]["encoder_decoder"]["aligned by hand"]["best"]
         keep(PRETRAINED / arguments.model, alignment_head=(best["layer"], best["head"]))
     print_claims(figures)
 

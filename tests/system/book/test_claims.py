@@ -219,9 +219,9 @@ def test_without_positions_two_sentences_become_one():
 
 
 def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chosen():
-    found = result("heads/everyday")["figures"]["measures"]["encoder_decoder"]["aligned word"]
+    found = result("heads/everyday")["figures"]["measures"]["encoder_decoder"]["aligned by hand"]
     assert found["best"]["score"] == max(score for layer in found["scores"] for score in layer)
-    said = f"In {found['held_out']:.0%} of them, this head's largest weight is on the linked word"
+    said = f"For {found['held_out']:.0%} of them, this head's largest weight is on the linked word"
     assert said in printed("paper/3.2_attention")
     assert "We chose the head that finds most translations" in prose("paper/3.2_attention")
 
@@ -886,8 +886,8 @@ def test_what_pages_of_the_workshop_say_of_heads_bits_leaks_and_trees():
     onnx = result("speed/onnx")["figures"]
     eight, captions = onnx["precisions"]["int8"], onnx["sentences"]["captions"]
     others = {beam: captions - eight["equal_to_ours"]["captions"][beam] for beam in ("1", "4")}
-    assert [round(captions / n) for n in others.values()] == [6, 9]
-    assert "with one beam every sixth caption comes out differently, with four every ninth" in prose("exchange/onnx")
+    assert [round(captions / n) for n in others.values()] == [11, 15]
+    assert "with one beam every eleventh caption comes out differently, with four every fifteenth" in prose("exchange/onnx")
     moved = max(abs(score - onnx["bleu_of_ours"][text][beam]) for text, by in eight["bleu"].items() for beam, score in by.items())
     assert f"BLEU moves by {moved:.2f} at most" in prose("exchange/onnx")
     leaks = result("translation/tatoeba-splits")["figures"]["test_pairs_that_leak"]["by line"]

@@ -29,7 +29,7 @@ def test_what_was_measured_are_the_weights_that_ship(name):
     record = RECORDS[name]
     model = record["config"]["model"]
     assert record["weights"] == weights_of([model])
-    best = record["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
+    best = record["figures"]["measures"]["encoder_decoder"]["aligned by hand"]["best"]
     assert record_of(model).alignment_head == (best["layer"], best["head"])
 
 
