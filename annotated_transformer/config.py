@@ -6,11 +6,14 @@ and imported when a model is made of them.
 """
 import dataclasses
 import math
+import reprlib
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from types import MappingProxyType
+from typing import get_args, get_type_hints
 
 from . import InputError
-from .json_files import checked
+from .json_files import WORDS, checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
@@ -35,8 +38,19 @@ PARTS = MappingProxyType({  # of which a model is made, and where the class of e
 MOST = 10**12  # of anything that is counted: sums of such numbers still fit into 64 bits
 
 
+def require_types(settings: object) -> None:
+    "InputError names the first setting of another type than its class says; a number of NumPy's becomes one of Python's."
+    for name, kind in get_type_hints(type(settings)).items():
+        value, kinds = getattr(settings, name), get_args(kind) or (kind,)
+        if getattr(value, "ndim", None) == 0:
+            value = value.item()
+            object.__setattr__(settings, name, value)
+        if not isinstance(value, kind | int if float in kinds else kind) or type(value) is bool and bool not in kinds:
+            raise InputError(f"{name} must be {WORDS.get(kinds[0], f'a {kinds[0].__name__}')}, not {reprlib.repr(value)}")
+
+
 def require_between(settings: object, name: str, least: float, most: float) -> None:
-    "InputError where a setting is given and is too small, too large, or no number."
+    "InputError where a setting is given and is too small or too large."
     value = getattr(settings, name)
     if value is not None and not least <= value <= most:
         power = math.log2(most)
@@ -78,6 +92,7 @@ class TransformerConfig:
     max_length: int = 1024
 
     def __post_init__(self):
+        require_types(self)
         for name in ("vocab_size", "n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "max_length"):
             size = getattr(self, name)
             if size is None and name in ("d_k", "d_v"):
@@ -125,6 +140,7 @@ class Execution:
     compile: bool | None = None
 
     def __post_init__(self):
+        require_types(self)
         require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
             raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
@@ -151,6 +167,7 @@ class Search:
     extra_length: int = 50
 
     def __post_init__(self):
+        require_types(self)
         require_between(self, "beam_size", 1, 2**24)
         require_between(self, "alpha", 0, 100)
         require_between(self, "extra_length", 0, 1_000_000)
@@ -210,6 +227,7 @@ class TrainingConfig:
     execution: Execution = field(default_factory=Execution)
 
     def __post_init__(self):
+        require_types(self)
         for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
             require_between(self, name, 1, MOST)
         for name in ("rate_factor", "init_gain", "clip_norm", "checkpoint_minutes"):
@@ -244,9 +262,12 @@ MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes
 
 
 def changed(before: TrainingConfig, now: TrainingConfig) -> dict[str, tuple]:
-    "The settings in which two configurations differ and that may not change during a run: by name, what they were and are."
+    """The settings in which two configurations differ and that may not change during a run: by name, what they were and are.
+    `mine`, `mine/` and `./mine` are one corpus."""
     old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()
                  if name not in {*MAY_CHANGE, "model"}} for config in (before, now))
+    if PurePath(before.corpus) == PurePath(now.corpus):
+        new["corpus"] = before.corpus
     return {name: (value, new[name]) for name, value in old.items() if new[name] != value}
 
 

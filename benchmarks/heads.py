@@ -42,7 +42,7 @@ from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared import heads_off
-from benchmarks.shared.sentence_lists import sentences
+from benchmarks.shared.sentence_lists import sentences, spread
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
@@ -149,7 +149,8 @@ def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[S
     test, train = ([pair[:2] for pair in corpus.split(split)] for split in ("test", "train"))
     most = 100 * limit if limit else ALIGNER
     aligner = train[:: -(-len(train) // most)]
-    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")][: limit or TEST]
+    test = [pair for pair in test if fits(translator, pair[0]) and fits(translator, pair[1], "target")]
+    test = spread(test, limit or TEST)
     by_hand = [read_aligned(line) for line in sentences("aligned")[0]]
     print(f"Aligning {len(aligner) + len(test):,} pairs by words, about a minute for 30,000")
     found = links(aligner + test + [pair[:2] for pair in by_hand])
@@ -168,12 +169,13 @@ def sample(translator: Translator, corpus: Corpus, limit: int | None) -> tuple[S
 
 def without(translator: Translator, corpus: Corpus, named: dict, limit: int | None, desc: str) -> dict:
     "What is lost when heads are off."
-    pairs = [pair[:2] for pair in corpus.split("validation") if all(side.strip() for side in pair[:2])][: limit or LOSSES]
+    pairs = [pair[:2] for pair in corpus.split("validation") if all(side.strip() for side in pair[:2])]
+    pairs = spread(pairs, limit or LOSSES)
     halves = [heads_off.Losses(translator.model, heads_off.batches_of(translator, pairs[start::2])) for start in (0, 1)]
     alone, chosen_on = heads_off.alone(halves, desc)
     orders = heads_off.in_order(chosen_on, halves[1], desc)
     marks = {kind: [[one.name not in (RESTS, NONE) for one in row] for row in rows] for kind, rows in named.items()}
-    texts = [pair[:2] for pair in corpus.split("test")][: limit or TRANSLATED]
+    texts = spread([pair[:2] for pair in corpus.split("test")], limit or TRANSLATED)
     return {
         "pairs": len(pairs), "tokens": int(sum(half.tokens.sum() for half in halves)), **alone, "in_order": orders,
         "named_and_others": heads_off.separations({kind: one["harm"] for kind, one in alone["alone"].items()}, marks),

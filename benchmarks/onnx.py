@@ -16,6 +16,7 @@ from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.translator import Translator
+from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import require_packages, save, versions
 
 PACKAGES = ("onnx", "onnxruntime")
@@ -71,7 +72,7 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")
     require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)
-    texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
+    texts = {name: spread(corpus.split(split), arguments.sentences) for name, split in SPLITS.items()}
     figures = measure(Translator.from_pretrained(arguments.model, device="cpu"), texts)
     config = {
         "model": arguments.model, "splits": SPLITS, "beams": BEAMS,

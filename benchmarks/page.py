@@ -38,6 +38,7 @@ from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
 from benchmarks.onnx import BEAMS, PACKAGES, SPLITS
 from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import require_packages, save
 
 PATIENCE = 600_000  # milliseconds
@@ -159,7 +160,7 @@ def main(options: Sequence[str] | None = None) -> None:
             parser.exit(2, f"--{name} must be at least 1, not {getattr(arguments, name)}.\n")
     require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)
-    texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}
+    texts = {name: spread(corpus.split(split), arguments.sentences) for name, split in SPLITS.items()}
     translator = Translator.from_pretrained(arguments.model, device="cpu")
     with TemporaryDirectory() as directory:
         page = Path(directory, "page")

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pkgutil import resolve_name
 
+import numpy as np
 import pytest
 from torch import nn
 
@@ -35,6 +36,31 @@ def test_each_setting_says_what_it_means(kind):
     assert list(described(kind.__doc__).arguments) == [field.name for field in dataclasses.fields(kind)]
     for method in ("base", "big", "to_dict", "parts"):
         assert not hasattr(kind, method) or getattr(kind, method).__doc__
+
+
+@pytest.mark.parametrize("kind, wrong, said", [
+    (TransformerConfig, {"vocab_size": True}, "vocab_size must be a whole number, not True"),
+    (TransformerConfig, {"vocab_size": 9, "d_model": 16.0}, "d_model must be a whole number, not 16.0"),
+    (TransformerConfig, {"vocab_size": 9, "d_k": np.array([1, 2])}, "d_k must be a whole number, not array"),
+    (TransformerConfig, {"vocab_size": 9, "dropout": "0.1"}, "dropout must be a number, not '0.1'"),
+    (TransformerConfig, {"vocab_size": 9, "positions": ["learned"]}, "positions must be a text, not ['learned']"),
+    (Search, {"beam_size": "2"}, "beam_size must be a whole number, not '2'"),
+    (Search, {"beam_size": 2.0}, "beam_size must be a whole number, not 2.0"),
+    (Search, {"alpha": None}, "alpha must be a number, not None"),
+    (Execution, {"compile": 1}, "compile must be true or false, not 1"),
+    (TrainingConfig, {"model": TransformerConfig(9), "steps": 1e3}, "steps must be a whole number, not 1000.0"),
+    (TrainingConfig, {"model": 9}, "model must be a TransformerConfig, not 9"),
+])
+def test_a_setting_of_another_type_is_refused(kind, wrong, said):
+    with pytest.raises(InputError) as refused:
+        kind(**wrong)
+    assert str(refused.value).startswith(said)
+
+
+def test_a_number_that_numpy_has_computed_is_one_of_python():
+    found = TransformerConfig(np.int64(9), dropout=np.float32(0.5))
+    assert (type(found.vocab_size), type(found.dropout), found) == (int, float, TransformerConfig(9, dropout=0.5))
+    assert type(Search(alpha=np.float64(1)).alpha) is float and Search(alpha=1) == Search(alpha=1.0)
 
 
 @pytest.mark.parametrize("wrong", [{"beam_size": 0}, {"alpha": -0.1}, {"alpha": float("nan")}, {"extra_length": -1}], ids=str)

@@ -170,6 +170,42 @@ def test_what_stands_in_the_way_of_finishing_is_told(tmp_path):
     assert files(model_directory(path)) == NEW
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere no directory is synced")
+def test_the_disk_has_what_is_new_before_it_takes_its_name_and_the_name_before_all_is_said_to_be_written(tmp_path, monkeypatch):
+    seen, still_open = [], set()
+    fsync, close, rename, replace = os.fsync, os.close, Path.rename, Path.replace
+
+    def named(path: Path) -> str:
+        "A name beside is told by what it is beside."
+        return ".".join(path.name.split(".")[:-2]) if path.name.endswith(".tmp") else path.name
+
+    def synced(handle: int) -> None:
+        there = (path for path in (tmp_path, *tmp_path.rglob("*")) if os.path.samestat(path.stat(), os.fstat(handle)))
+        seen.append(named(next(there)))
+        still_open.add(handle)
+        fsync(handle)
+
+    def moves(act):
+        def moved(self, to):
+            seen.append(f"-> {Path(to).name}")
+            return act(self, to)
+        return moved
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "close", lambda handle: (still_open.discard(handle), close(handle)))
+    monkeypatch.setattr(Path, "rename", moves(rename))
+    monkeypatch.setattr(Path, "replace", moves(replace))
+    write_file(tmp_path / "notes", lambda beside: beside.write_text("a"))
+    assert seen == ["notes", "-> notes", tmp_path.name]
+    seen.clear()
+    write_directory(tmp_path / "model", lambda beside: [(beside / "in").mkdir(), (beside / "in" / "a").touch()])
+    assert sorted(seen[:3]) == ["a", "in", "model"] and seen[2:] == ["model", "-> model", tmp_path.name]
+    seen.clear()
+    write_into(tmp_path / "model", writes({"b": "new", "c": "new"}))
+    assert sorted(seen[:2]) == ["b", "c"] and seen[2:] == ["new", f"-> {UNFINISHED}", "model", "-> b", "-> c", "model"]
+    assert not still_open
+
+
 def test_what_the_user_calls_tmp_is_never_touched(tmp_path):
     (tmp_path / "out.tmp").write_text("mine")
     (tmp_path / "model.tmp").mkdir()

@@ -11,12 +11,13 @@ from annotated_transformer.json_files import checked, parsed, read_json
 @dataclass(frozen=True)
 class Size:
     width: int
-    share: float = 0.5
+    share: Annotated[float, 0, 1] = 0.5
 
 
 class File(TypedDict):
     size: Size
     names: NotRequired[tuple[str, ...]]
+    count: NotRequired[Annotated[int, 1, 9]]
 
 
 GOOD = [
@@ -33,9 +34,11 @@ BAD = [
     ("\ud800", str, "a text"), (3, str, "a text"), ({}, list, "a list"), ("ab", list[str], "a list"), ([1, "a"], list[int], r"it\[1\] must"),
     ([1], tuple[int, int], "a list of 2"), ([], dict, "an object"), ({"a": "b"}, dict[str, int], "a must be a whole"),
     (10, Annotated[int, 0, 9], "at least 0 and can be at most 9, not 10"), ("x", Annotated[int, 0, 9], "a whole number"),
-    (-1, Annotated[int, 0, 9] | None, "at least 0"), (3, Size, "an object"), ({}, Size, "width is missing"),
+    (-1, Annotated[int, 0, 9] | None, "at least 0"), (None, str | list[str], "a text"), (3, Size, "an object"), ({}, Size, "width is missing"),
     ({"width": 1, "height": 2}, Size, "knows no field 'height'"), ({"width": 1.0}, Size, "width must be a whole"),
     ({}, File, "size is missing"), ({"size": {"width": 1}, "names": [3]}, File, r"names\[0\] must be a text"),
+    ({"width": 1, "share": 2}, Size, "share must be at least 0 and can be at most 1, not 2"),
+    ({"size": {"width": 1}, "count": 0}, File, "count must be at least 1"),
 ]
 
 

@@ -120,18 +120,29 @@ def test_a_reading_takes_the_cores_of_this_process(tmp_path, monkeypatch):
 
 
 def test_the_user_decides(monkeypatch):
-    set_to = []
+    set_to, asked = [], []
+
+    class Asked(Threads):
+        def __init__(self, *given):
+            asked.append(given)
+
+        def choose(self, *work):
+            asked.append(work)
+
     monkeypatch.setattr(threads, "set_threads", set_to.append)
+    monkeypatch.setattr(threads, "Threads", Asked)
     monkeypatch.setattr(threads, "allowed_cores", lambda: 3)
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
-    threads.choose_threads()
+    threads.choose_threads(7.0)
     with chosen_threads(3) as chooser:
         assert chooser is None
     monkeypatch.delenv("OMP_NUM_THREADS")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
     with chosen_threads(2) as chooser:  # as torch.set_num_threads has it
         assert chooser is None
-    assert not set_to
+    assert not set_to and not asked
+    threads.choose_threads(7.0)
+    assert asked == [(3, threads.BEGAN), (7.0,)]
 
 
 def test_threads_are_as_before_when_a_training_ends(monkeypatch):

@@ -1,4 +1,6 @@
 "The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
+import shlex
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -22,18 +24,19 @@ class HeadOptions:
     """What is drawn of the heads.
 
     Args:
-        figure: Of a picture. 3: one word, all heads; 4: a head in full, one word in two; 5: two heads side by side; heat: tables.
+        figure: Of a picture. 3: one word, all heads; 4 (usual): a head in full, one word in two; 5: two heads side by side; \
+heat: tables.
         kind: encoder (source to source; first in a picture), decoder (target to target) or encoder-decoder (target to source; \
 first on a page).
         layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the last but one. A page begins at \
 the head that aligns best.
-        heads: Counted from 1; chosen by rule if not given.
+        heads: Counted from 1; chosen by rule if not given. A page begins at one.
         word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
         hide_end: Draw <eos> too, which many heads rest on; Figures 3 to 5 then choose from the last layer but one.
     """
 
-    figure: Literal["3", "4", "5", "heat"] = "4"
+    figure: Literal["3", "4", "5", "heat"] | None = None
     kind: Literal["encoder", "decoder", "encoder-decoder"] | None = None
     layer: int | None = None
     heads: tuple[int, ...] | None = None
@@ -86,10 +89,20 @@ def attend(
         save_page(out, maps, second, drawn)
     else:
         save_picture(out, maps, drawn)
+    if target is None:
+        warn(translator, sentence)
+    if beside is not None:
+        warn(translator, beside, "second sentence: ")
     for text, one in ((sentence, maps), (beside, second)):
         if one:
             print(f"{text}\n{' '.join(one.words(signs_apart=False).target[:-1])}")
     print(out)
+
+
+def warn(translator: "Translator", sentence: str, name: str = "") -> None:
+    "Say on standard error, after the sentence's name, that the model is unsure of what it makes of it, if it is."
+    if warning := translator.translations([sentence])[0].warning:
+        print(name + warning, file=sys.stderr)
 
 
 def is_page(out: Path) -> bool:
@@ -101,7 +114,14 @@ def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
     "InputError where the file's name and the options do not go together, or nothing can be drawn here."
     if out.suffix.lower() not in FORMS or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-    if drawn.word is not None and drawn.figure not in ("3", "4"):
+    if is_page(out):
+        for option, given in (("--figure", drawn.figure), ("--word", drawn.word)):
+            if given is not None:
+                ends = " or ".join(FORMS[:-1])
+                raise InputError(f"{option} is of a picture: let --out {out} end in {ends}, or leave it out")
+        if drawn.heads is not None and len(drawn.heads) > 1:
+            raise InputError(f"--heads: a page begins at one head, and shows all: give one, not {len(drawn.heads)}")
+    if drawn.word is not None and drawn.figure in ("5", "heat"):
         raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {drawn.figure}")
     if beside is not None and not is_page(out):
         raise InputError(f"--beside shows a second sentence on a page: let --out {out} end in .html, or leave it out")
@@ -144,7 +164,7 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
     if drawn.figure == "heat":
         picture = plot_heat_maps(shown, kind, drawn.layer, drawn.heads, drawn.hide_end)
     else:
-        number, chosen = int(drawn.figure), (drawn.layer, drawn.heads, drawn.word)
+        number, chosen = int(drawn.figure or 4), (drawn.layer, drawn.heads, drawn.word)
         picture = plot_figure(shown, number, kind, *chosen, drawn.whole_words, drawn.hide_end)
     write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
 
@@ -205,4 +225,5 @@ def page(
 
     may_be_interrupted()
     write_page(Translator.from_pretrained(model, device="cpu"), directory)
-    print(f"{directory}: {model} in a page. Next: python -m http.server --directory {directory}, and open its {PAGE}")
+    serve = f"python -m http.server --directory {shlex.quote(str(directory))}"
+    print(f"{directory}: {model} in a page. Next: {serve}, and open its {PAGE}")

@@ -13,7 +13,7 @@ from ..environment import blamed, require_docstrings, wait_briefly
 from .arguments import call, perhaps, wrapped
 from .draw_and_export import attend, export, page
 from .options import Train, Variations
-from .terminal import one_line, open_streams, warnings_in_one_line
+from .terminal import give_up_output, one_line, open_streams, warnings_in_one_line
 from .train_and_score import average, cost, list_corpora, score_command, train_command, variations_command
 from .translate_and_parse import parse_command, translate
 from .workbook import workbook_command
@@ -75,6 +75,8 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except (InputError, OSError) as error:  # OSError: no permission, a full disk; it names its file
+        if sys.stdout is not None:
+            give_up_output(error)
         sentence = re.sub(r"^\[Errno \d+\] ", "", str(error))
         print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
         sys.exit(2)

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 
 from .. import InputError
 
-__all__ = ["answer_lines", "at_terminal", "may_be_interrupted", "one_line", "open_streams", "require_standard_input",
-           "warnings_in_one_line"]
+__all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted", "one_line", "open_streams",
+           "require_standard_input", "warnings_in_one_line"]
 
 
 def open_streams() -> None:
@@ -71,12 +71,28 @@ def decoded(line: bytes, number: int) -> str:
         raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
 
 
+OUTPUT = "standard output"  # as messages call it
 CONTROLS = {n: f"\\x{n:02x}" for n in (*range(9), *range(10, 32), *range(127, 160))}  # all but the tab
 
 
 def print_line(line: str) -> None:
     "One line of an answer: what a vocabulary from elsewhere may hold of line ends, or orders to a terminal, is written out."
-    print(line.translate(CONTROLS), flush=at_terminal())
+    try:
+        print(line.translate(CONTROLS), flush=at_terminal())
+    except OSError as error:
+        error.filename = OUTPUT
+        raise
+
+
+def give_up_output(error: Exception) -> None:
+    """After an error: where standard output takes nothing more, as on a full disk, let go of the rest, since Python would try
+    again at its end and say so; an error without a name was then this one, and gets its name."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = OUTPUT
 
 
 def require_standard_input() -> None:

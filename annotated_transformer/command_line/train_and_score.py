@@ -2,6 +2,7 @@
 import contextlib
 import dataclasses
 import itertools
+import math
 import shlex
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from .translate_and_parse import Model, open_translator
 
 if TYPE_CHECKING:
     from ..data.parallel_text import Corpus
+    from ..training.runs import Run
     from ..translation.translator import Translator
 
 __all__ = ["average", "cost", "list_corpora", "score_command", "train_command", "variations_command"]
@@ -40,34 +42,46 @@ def train_command(arguments: list[str]) -> None:
     with stopped_in_one_sentence():
         train(options.config, options.run, options.profile or 0, training_flops)
     if leads:
-        print(f"Trained: {options.run}\nNext: annotated-transformer score {options.run}")
+        print(f"Trained: {options.run}\nNext: annotated-transformer score {shlex.quote(str(options.run))}")
 
 
 def variations_command(arguments: list[str]) -> None:
     "`variations`: the table is written after every run."
     options = read_options(Variations, arguments)
     from .. import results
-    from ..files import require_place, write_file
+    from ..files import write_file
     from ..tables.variations import plot_variations, run_variations, variations_table
 
     out = options.out or options.run / "table.json"
-    if out.suffix != ".json" or out.is_dir():
-        raise InputError(f"--out {out}: give the name of a file that ends in .json")
-    for path in (out, out.with_suffix(".png")):
-        require_place(path)
+    beside = require_both(out, ".png")
     big = PRESETS.get(options.preset.replace("base", "big")) if options.preset.startswith("base") else None
     command = shlex.join(["annotated-transformer", "variations", *arguments])
 
     def report(table: dict) -> None:
         results.write(out, table, command=command, config=options.config.to_dict(), seed=options.config.seed)
         picture = plot_variations(table)
-        write_file(out.with_suffix(".png"), lambda path: picture.savefig(path, format="png", dpi=150))
+        write_file(beside, lambda path: picture.savefig(path, format="png", dpi=150))
 
     may_be_interrupted()
     with stopped_in_one_sentence():
         table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
     report(table)
-    print(f"{variations_table(table)}\n\n{out}, {out.with_suffix('.png')}")
+    print(f"{variations_table(table)}\n\n{out}, {beside}")
+
+
+def require_both(out: Path, ending: str) -> Path:
+    """The path of what stands beside a file of results, under the same name with this ending. InputError or OSError, before the
+    work, where one of them cannot be written, or where the second is there and the first is not: then it is the user's."""
+    from ..files import require_place
+
+    if out.suffix != ".json" or out.is_dir():
+        raise InputError(f"--out {out}: give the name of a file that ends in .json")
+    beside = out.with_suffix(ending)
+    if beside.exists() and not out.exists():
+        raise InputError(f"--out {out} also writes {beside}, which is there already: choose another name, or move that file away")
+    for path in (out, beside):
+        require_place(path)
+    return beside
 
 
 @contextlib.contextmanager
@@ -101,11 +115,10 @@ def score_command(
         annotated-transformer score runs/mine --out results/mine.json
         annotated-transformer score multi30k-en-de --split test2017
     """
-    if out is not None and (out.suffix != ".json" or out.is_dir()):
-        raise InputError(f"--out {out}: give the name of a file that ends in .json")
+    beside = None if out is None else require_both(out, ".txt")
     from .. import results
     from ..data import corpora
-    from ..files import require_place, write_file
+    from ..files import write_file
     from ..training.runs import Run
 
     translator = open_translator(model, search)
@@ -113,14 +126,12 @@ def score_command(
     own = run.config.corpus if run else record_of(model).corpus
     if corpus is None and own is None:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
-    data = corpora.load(corpus or own)
+    data = corpora.load(corpus or own) if corpus or not run else corpus_of(run)
     split = split or ("test" if data.tests else "validation")
     data.split(split)  # complains of an unknown name
     subject, score_split = scoring(data, translator)
     settings = search.over(subject.search, translator.model.config.vocab_size)
     about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
-    for path in (out, out.with_suffix(".txt")) if out is not None else ():
-        require_place(path)  # if this fails, then before the work
     choose_threads()
     hypotheses, scores = score_split(subject, data, split, settings)
     print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
@@ -131,12 +142,32 @@ def score_command(
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
         text = "".join(f"{line}\n" for line in hypotheses)
-        out.parent.mkdir(parents=True, exist_ok=True)
-        write_file(out.with_suffix(".txt"), lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
             command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
         )
+        write_file(beside, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def corpus_of(run: "Run") -> "Corpus":
+    """The corpus that a run was trained on. InputError where its name does not lead there: that of a directory leads elsewhere
+    from another working directory. The validation pairs tell, which the run keeps as tokens."""
+    from ..data import corpora
+
+    name, longest = run.config.corpus, run.config.model.max_length
+    if name in corpora.CORPORA or name.startswith("hub:"):
+        return corpora.load(name)
+    try:
+        data = corpora.load(name)
+    except InputError as error:
+        raise InputError(f"{run} was trained on {name!r}: if that is elsewhere now, give it by --corpus ({error})") from None
+    if run.has_data():
+        pairs = zip(*(run.tokenizer.encode_all(list(side)) for side in zip(*data.validation)))
+        here = [pair for pair in pairs if max(map(len, pair)) <= longest]
+        if here != [(source.tolist(), target.tolist()) for source, target in run.pairs("validation")]:
+            raise InputError(f"{run} was trained on {name!r}, and what has this name here has other validation pairs: give the "
+                             "corpus by --corpus")
+    return data
 
 
 def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
@@ -196,8 +227,8 @@ def list_corpora(
     from ..data import corpora
 
     if name is None:
-        for name, make in corpora.CORPORA.items():
-            print(f"{name:<16}{getattr(make, 'func', make).__doc__}")
+        for name in corpora.CORPORA:
+            print(f"{name:<16}{corpora.about(name)}")
         return
     corpus = corpora.load(name)
     for split in ("train", "validation", *corpus.tests):
@@ -240,6 +271,8 @@ def cost(
     for name, value in ({"rate": rate, "scored": scored} if run is None else of_paper).items():
         if value is not None:
             raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave it out, or the other")
+    if rate is not None and not 0 < rate * 1e12 < math.inf:
+        raise InputError(f"--rate must be a number above 0, not {rate:g}")
     size, efficiency = size or "base", 1.0 if efficiency is None else efficiency
     from ..tables.training_cost import predict_table, run_cost, table_row
 

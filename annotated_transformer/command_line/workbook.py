@@ -2,6 +2,7 @@
 import json
 import os
 import queue
+import shlex
 import subprocess
 import sys
 import threading
@@ -54,7 +55,7 @@ def workbook_command(
         left = f"; {len(kept)} were there and stay as they are" if kept else ""
         first = next(iter(exercises().values())).page
         print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
-              f"To see how far you are: annotated-transformer workbook {directory} --check")
+              f"To see how far you are: annotated-transformer workbook {shlex.quote(str(directory))} --check")
         return
     there = in_directory(directory)
     found: dict = {}

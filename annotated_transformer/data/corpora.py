@@ -14,7 +14,7 @@ from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
 from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
 
-__all__ = ["CORPORA", "load", "from_directory"]
+__all__ = ["CORPORA", "about", "load", "from_directory"]
 
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "numbers-en-de": numbers,
@@ -25,16 +25,29 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "multi30k-en-fr": partial(multi30k, "fr"),
     "wmt14-en-de": partial(wmt14, "de"),
     "wmt14-en-fr": partial(wmt14, "fr"),
-    "treebank": treebank,
+    "treebank": partial(treebank, leaves="XX"),
     "treebank-tags": partial(treebank, leaves="tags"),
     "treebank-words": partial(treebank, leaves="words"),
-    "wsj": wsj,
+    "wsj": partial(wsj, leaves="XX"),
     "wsj-tags": partial(wsj, leaves="tags"),
     "wsj-words": partial(wsj, leaves="words"),
-    "craft": craft,
+    "craft": partial(craft, leaves="XX"),
     "craft-tags": partial(craft, leaves="tags"),
     "craft-words": partial(craft, leaves="words"),
 }
+VARIANTS = {  # what tells corpora of one function apart
+    "de": "English to German.", "fr": "English to French.", "XX": "In the trees to be written, each word is XX.",
+    "tags": "In the trees to be written, each word is its part of speech.", "words": "The trees to be written have the words.",
+}
+
+
+def about(name: str) -> str:
+    "What a corpus of `CORPORA` holds, in one line."
+    make = CORPORA[name]
+    if not isinstance(make, partial):
+        return make.__doc__
+    variant, = (*make.args, *make.keywords.values())
+    return f"{make.func.__doc__} {VARIANTS[variant]}"
 
 
 def trees_of(

@@ -294,7 +294,7 @@ def sentences(
 
 
 def pronouns(train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1) -> Corpus:
-    "The corpus `pronouns-en-de`. No sentence of its training split has a pair of nouns that stands together in the other splits."
+    "Sentences made by rule, English and German, whose meaning says what `it` stands for; no two splits share a pair of nouns."
     pairs = {name: [found[:2] for found in split] for name, split in sentences(train, validation, test, seed).items()}
     return Corpus("pronouns-en-de", "en", "de", pairs["train"], pairs["validation"], {"test": pairs["test"]})
 

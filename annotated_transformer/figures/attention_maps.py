@@ -47,7 +47,7 @@ def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[
 
 
 def check_labels(maps: "AttentionMaps") -> None:
-    "Missing weights become weights of no layer; InputError where weights and labels do not fit."
+    "Missing weights become weights of no layer; InputError where weights and labels do not fit, or there are no weights at all."
     for kind, axes in AXES.items():
         queries, keys = (len(getattr(maps, axis)) for axis in axes)
         if getattr(maps, kind) is None:
@@ -56,6 +56,8 @@ def check_labels(maps: "AttentionMaps") -> None:
         if weights.dim() != 4 or weights.shape[2:] != (queries, keys):
             sizes = f"{queries} queries and {keys} keys are labelled"
             raise InputError(f"{kind}: {sizes}, and the weights have the shape {tuple(weights.shape)}")
+    if not maps.kinds:
+        raise InputError(f"the maps hold no weights: give those of at least one kind, {' or '.join(KINDS)}")
 
 
 def described(maps: "AttentionMaps") -> str:

@@ -6,15 +6,18 @@ got is not shared out among the rest: a weight stays what the model gave, and a 
 how much is left out. `plot_figure` does so unless it is told not to, since many heads rest on `<eos>`.
 """
 import math
-from collections.abc import Sequence
+import reprlib
+from collections.abc import Iterable, Sequence
+from operator import index
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 from torch import Tensor
 
 from .. import InputError
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
-from .token_labels import bare, find, group_words, is_sign, is_special, shown
+from .token_labels import bare, find, group_words, is_sign, is_special, shown, written_out
 
 __all__ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]
 
@@ -40,15 +43,39 @@ def named_ends(maps, kind: str | None) -> list[str]:
     return list(dict.fromkeys(map(shown, filter(is_special, whole.of(kind)[2]))))
 
 
+def refuse_heads(given: object) -> NoReturn:
+    "InputError for what names no head."
+    wanted = "layer must be a whole number, and heads a list of whole numbers or of pairs of layer and head"
+    raise InputError(f"{wanted}, not {reprlib.repr(given)}")
+
+
+def listed(heads: Iterable[int | Head] | None) -> list:
+    "Heads as a list, of an array or a generator too; an empty one where none are given."
+    try:
+        return [] if heads is None else list(heads)
+    except TypeError:
+        refuse_heads(heads)
+
+
+def as_pair(layer: int, head: int | Head) -> Head:
+    "A head of this layer, or a pair of layer and head, as Python's numbers."
+    try:
+        if isinstance(head, Sequence) or getattr(head, "ndim", 0):  # a tensor or an array of two is a pair
+            layer, head = head
+        return index(layer), index(head)
+    except (TypeError, ValueError):
+        refuse_heads((layer, head))
+
+
 def choose_heads(
     n_layers: int,
     n_heads: int,
     layer: int | None = None,                    # the last but one if not given
-    heads: Sequence[int | Head] | None = None,   # heads of that layer, or pairs of layer and head; all of the layer if not given
+    heads: Iterable[int | Head] | None = None,   # heads of that layer, or pairs of layer and head; all of the layer if not given
 ) -> list[Head]:
     "The heads meant; InputError for a layer or a head that the model does not have."
     layer = max(1, n_layers - 1) if layer is None else layer
-    chosen = [(layer, head) if isinstance(head, int) else tuple(head) for head in heads or range(1, n_heads + 1)]
+    chosen = [as_pair(layer, head) for head in listed(heads) or range(1, n_heads + 1)]
     for layer, head in chosen:
         if not 1 <= layer <= n_layers:
             raise InputError(f"there is no layer {layer}: the model has layers 1 to {n_layers}")
@@ -150,9 +177,9 @@ def plot_heads(
     maps,                                        # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
-    heads: Sequence[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
+    heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     words: str | Sequence[str] = (),             # the rows of these alone, all heads in one panel (Figure 3)
-    in_full: Sequence[int | Head] = (),          # with `words`: these heads are drawn in full before (Figure 4)
+    in_full: Iterable[int | Head] = (),          # with `words`: these heads are drawn in full before (Figure 4)
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
@@ -167,6 +194,7 @@ def plot_heads(
     chosen = choose_heads(*weights.shape[:2], layer, heads)
     words = [words] if isinstance(words, str) else list(words)
     rows = sorted({i for word in words for i in find(queries, word)})
+    in_full = listed(in_full)
     full = chosen if not words else choose_heads(*weights.shape[:2], layer, in_full) if in_full else []
 
     every = list(dict.fromkeys([*full, *chosen]))
@@ -188,7 +216,7 @@ def plot_heads(
         x = draw_panel(canvas, x, top, [styles[pair]], range(len(queries)), queries, keys, sides, squares=False)
         x = x + 3 * GAP
     if words:
-        only = "only " + ", ".join(f"“{word}”" for word in words)
+        only = "only " + ", ".join(f"“{written_out(word)}”" for word in words)
         canvas.text(x, subtitle, only, va="top")
         end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, squares=True)
         x = max(end, x + canvas.width([only])) + 3 * GAP
@@ -208,7 +236,7 @@ def plot_heat_maps(
     maps,                                        # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
-    heads: Sequence[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
+    heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
 ):                                               # matplotlib's Figure, or the Axes
@@ -279,7 +307,7 @@ def plot_figure(
     number: int,                                 # 3, 4 or 5
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # all if not given; with `hide_end=False` the last but one, as in the paper
-    heads: Sequence[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
+    heads: Iterable[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
     word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = True,                       # without `<eos>` and other tokens that stand for no word
@@ -300,7 +328,8 @@ def plot_figure(
     n_layers, n_heads = weights.shape[:2]
     if number not in (3, 4, 5):
         raise InputError(f"the paper has no Figure {number} of attention: choose 3, 4 or 5")
-    every = hide_end and layer is None and heads is None
+    heads = listed(heads)
+    every = hide_end and layer is None and not heads
     named = choose_heads(n_layers, n_heads, layer, heads)
     first = 0 if every else named[0][0] - 1                       # of the layers to choose from
     among = weights[first:] if every else weights[first : first + 1]

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 import altair as alt
 
-from .token_labels import group_words, is_special, shown
+from .token_labels import group_words, is_special, shown, written_out
 
 __all__ = ["specification", "sentence", "both_texts"]
 
@@ -268,7 +268,8 @@ def specification(
     head: int,
 ) -> dict:
     "The whole picture as a specification in Vega-Lite 5, weights included."
-    axes = {name: {"queries": maps.of(name)[1], "keys": maps.of(name)[2]} for name in maps.kinds}
+    axes = {name: {side: [*map(written_out, labels)] for side, labels in zip(("queries", "keys"), maps.of(name)[1:])}
+            for name in maps.kinds}
     sizes = tuple(tuple(maps.of(name)[0].shape[:2]) for name in maps.kinds)  # encoder and decoder may differ
     at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
     found = json.loads(drawing(at.numbers(), tuple(maps.kinds.items()), sizes))
@@ -288,7 +289,7 @@ def sentence(
     labels: list[str],  # of the pieces; a dot begins one that continues a word
 ) -> str:
     "The labels as running text, without `<eos>` and its like: no blank within a word, and none before what ends a clause."
-    words, _ = group_words([label for label in labels if not is_special(label)])
+    words, _ = group_words([written_out(label) for label in labels if not is_special(label)])
     return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(words))
 
 

@@ -29,13 +29,15 @@ def checked_labels(name: str, labels: Any) -> list[str]:
 
 
 def as_tensor(kind: str, given: Any) -> Tensor:
-    "Weights as one tensor without a gradient, in 32 bits or 64; InputError where the layers differ in shape."
+    "Weights as one tensor without a gradient, in 32 bits or 64; InputError where they differ in shape, or are not plain."
     try:
         one = given if hasattr(given, "shape") else torch.stack([torch.as_tensor(layer) for layer in given])
         weights = torch.as_tensor(one).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         raise InputError(f"{kind}: give one tensor (layers, heads, queries, keys), or a list with one (heads, queries, keys) for "
                          "each layer, all of one shape") from None
+    if weights.layout is not torch.strided or weights.is_complex():
+        raise InputError(f"{kind}: the weights are sparse or complex: give real numbers, all of them")
     return weights if weights.dtype is torch.float64 else weights.float()
 
 

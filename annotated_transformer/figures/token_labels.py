@@ -18,8 +18,8 @@ from torch import Tensor
 from .. import InputError
 
 __all__ = [
-    "START", "END", "piece_label", "pieces_labelled", "shown", "is_sign", "is_special", "word_starts", "group_words",
-    "bare", "find",
+    "START", "END", "piece_label", "pieces_labelled", "written_out", "shown", "is_sign", "is_special", "word_starts",
+    "group_words", "bare", "find",
 ]
 
 START, END = "<start>", "<eos>"
@@ -102,8 +102,17 @@ def pieces_labelled(
     return labels
 
 
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+
+
+def written_out(text: str) -> str:
+    "A text with \\x01 for a control character: no program reads an SVG that holds one."
+    return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def shown(label: str) -> str:
-    "A label as it is drawn. Punctuation alone gets no dot before it: `·.` is taken for dirt."
+    "A label as it is drawn: without control characters; punctuation alone gets no dot before it, for `·.` is taken for dirt."
+    label = written_out(label)
     rest = label.removeprefix(CONTINUES)
     return label if any(map(str.isalnum, rest)) or not rest.strip(CONTINUES) else rest
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .. import InputError
-from ..files import SUMS, finish, read_sums, regular, sha256
+from ..files import SUMS, finish, named, read_sums, regular, sha256
 from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
 
@@ -85,8 +85,12 @@ def reader_of_others(
         said = read_json(directory / "config.json", AnyConfig, "").get("model_type")
     except InputError:
         said = None
-    if said in OTHERS or (directory / "source.spm").exists():
-        return resolve_name(OTHERS[said or "marian"])
+    if said is None and (directory / "model.bin").exists() and any(directory.glob("*_vocabulary.*")):
+        said = "CTranslate2"  # its config.json does not say so
+    elif said is None and (directory / "source.spm").exists():
+        said = "marian"
+    if said in OTHERS:
+        return resolve_name(OTHERS[said])
     if said is not None or not (directory / "config.json").exists():
         names = sorted(path.name for path in directory.iterdir())
         there = ", ".join(names[:8]) + ", ..." * (len(names) > 8) or "nothing"
@@ -103,13 +107,13 @@ def model_directory(
     **options,               # for the hub: revision, token, cache_dir, ...
 ) -> Path:
     "A directory of the user's, that of the weights that ship under this name, or a copy of what the hub has."
-    name = str(path_or_name)
-    if Path(path_or_name).is_dir():
+    name, directory = str(path_or_name), named(path_or_name)
+    if directory.is_dir():
         try:
-            finish(Path(path_or_name))
+            finish(directory)
         except OSError as error:
             raise InputError(f"{path_or_name}: {error.strerror}") from None
-        return Path(path_or_name)
+        return directory
     return PRETRAINED / name if name in shipped_models() else from_hub(name, **options)
 
 

@@ -28,7 +28,7 @@ def own_device(
 ) -> torch.device:
     "Where this process computes; InputError where PyTorch finds no such device, or where several would take the same GPU."
     try:
-        chosen = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        chosen = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
     except RuntimeError:
         chosen = None
     if chosen is None or chosen.type not in ("cuda", "cpu", "mps"):
@@ -42,6 +42,8 @@ def own_device(
             )
         if index >= there:
             here = f"{there} of them" if there else "no CUDA GPU here"
+            if size == 1:
+                raise InputError(f"--device {device}: PyTorch finds {here}; choose --device {'cuda' if there else 'cpu'}")
             wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {here}"
             alone = ", or --device cuda:0 if each process is shown a GPU of its own, as by Slurm" if there == 1 else ""
             raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu{alone}")

@@ -12,9 +12,10 @@ from ..config import Search
 from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
 from ..files import damage, named, read_sums, write_into, write_sums
+from ..json_files import checked
 from ..model.pretrained import filled
 from ..model.transformer import Transformer
-from ..model.weights import model_directory
+from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
 from .runs import Run
@@ -47,12 +48,15 @@ def load(
     **options,                    # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
-    directory = model_directory(path_or_name, **options)
+    directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")
     run = found if (found := Run(directory)).exists() else None
     if average is not None and run is None:
         raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
         raise InputError(f"{fault}; install the package or copy the model again")
+    if reader_of_others(directory):
+        raise InputError(f"{path_or_name} is a Marian model, which translates and is trained no further: give a run, or a model "
+                         "of this package")
     tokenizer = Tokenizer.load(directory / "tokenizer.model")
     if run:
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus

@@ -175,8 +175,10 @@ class Run:
     ) -> dict[str, Tensor]:
         "The mean of its last so many checkpoints."
         found = self._trained()
-        if average is not None and not 1 <= average <= len(found):
-            raise InputError(f"average must be from 1 to {len(found)}, the checkpoints that {self} has, not {average}")
+        if average is not None and average < 1:
+            raise InputError(f"average must be at least 1, not {average}")
+        if average is not None and average > len(found):
+            raise InputError(f"{self} has {len(found)} checkpoints: a mean of the last {average} cannot be")
         files = [path / "model.safetensors" for path in found[-(average or self.config.keep) :]]
         try:
             return average_checkpoints(files)

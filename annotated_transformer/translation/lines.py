@@ -2,11 +2,11 @@
 
 Nothing here needs torch, so that `exchange.onnx_translator` translates lines in the same way.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .. import UNK
+from .. import UNK, InputError
 from ..data.sentences import split_sentences
 from ..data.tokenizer import Tokenizer, require_fit
 
@@ -48,8 +48,10 @@ class Translation:
         return UNSURE if self.doubtful else ""
 
 
-def sentences_of(line: str, tokenizer: Tokenizer) -> list[str]:
-    "What is translated one by one: the sentences of a line; two short ones stay together."
+def sentences_of(line: str, tokenizer: Tokenizer, name: str = "the text") -> list[str]:
+    "What is translated one by one: the sentences of a line; two short ones stay together. InputError for what is no str."
+    if not isinstance(line, str):
+        raise InputError(f"{name} is no str, but of the type {type(line).__name__}: give a text, or a list of them")
     found = split_sentences(line)
     return [line] if len(found) == 2 and len(tokenizer.encode(line)) <= WHOLE else found
 
@@ -84,8 +86,10 @@ def translate_lines(
     doubtful_below: float | None = None,  # mean log-probability per token; None: nothing is doubtful
     split: bool = True,          # into sentences
 ) -> list[Translation]:          # one for each line
-    "Cut, search, join. InputError names a line with a sentence too long for the model."
-    parts = [sentences_of(line, tokenizer) if split else [line] for line in lines]
+    "Cut, search, join. InputError names a line with a sentence too long for the model, or that is no text."
+    if not isinstance(lines, Iterable):
+        raise InputError(f"give a text or a list of texts, not {lines!r}")
+    parts = [sentences_of(line, tokenizer, f"sentence {number}") if split else [line] for number, line in enumerate(lines, 1)]
     sentences = [sentence for part in parts for sentence in part]
     ids = tokenizer.encode_all(sentences)
     numbers = [number for number, part in enumerate(parts, 1) for _ in part]

@@ -94,7 +94,8 @@ class ModelAndTokenizer:
         precision: str = "float32",   # of the search's products: as for `Translator`
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
-        directory, chosen = model_directory(path_or_name), own_device(device or usual_device(precision), 0)
+        directory = model_directory(path_or_name)
+        chosen = own_device(usual_device(precision) if device is None else device, 0)
         if average is None and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision)

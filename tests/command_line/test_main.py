@@ -2,6 +2,8 @@
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from annotated_transformer import InputError
 from annotated_transformer.command_line.main import COMMANDS, overview
 from annotated_transformer.command_line.train_and_score import variations_command
@@ -19,6 +21,14 @@ def test_variations_refuse_wrong_options_first():
             else:
                 raise AssertionError(wrong)
         assert not any(run.iterdir())
+
+
+def test_variations_draw_over_no_picture_of_the_users(tmp_path, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.tables.variations.run_variations", lambda *_: pytest.fail("it trained first"))
+    (tmp_path / "table.png").write_text("mine")
+    with pytest.raises(InputError, match="table.json also writes .*table.png, which is there already"):
+        variations_command(["--run", str(tmp_path / "runs"), "--out", str(tmp_path / "table.json")])
+    assert (tmp_path / "table.png").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_the_overview_names_every_command_and_fits_80_columns():

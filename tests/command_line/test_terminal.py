@@ -1,5 +1,7 @@
 "Lines in, lines out: where a person types, a mistake ends nothing; and an answer gives no orders to the terminal."
+import contextlib
 import io
+import os
 import sys
 
 import pytest
@@ -34,6 +36,14 @@ def test_a_mistake_at_a_terminal_is_told_and_the_session_goes_on(answers):
     assert out == "EINS\nFÜNF\nSECHS\n"
     assert err.splitlines() == [
         "standard input, line 2, is not UTF-8: convert it first, for example with iconv", "sentence 1 is too long"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such device here")
+def test_a_disk_that_is_full_before_the_last_line_is_told_with_the_name_of_the_stream(answers, monkeypatch):
+    with contextlib.suppress(OSError), open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(OSError, match="No space left on device: 'standard output'"):
+            answers(b"eins\n" * 5_000, shout, False)
 
 
 @pytest.mark.parametrize("typed", [False, True])

@@ -55,6 +55,8 @@ def test_words_of_a_row_are_found_in_the_sentence():
          {"words added": 1, "words exchanged": 1}),
         ("(S (NP the dog )NP chased (NP the old dog . . )NP )S", "(TOP (S (NP the dog) chased (NP the old dog .)))",
          {"words dropped": 1}),
+        ("(S (NP the the dog )NP chased (NP old dog )NP . )S", "(TOP (S (NP the dog) chased the (NP old dog) .))",
+         {"words added": 1, "words dropped": 1}),
         ("(S (NP dog )NP chased (NP the ollld dog )NP . )S", "(TOP the (S (NP dog) chased (NP the old dog) .))",
          {"words added": 1, "words exchanged": 1}),
         ("(S )S", "(TOP the dog chased the old dog .)", {"words added": 7, "empty constituents removed": 1}),
@@ -64,6 +66,12 @@ def test_words_of_a_row_are_found_in_the_sentence():
         found, counted = repair(output.split(), words, "words")
         expected = Tree.fromstring(tree, read_leaf=lambda word: Tree(WORD, [word]))
         assert (found, counted) == (expected, Counter(repairs)), (output, found, counted)
+
+
+def test_a_sentence_of_any_length_is_found_in_the_row_that_repeats_it():
+    words = ["once"] + ["so"] * 150 + ["it"] * 150  # from 200 on, difflib would take what is frequent for noise
+    found, counted = repair(["(S", *words[1:140], "(NP", *words[140:], ")NP", ")S"], words, "words")
+    assert found.leaves() == words and [len(part) for part in (found, found[1])] == [2, 140] and counted == {"words added": 1}
 
 
 def test_a_word_with_a_bracket_survives_being_printed():

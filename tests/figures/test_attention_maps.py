@@ -85,6 +85,12 @@ def test_labels_that_do_not_fit_the_weights_are_refused():
         assert "'cross'" in str(error) and "encoder_decoder" in str(error)
     else:
         raise AssertionError("not refused")
+    try:
+        AttentionMaps([], [], [])
+    except InputError as error:
+        assert "the maps hold no weights" in str(error)
+    else:
+        raise AssertionError("not refused")
 
 
 def test_maps_equal_the_equations_in_a_loop():

@@ -2,6 +2,7 @@
 import re
 import tempfile
 from pathlib import Path
+from xml.dom import minidom
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,7 +14,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from annotated_transformer import InputError
-from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.figures.attention_maps import AttentionMaps, explore
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -192,6 +193,39 @@ def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_al
     far_apart = AttentionMaps.from_tensors(["a", "b", "<eos>"], encoder=encoder)
     texts = written(plot_figure(far_apart, 5))
     assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 2, head 1"}
+
+
+def test_a_picture_of_control_characters_can_be_read(tmp_path):
+    maps = AttentionMaps.from_tensors(["a\nb", "\x01", "\x1b[31m"], encoder=torch.rand(2, 4, 3, 3).softmax(-1))
+    for draw, *given in [(plot_figure, 3), (plot_figure, 4), (plot_heads,), (plot_heat_maps,)]:
+        save_drawing(draw(maps, *given), tmp_path / "drawn.svg")
+        said = (tmp_path / "drawn.svg").read_text(encoding="utf-8")
+        minidom.parseString(said)
+        assert r"\x1b[31m" in said
+    explore(maps).save(tmp_path / "drawn.svg")
+    minidom.parse(str(tmp_path / "drawn.svg"))
+
+
+@pytest.mark.parametrize("heads", [[np.int64(2), 1], np.array([2, 1]), torch.tensor([2, 1]), [(2, 2), (2, 1)], np.array([[2, 2], [2, 1]])],
+                         ids=str)
+@pytest.mark.parametrize("number", [3, 4, 5])
+def test_heads_that_were_computed_are_those_that_are_drawn(number, heads):
+    maps = AttentionMaps.from_tensors(list("abc"), encoder=torch.rand(3, 4, 3, 3).softmax(-1))
+    expected = written(plot_figure(maps, number, heads=[2, 1]))  # of the last layer but one
+    assert "encoder self-attention, layer 2 of 3" in expected and "head 3" not in expected
+    assert written(plot_figure(maps, number, heads=heads)) == written(plot_figure(maps, number, heads=(h for h in heads))) == expected
+    assert written(plot_figure(maps, number, layer=np.int64(2), heads=heads)) == expected
+    assert written(plot_figure(maps, number, heads=np.array([], int))) == written(plot_figure(maps, number))
+    assert written(plot_heads(maps, heads=heads, words="a", in_full=heads)) == written(plot_heads(maps, None, 2, [2, 1], "a", [2, 1]))
+
+
+@pytest.mark.parametrize("wrong", [{"heads": 1}, {"heads": [1.0]}, {"heads": "12"}, {"heads": [None]}, {"heads": [(1, 2, 3)]},
+                                   {"heads": torch.ones(2)}, {"layer": "1"}, {"layer": 1.5}], ids=str)
+def test_what_names_no_head_is_refused(wrong):
+    maps = AttentionMaps.from_tensors(list("abc"), encoder=torch.rand(2, 4, 3, 3).softmax(-1))
+    for draw, *given in [(plot_figure, 3), (plot_figure, 4), (plot_figure, 5), (plot_heads,), (plot_heat_maps,)]:
+        with pytest.raises(InputError, match="^layer must be a whole number, and heads a list of whole numbers or of pairs"):
+            draw(maps, *given, **wrong)
 
 
 def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():

@@ -19,6 +19,7 @@ from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore, live, nearest_to_diagonal
 from annotated_transformer.figures.explorer_chart import VEGA_LITE, sentence
 from annotated_transformer.figures.head_changes import attention_of
+from annotated_transformer.figures.token_labels import shown
 
 
 def test_it_starts_at_the_head_nearest_to_the_diagonal():
@@ -101,7 +102,7 @@ def test_the_page_asks_nothing_of_any_network():
         assert one["source"] == "</script> <imgsrc=//x>"
         for kind, drawn in one["maps"].items():
             weights, queries, keys = maps.of(kind)
-            assert (drawn["queries"], drawn["keys"]) == (queries, keys)
+            assert (drawn["queries"], drawn["keys"]) == ([*map(shown, queries)], [*map(shown, keys)])
             torch.testing.assert_close(torch.tensor(drawn["thousandths"]) / 1000, weights, atol=0.000501, rtol=0)
 
 

@@ -64,6 +64,8 @@ def test_a_kind_that_is_missing_is_not_there_and_the_others_are():
     ({"decoder": weights(L, h, S, S)}, "decoder: the weights have the shape (2, 3, 4, 4): give (layers, heads, 3, 3)"),
     ({"encoder": [weights(h, S, S), weights(1, S, S)]}, "encoder: give one tensor (layers, heads, queries, keys), or a list"),
     ({"encoder": 3}, "encoder: give one tensor"),
+    ({"encoder": weights(L, h, S, S).to_sparse()}, "encoder: the weights are sparse or complex: give real numbers"),
+    ({"encoder": weights(L, h, S, S).to(torch.complex64)}, "encoder: the weights are sparse or complex: give real numbers"),
     ({"encoder": weights(0, h, S, S)}, "encoder: the weights hold nothing, their shape is (0, 3, 4, 4): leave them out"),
     ({"encoder": torch.full((L, h, S, S), -0.5)}, "encoder: the numbers go from -0.5 to -0.5, and weights lie between 0 and 1"),
     ({"encoder": torch.full((L, h, S, S), float("nan"))}, "encoder: the numbers go from nan"),

@@ -19,6 +19,14 @@ def test_a_label_says_whether_its_piece_begins_a_word():
     assert [shown(label) for label in ("·.", "·,", "·ing", "··", "·", ".", "<eos>")] == [".", ",", "·ing", "··", "·", ".", "<eos>"]
 
 
+@pytest.mark.parametrize("label, drawn", [
+    ("a\nb", r"a\nb"), ("·\0", r"·\x00"), ("\x1b[31m", r"\x1b[31m"), ("·\x85a", r"·\x85a"), ("a\ud800", r"a\ud800"), ("\uffff", r"\uffff"),
+    ("a\u200d\xa0\\é🐶", "a\u200d\xa0\\é🐶"),
+])
+def test_what_no_svg_can_hold_is_written_out_and_nothing_else(label, drawn):
+    assert shown(label) == drawn
+
+
 def test_a_word_is_found_with_its_pieces_and_without_its_punctuation():
     labels = ["in", "its", "mou", "·th", "·.", "·its", "its", "mouth", "<eos>"]
     assert find(labels, "its") == [1, 6]

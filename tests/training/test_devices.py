@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, Translator
 from annotated_transformer.config import Execution
 from annotated_transformer.environment import Launched
 from annotated_transformer.training import devices
@@ -115,6 +115,24 @@ def test_several_processes_never_share_a_gpu(monkeypatch):
     assert own_device("cuda:0", 5, 8) == torch.device("cuda", 0)    # Slurm shows each process its own GPU, as number 0
     with pytest.raises(InputError, match="--device cuda:0 if each process is shown a GPU of its own"):
         own_device("cuda", 5, 8)
+
+
+@pytest.mark.parametrize("device, there, said", [
+    ("cuda", 0, "--device cuda: PyTorch finds no CUDA GPU here; choose --device cpu"),
+    ("cuda:3", 2, "--device cuda:3: PyTorch finds 2 of them; choose --device cuda"),
+])
+def test_a_process_alone_hears_nothing_of_other_processes(device, there, said, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
+    with pytest.raises(InputError, match=f"^{said}$"):
+        own_device(device, 0)
+
+
+def test_a_number_is_the_gpu_of_that_number_and_never_the_cpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    with pytest.raises(InputError, match="^--device 0: "):
+        own_device(0, 0)
+    with pytest.raises(InputError, match="^--device 0: "):
+        Translator.from_pretrained("numbers-en-de", device=0)
 
 
 def test_attention_on_a_gpu_needs_no_plan_for_each_shape(monkeypatch):

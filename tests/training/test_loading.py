@@ -52,6 +52,13 @@ def test_names_that_are_nowhere_are_refused_and_paths_never_asked_of_a_network()
             assert "no such directory" in str(error) and all(shipped in str(error) for shipped in shipped_models())
         else:
             raise AssertionError(f"{name} was found")
+    for given, said in (((" ",), "the name of the directory is empty"), (("numbers-en-de", 1.5), "average must be a whole number")):
+        try:
+            load(*given)
+        except InputError as error:
+            assert str(error).startswith(said)
+        else:
+            raise AssertionError(f"{given} was taken")
 
 
 def test_a_run_is_loaded_with_the_mean_of_its_last_checkpoints():

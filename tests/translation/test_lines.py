@@ -47,6 +47,17 @@ def test_a_line_is_cut_and_joined_and_two_short_sentences_stay_together():
     assert of([]) == []
 
 
+def test_what_is_no_text_is_refused_by_its_number():
+    for lines, said in ((["a", None], "sentence 2 is no str, but of the type NoneType"), ([["a"]], "sentence 1 is no str, but of the type list"),
+                        (b"a", "sentence 1 is no str, but of the type int"), (None, "give a text or a list of texts, not None")):
+        with pytest.raises(InputError) as refused:
+            of(lines)
+        assert str(refused.value).startswith(said)
+    with pytest.raises(InputError, match="^the text is no str, but of the type bytes: give a text"):
+        sentences_of(b"a", Words())
+    assert [one.text for one in of(line for line in ("one two", "three four"))] == ["one", "three"]
+
+
 @pytest.mark.parametrize("words, parts", [(WHOLE - 1, 1), (WHOLE, 2)])  # and the EOS
 def test_the_longest_pair_that_stays_whole(words, parts):
     line = "Go. " + "Far " * (words - 1)
@@ -59,7 +70,7 @@ def test_log_probabilities_and_tokens_add_up():
     assert one.log_probability == -sum(lengths) and one.tokens == sum(length - 1 for length in lengths)
     assert one.log_probability_per_token == one.log_probability / one.tokens
     (blank,) = of([""], below=-0.1)
-    assert blank == Translation("") and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
+    assert blank == Translation("") == Translation("", 0.0, 0, False) and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
 
 
 def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_doubts():

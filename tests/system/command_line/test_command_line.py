@@ -394,6 +394,49 @@ def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):
     assert json.loads((tmp_path / "figures.json").read_text())["training"]["step"] == STEPS
 
 
+def test_a_run_is_scored_on_the_corpus_that_it_was_trained_on_or_on_none(corpus, tmp_path, monkeypatch, command, complaint):
+    here, there, nowhere = (tmp_path / name for name in ("here", "there", "nowhere"))
+    shutil.copytree(corpus, here / "mine")
+    shutil.copytree(corpus, there / "mine")
+    nowhere.mkdir()
+    search = ("--beam-size", "1", "--extra-length", "4")
+    monkeypatch.chdir(here)
+    assert command(*TRAIN, "--steps", "2", "--corpus", "mine", "--run", "run")[0] == 0
+    before = command("score", "run", *search)
+    assert before[1].startswith("mine test: 5 sentences")
+    monkeypatch.chdir(there)
+    (there / "mine" / "test.en").rename(there / "mine" / "train.en")
+    (there / "mine" / "test.de").rename(there / "mine" / "train.de")
+    assert command("score", "../here/run", *search)[1].startswith("mine validation: 5")  # what is validated on has stayed
+    (there / "mine" / "validation.de").write_text("null\n" * 5)
+    message = complaint("score", "../here/run", *search)
+    assert message.startswith("../here/run was trained on 'mine', and what has this name here has other validation pairs: give")
+    assert command("score", "../here/run", "--corpus", "../here/mine", *search) == before
+    monkeypatch.chdir(nowhere)
+    message = complaint("score", "../here/run", *search)
+    assert message.startswith("../here/run was trained on 'mine': if that is elsewhere now, give it by --corpus (there is no")
+
+
+def test_a_directory_may_be_named_with_a_slash_when_a_run_goes_on(corpus, tmp_path, monkeypatch, command, complaint):
+    monkeypatch.chdir(corpus.parent)
+    for name, steps in ((corpus.name, 2), (f"{corpus.name}/", 3), (f"./{corpus.name}", 4)):
+        assert command(*TRAIN, "--steps", steps, "--corpus", name, "--run", tmp_path / "run")[::2] == (0, "")
+    assert Run(tmp_path / "run").last()["step"] == 4
+    assert "corpus=" in complaint(*TRAIN, "--corpus", "numbers-en-de", "--run", tmp_path / "run")
+
+
+def test_what_stands_beside_a_result_takes_no_place_of_the_users(run, tmp_path, monkeypatch, command, complaint):
+    (tmp_path / "notes.txt").write_text("mine")
+    out = ("--split", "validation", "--beam-size", "1", "--extra-length", "4", "--out")
+    with monkeypatch.context() as patch:
+        patch.setattr(Translator, "translate", lambda *_: pytest.fail("it translated first"))
+        message = complaint("score", run, *out, tmp_path / "notes.json")
+    assert message.startswith(f"--out {tmp_path / 'notes.json'} also writes {tmp_path / 'notes.txt'}, which is there already")
+    assert (tmp_path / "notes.txt").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
+    first, again = (command("score", run, *out, tmp_path / "scores.json") for _ in range(2))
+    assert first == again and first[0] == 0
+
+
 @pytest.mark.parametrize("options, expected", [
     ("--split dev", "no split 'dev': choose one of train, validation, test"),
     ("--corpus digist", "there is no corpus and no directory 'digist'"),
@@ -481,6 +524,14 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     assert two[1].target == ["drei", "eins", "null", "<eos>"]
 
 
+def test_attend_warns_of_a_translation_as_translate_does(tmp_path, command):
+    unsure, out = "The model is unsure of this translation: do not rely on it.\n", tmp_path / "heads.html"
+    for given, expected in ((["你好 🐕 dog."], unsure), (["A dog runs."], ""), (["你好 🐕 dog.", "--target", "Ein Hund."], ""),
+                            (["A dog runs.", "--beside", "你好 🐕 dog."], f"second sentence: {unsure}")):
+        status, printed, err = command("attend", *given, "--out", out)
+        assert (status, err) == (0, expected) and printed.endswith(f"{out}\n")
+
+
 def first_on_the_page(path: Path) -> tuple:
     "What the page begins with, and of which sentences."
     data = json.loads(re.search(r'id="maps">(.*?)</script>', path.read_text(encoding="utf-8"))[1])
@@ -517,6 +568,9 @@ def test_a_page_needs_no_extra_package(run, tmp_path):
     ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
     ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
+    ("--out new/heads.html --word two", "--word is of a picture: let --out new/heads.html end in .svg or .pdf or .png"),
+    ("--out new/heads.html --figure 4", "--figure is of a picture"),
+    ("--out new/heads.html --heads 1 2", "--heads: a page begins at one head, and shows all: give one, not 2"),
     ("--beside one", "--beside shows a second sentence on a page: let --out new/heads.svg end in .html"),
     ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
     ("--layer 0", "there is no layer 0"),
@@ -637,6 +691,7 @@ def test_corpora_are_listed_and_shown(corpus, command, complaint):
     status, out, _ = command("corpora")
     assert status == 0 and [line.split()[0] for line in out.splitlines()] == list(corpora.CORPORA)
     assert all(len(line.split()) > 4 and "<" not in line for line in out.splitlines())
+    assert len({line.partition(" ")[2].strip() for line in out.splitlines()}) == len(corpora.CORPORA)  # no two are alike
     status, out, _ = command("corpora", corpus, "--examples", "1")
     assert out == (
         "train: 40 pairs\n  en: one zero\n  de: eins null\n"
@@ -835,6 +890,29 @@ def test_a_closed_stream(redirection, expected, run):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no such device here")
+@pytest.mark.parametrize("words", ["corpora", "corpora {corpus} --examples 40", "translate {run}"])
+def test_a_full_disk_behind_standard_output_is_told_with_its_name(words, corpus, run):
+    command = f"{shlex.quote(sys.executable)} -m annotated_transformer {words.format(corpus=corpus, run=run)} > /dev/full"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(["sh", "-c", command], input=b"one\n", capture_output=True, env=environment)
+    said = b"annotated-transformer: No space left on device: 'standard output'\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_a_command_to_go_on_with_can_be_pasted(corpus, tmp_path, monkeypatch, command):
+    place = tmp_path / "a name"
+    quoted = shlex.quote(str(place))
+    _, out, _ = command(*TRAIN, "--steps", "1", "--corpus", corpus, "--run", place)
+    assert out.endswith(f"\nNext: annotated-transformer score {quoted}\n")
+    assert f": annotated-transformer workbook {quoted} --check\n" in command("workbook", place)[1]
+    pytest.importorskip("onnx", reason="the extra `exchange` is not installed")
+    monkeypatch.setattr("annotated_transformer.exchange.browser_page.write_page", lambda *_: None)
+    place = tmp_path / "a page"
+    _, out, _ = command("page", place, "numbers-en-de")
+    assert f"Next: python -m http.server --directory {shlex.quote(str(place))}, and" in out
+
+
 def test_output_is_utf_8_whatever_the_locale_says(corpus):
     child = process("corpora", corpus, "--examples", "9", PYTHONIOENCODING="ascii")
     out, err = child.communicate()
@@ -882,6 +960,8 @@ def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
     (["translate", "numbers-en-de", "--average", "3"], "average: numbers-en-de is no run, so it has no checkpoints to average"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
+    (["cost", "run", "--rate", "-1"], "--rate must be a number above 0, not -1"),
+    (["cost", "run", "--rate", "nan"], "--rate must be a number above 0, not nan"),
 ])
 def test_a_value_that_cannot_be(words, expected, complaint):
     assert complaint(*words).startswith(expected)

@@ -132,10 +132,14 @@ def test_the_line_that_is_not_utf_8_is_counted_over_megabytes(directory):
     assert f"{directory / 'train.de'}, line 123457, is not UTF-8" in complaint(first_pass, directory)
 
 
+ZIPPED = gzip.compress(b"eins\nzwei\n" * 99)
+
+
 @pytest.mark.parametrize(
-    "data", [b"no gzip file", gzip.compress(b"eins\nzwei\n" * 99)[:-20]], ids=["no gzip file", "cut short"]
+    "data", [b"no gzip file", ZIPPED[:-20], ZIPPED[:10] + b"\xff" + ZIPPED[11:], ZIPPED[:-8] + bytes(4) + ZIPPED[-4:]],
+    ids=["no gzip file", "cut short", "no block", "another sum"],
 )  # named: compressed bytes hold the time, and two workers must agree on the names of the tests
-def test_a_gzip_file_that_is_none_or_stops_short(directory, data):
+def test_a_gzip_file_that_is_none_or_stops_short_or_is_damaged(directory, data):
     (directory / "train.de").unlink()
     (directory / "train.de.gz").write_bytes(data)
     assert f"{directory / 'train.de.gz'} is not a complete gzip file" in complaint(first_pass, directory)

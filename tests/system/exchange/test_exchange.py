@@ -9,7 +9,7 @@ import torch
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from torch import nn
 
-from annotated_transformer import EOS, PAD, UNK, InputError, Translator
+from annotated_transformer import EOS, PAD, UNK, InputError, Translator, load
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -339,6 +339,26 @@ def test_a_directory_that_is_no_model_is_told_what_it_holds(opus, tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "t5"}')
     with pytest.raises(InputError, match="holds config.json, notes.txt: a model of 't5', which is not read here"):
         Translator.from_pretrained(tmp_path)
+    (tmp_path / "source.spm").write_text("x")
+    with pytest.raises(InputError, match="a model of 't5', which is not read here"):
+        Translator.from_pretrained(tmp_path)
+
+
+def test_our_files_of_ctranslate2_are_told_for_what_they_are(translator, tmp_path):
+    to_ctranslate2(translator, tmp_path)
+    refused = pytest.raises(InputError, match="holds config.json, model.bin, .*: a model of 'CTranslate2', which is not read")
+    for read in (Translator.from_pretrained, load):
+        with refused:
+            read(tmp_path)
+    (tmp_path / "tokenizer.model").rename(tmp_path / "source.spm")  # as whoever converts OPUS-MT has it
+    with refused:
+        Translator.from_pretrained(tmp_path)
+
+
+def test_no_training_begins_with_a_marian_model(opus, complaint, tmp_path):
+    said = complaint("train", "--start-from", opus, "--corpus", "numbers-en-de", "--run", tmp_path / "run")
+    assert said.startswith(f"{opus} is a Marian model, which translates and is trained no further")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.fixture(scope="module")

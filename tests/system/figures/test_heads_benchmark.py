@@ -15,7 +15,7 @@ from annotated_transformer.figures.attention_maps import AttentionMaps, token_la
 from annotated_transformer.figures.head_scores import NONE, RESTS, Aligned, catalogue, read_aligned, read_marks
 from annotated_transformer.figures.token_labels import find
 from benchmarks import heads, word_pairs
-from benchmarks.shared.sentence_lists import sentences
+from benchmarks.shared.sentence_lists import sentences, spread
 
 ALIGNED, OBJECTS, PRONOUNS = (sentences(name)[0] for name in ("aligned", "objects", "pronouns"))
 PAIRS = [
@@ -275,3 +275,8 @@ def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, capsys):
     with pytest.raises(SystemExit) as stop:
         heads.main()
     assert stop.value.code == 2 and "nowhere" in capsys.readouterr().err
+
+
+def test_a_part_of_a_list_is_of_the_whole_list():
+    assert spread(range(10), 3) == [0, 3, 6] and spread(range(5), 4) == [0, 1, 2, 3] and spread(range(8), 6) == [0, 1, 2, 4, 5, 6]
+    assert spread(iter("abcd"), 4) == list("abcd") and spread("ab", 5) == ["a", "b"]

@@ -28,6 +28,7 @@ from annotated_transformer.data.trees import DEEPEST, Tree, clean, draw_tree, pr
 from annotated_transformer.figures import attention_maps
 from annotated_transformer.figures.attention_maps import AttentionMaps, sentence_ids
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
+from annotated_transformer.model.position import sinusoids
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.variants import AdditiveMultiHeadAttention
 from annotated_transformer.model.weights import from_hub, load_into, load_weights, model_directory
@@ -62,7 +63,7 @@ from annotated_transformer.translation.bleu import multi30k_bleu, ngram_bleu, pa
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.kv_cache import StepwiseDecoder, continuations
 from annotated_transformer.translation.scores import score
-from annotated_transformer.translation.search import beam_step, length_penalty
+from annotated_transformer.translation.search import beam_step, length_penalty, readable_beam_search
 from annotated_transformer.translation.translator import Translator
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
@@ -259,12 +260,29 @@ def test_search_grows_nothing_by_what_cannot_be():
         assert (ended, going) == (([(-1.0, [EOS])], []) if first == EOS else ([], [(-1.0, [3])]))
 
 
+def test_search_gives_no_more_than_the_best_that_ended():
+    likely = torch.tensor([0.0, 0.3, 0.1, 0.4, 0.2]).log()  # <pad>, <eos>, and three words
+    (best, second), every = (readable_beam_search(lambda tokens: likely, size, 0.0, longest=3) for size in (2, 50))
+    assert ([], [3]) == (best.tokens, second.tokens) and [best, second] == every[:2] and len(every) == 1 + 3 + 9
+
+
 def test_fast_search_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
     for hypothesis in beam_search(model, source, Search(beam_size=3, alpha=1.0, extra_length=2))[0]:
         assert len(hypothesis.tokens) == 6 and hypothesis.log_probability < 0
         assert math.isclose(hypothesis.score, hypothesis.log_probability / length_penalty(6, 1.0), rel_tol=1e-6)
+
+
+def test_fast_search_takes_a_model_in_any_number_format():
+    torch.manual_seed(0)
+    model, source, found, greedy = Transformer(SMALL), pad([[4, 5, 6, EOS], [7, 8, EOS], [9, EOS]]), [], []
+    for kind in (torch.float32, torch.float64, torch.bfloat16):
+        hypotheses = beam_search(model.to(kind), source, Search(3, 0.6, extra_length=5))
+        found.append([best.score for best, *_ in hypotheses])
+        greedy.append(greedy_search(model, source, Search(extra_length=5)))
+    assert greedy[1] == greedy[0] and found[1] == pytest.approx(found[0], rel=1e-5)
+    assert found[2] == pytest.approx(found[0], rel=0.03)
 
 
 def test_fast_search_tells_how_many_tokens_are_left():
@@ -405,6 +423,14 @@ def test_parser_is_bound_to_the_words_unless_it_is_told_to_be_free():
     (bound,), (free,) = (parser.parse([["the", "dog"]], search, **options) for options in ({}, {"free": True}))
     assert not bound.repairs and free.repairs
     assert parser.parse([["the", "dog"]], search, free=False) == [bound]
+
+
+def test_position_is_as_exact_far_out_as_at_the_beginning():
+    table = sinusoids(2**18, 12)  # as many as a model may have
+    for pos in (70_001, 2**18 - 1):
+        for column in range(12):
+            angle = pos / 10000 ** ((column - column % 2) / 12)
+            assert abs(table[pos, column].item() - (math.cos(angle) if column % 2 else math.sin(angle))) < 1e-6
 
 
 def test_regularization_by_nearly_all_zeros_keeps_one_number_in_65536():

@@ -1,4 +1,5 @@
 "The names that others build on are there, and whoever asks for help on a name gets it."
+import dataclasses
 import importlib
 import inspect
 from pathlib import Path
@@ -66,3 +67,10 @@ def test_every_function_class_and_method_says_what_it_does(module):
             # what a module computes stands in its class's docstring and in the comments of its arguments
             silent += [f"{name}.{key}" for key, method in methods.items() if key != "forward" and not own_doc(method)]
     assert not silent
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_what_holds_values_stays_as_it_was_made(module):
+    found = vars(importlib.import_module(f"annotated_transformer.{module}")).values()
+    classes = [thing for thing in found if inspect.isclass(thing) and dataclasses.is_dataclass(thing)]
+    assert [kind.__name__ for kind in classes if not kind.__dataclass_params__.frozen] == []

@@ -7,6 +7,7 @@ import math
 import os
 import shutil
 import threading
+import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,9 +27,11 @@ from annotated_transformer.model.pretrained import no_larger, planned
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training import loop as training
-from annotated_transformer.training import processes, runs
+from annotated_transformer.training import processes, progress, runs
+from annotated_transformer.training.checkpoints import read_state
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
+from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin
 from annotated_transformer.training.stopping import Stopped, all_finite
@@ -239,7 +242,7 @@ def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, mo
     for name in names:
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
     assert run.weights() == names[1:] and run.weights(1) == names[3:] and run.weights(4) == names
-    with pytest.raises(InputError, match="average must be from 1 to 4, the checkpoints that .* has, not 5"):
+    with pytest.raises(InputError, match="has 4 checkpoints: a mean of the last 5 cannot be"):
         run.weights(5)
     shutil.rmtree(tmp_path / "checkpoints" / names[0])
     shutil.rmtree(tmp_path / "checkpoints" / names[1])
@@ -476,6 +479,34 @@ def test_loop_traces_as_many_updates_as_it_is_told(tmp_path, small_corpus):
     before = (tmp_path / "run" / "trace.json").read_bytes()
     train(dataclasses.replace(small_corpus, steps=6), tmp_path / "run", profile=2)  # it is at its end
     assert (tmp_path / "run" / "trace.json").read_bytes() == before
+
+
+def test_loop_counts_neither_saving_nor_measuring_as_training_and_moves_its_bar(tmp_path, small_corpus, monkeypatch):
+    clock, away, bars, bar = time.perf_counter, [], [], progress.progress_bar
+
+    def takes_long(act):
+        def acted(*given):
+            away.append(1_000)
+            return act(*given)
+
+        return acted
+
+    monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(away))
+    monkeypatch.setattr(progress, "progress_bar", lambda **options: bars.append(bar(**options)) or bars[-1])
+    for name in ("validate", "save_checkpoint"):
+        monkeypatch.setattr(training, name, takes_long(getattr(training, name)))
+    config = dataclasses.replace(small_corpus, steps=7, checkpoint_every=3, checkpoint_minutes=None, validate_every=2)
+    train(config, tmp_path / "run")
+    assert len(away) > 5 and [shown.n for shown in bars] == [7]
+    assert read_state(Run(tmp_path / "run").checkpoints()[-1])["seconds"] < 1_000
+
+
+def test_loop_has_the_rate_of_each_update_from_its_schedule_alone():
+    weight = nn.Parameter(torch.ones(3))
+    optimizer = adam([weight])
+    weight.grad = torch.tensor([1.0, -2.0, 0.5])
+    optimizer.step()
+    assert weight.tolist() == [1, 1, 1]
 
 
 def test_loop_reads_each_pair_in_one_part():
