@@ -24,7 +24,7 @@ from ..json_files import read_json
 from ..model.weights import load_into, load_weights, require_shapes
 
 # %% ../../nbs/training/checkpoints.ipynb #97fee434
-FILES = ("model.safetensors", "training_state.safetensors", "state.json")
+WEIGHTS, MEANS, STATE = FILES = ("model.safetensors", "training_state.safetensors", "state.json")
 
 # %% ../../nbs/training/checkpoints.ipynb #ab42aafc
 def checkpoint_directories(
@@ -62,7 +62,7 @@ def read_state(
     directory: Path,  # of a checkpoint
 ) -> dict:
     "How far the run was. InputError when the file is damaged."
-    return read_json(directory / "state.json", State, "use an earlier checkpoint")
+    return read_json(directory / STATE, State, "use an earlier checkpoint")
 
 
 def is_regular(
@@ -116,9 +116,9 @@ def save_checkpoint(
     text = json.dumps({**state, "regular": regular}, indent=1) + "\n"
 
     def write(beside: Path) -> None:
-        save_file(model.state_dict(), beside / FILES[0])
-        save_file(means, beside / FILES[1])
-        (beside / FILES[2]).write_text(text, encoding="utf-8", newline="\n")
+        save_file(model.state_dict(), beside / WEIGHTS)
+        save_file(means, beside / MEANS)
+        (beside / STATE).write_text(text, encoding="utf-8", newline="\n")
         write_sums(beside, FILES)
         if final.exists():
             remove_directory(final)
@@ -161,15 +161,15 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer,
 ) -> dict:  # the state that was saved
     "Put a checkpoint back into model and optimizer, on whatever device they are."
-    load_into(model, load_weights(directory / FILES[0], hashed=True), directory / FILES[0])
-    means = load_weights(directory / FILES[1], hashed=True)
+    load_into(model, load_weights(directory / WEIGHTS, hashed=True), directory / WEIGHTS)
+    means = load_weights(directory / MEANS, hashed=True)
     # Fused Adam trusts its state: it would write past the end of a mean that is too short.
     sizes = {f"{name}.{key}": value.shape for name, value in model.named_parameters() for key in ("exp_avg", "exp_avg_sq")}
     sizes |= {f"{name}.step": torch.Size() for name, _ in model.named_parameters()}
-    require_shapes(means, sizes, directory / FILES[1], "Adam's means do not fit the model")
+    require_shapes(means, sizes, directory / MEANS, "Adam's means do not fit the model")
     for name, value in means.items():
         if value.dtype != torch.float32:
-            raise InputError(f"{directory / FILES[1]}: {name!r} is of {value.dtype} and not float32; take an earlier checkpoint")
+            raise InputError(f"{directory / MEANS}: {name!r} is of {value.dtype} and not float32; take an earlier checkpoint")
     states = {
         i: {key: means[f"{name}.{key}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")}
         for i, (name, _) in enumerate(model.named_parameters())

@@ -58,7 +58,7 @@ class _ProjectAndLose(torch.autograd.Function):
         (grad_hidden, grad_weight), ctx.gradients = ctx.gradients, None
         return grad_hidden.mul_(grad), grad_weight.mul_(grad), None, None, None, None
 
-
+# %% ../../nbs/training/chunked_loss.ipynb #c295c672
 def usual_chunk(
     device: torch.device,
     vocabulary: int,
@@ -71,7 +71,7 @@ def usual_chunk(
     each = 8 * vocabulary  # bytes of one token: logits and gradient in 16 bits, or the logits in 32 as well
     return max(256, torch.cuda.get_device_properties(device).total_memory // 8 // each)
 
-
+# %% ../../nbs/training/chunked_loss.ipynb #c295c673
 def losses_in_chunks(
     hidden: Tensor,         # (draws, ..., d_model), the decoder's output under one or more draws of dropout
     weight: Tensor,         # (V, d_model), the shared embedding matrix; its row of PAD is zero
@@ -86,7 +86,7 @@ def losses_in_chunks(
     hidden, target = hidden.flatten(1, -2), target.flatten()
     on_cpu, real = hidden.device.type == "cpu", target != PAD
     if on_cpu:  # elsewhere, to leave rows out, the program would have to wait until the GPU has counted them
-        hidden, target, real = hidden[:, real], target[real], real[real]
+        hidden, target, real = hidden[:, real], target[real], real[real]  # the last is all true
     share = real.to(hidden.dtype) / (tokens or real.sum())
     chunk = chunk or max(1, usual_chunk(hidden.device, len(weight)) // len(hidden))
     return _ProjectAndLose.apply(hidden, weight, target, share, rule, chunk)

@@ -49,20 +49,21 @@ def load(
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
     directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")
-    if average is not None and not Run(directory).exists():
+    run = found if (found := Run(directory)).exists() else None
+    if average is not None and run is None:
         raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
         raise InputError(f"{fault}; install the package or copy the model again")
     if reader_of_others(directory):
         raise InputError(f"{path_or_name} is a Marian model, which translates and is trained no further: give a run, or a model "
                          "of this package")
-    tokenizer, run = Tokenizer.load(directory / "tokenizer.model"), Run(directory)
-    if run.exists():
+    tokenizer = Tokenizer.load(directory / "tokenizer.model")
+    if run:
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         model = filled(Transformer, config, run.weights(average), directory)
         record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
-        model, run, record = Transformer.from_pretrained(directory), None, read_record(directory)
+        model, record = Transformer.from_pretrained(directory), read_record(directory)
     require_one_vocabulary(model, tokenizer)
     return LoadedModel(model.eval(), tokenizer, Search(**record.search), run, record)
 
@@ -74,7 +75,7 @@ def save(
     search: Search | None = None,       # None: as in the paper
     record: ModelRecord | None = None,  # its other facts
 ) -> None:
-    "Write model.safetensors, config.json, tokenizer.model, record.json, and their sums: what `load` reads."
+    "Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and a README.md."
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
         tokenizer.save(beside / "tokenizer.model")

@@ -27,13 +27,13 @@ def disagreement(
 def smoothed_and_agreeing(smoothing: float, consistency: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
     "The rule of (drop.1): the first half of the rows are the tokens under one draw, the second half under the other."
     logits, off = logits.to(share.dtype), smoothing / (logits.size(1) - 1)                # `off`: q of each wrong token
-    part = consistency / 4
+    part = consistency / 4                                                                # α/2 of (drop.1), times the half in D
     first, second = logits.sub_(logits.logsumexp(1, True)).chunk(2)                       # ln p and ln p', (chunk, V) each
-    hits = sum(off * logs.sum(1, True) + (1 - smoothing - off) * logs.gather(1, right) for logs in (first, second))
+    agreed = sum(off * logs.sum(1, True) + (1 - smoothing - off) * logs.gather(1, right) for logs in (first, second))  # Σ q ln p
     ratio = first - second                                                                # ln p/p', and -ln p'/p
     p, other = first.exp_(), second.exp_()                                                # in the memory of the logits
     divergences = (p * ratio).sum(1, True), -(other * ratio).sum(1, True)                 # K, and K of the second draw
-    loss = (share * (part * sum(divergences) - hits / 2)).sum()
+    loss = (share * (part * sum(divergences) - agreed / 2)).sum()
     if not learning:
         return (loss,), None
     difference = p - other

@@ -223,7 +223,7 @@ def prepare(
         for rest in list(leftovers(data)):
             rest.unlink()
         write_sums(data, sorted(path.name for path in data.iterdir() if path.name != SUMS))
-    for directory in (run.directory, run.directory / "data"):
-        if fault := damage(directory, sorted(read_sums(directory))):
+    for place in (run.directory, run.directory / "data"):
+        if fault := damage(place, sorted(read_sums(place))):
             raise InputError(f"{fault}: the run cannot go on as it began; copy the file again, or begin another run")
     return run.prepared()

@@ -105,11 +105,7 @@ def test_what_is_only_checked_stands_last_and_folded(name):
     assert [one["id"] for one in below if not one["metadata"].get("jupyter", {}).get("source_hidden")] == []
 
 
-# Answers that are still open. A page that has been mended must leave this list.
-ANSWERS_TO_FOLD = {"training/processes"}
-
-
-@pytest.mark.parametrize("name", sorted({"index", *PARTS} - ANSWERS_TO_FOLD))
+@pytest.mark.parametrize("name", sorted({"index", *PARTS}))
 def test_an_answer_to_try_is_folded_with_what_it_prints(name):
     cells, trying = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"], False
     for one in cells:
