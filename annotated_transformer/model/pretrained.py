@@ -47,25 +47,6 @@ def save_model(
     write_into(named(directory), write, kept=["README.md"])
 
 
-def push_model(
-    save: Callable[[Path], None],   # writes what is pushed into a directory
-    repo_id: str,                   # OWNER/NAME, which is made if it is not there
-    private: bool,
-    commit_message: str,
-) -> str:                           # address of the commit
-    "Put a model's files on the Hugging Face hub; a model card that is there already stays."
-    from huggingface_hub import HfApi
-
-    api = HfApi()
-    with TemporaryDirectory() as directory:
-        save(Path(directory))
-        api.create_repo(repo_id, private=private, exist_ok=True)
-        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
-        return str(api.upload_folder(
-            repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept
-        ))
-
-
 def load_model(
     kind: type[Model],
     config_kind: type,         # of its config
@@ -85,14 +66,14 @@ def filled(
     weights: dict[str, Tensor],
     path: Path,                 # where the weights come from, for the message
 ) -> Model:                     # in eval mode
-    "A model with these weights. A config that asks for others is refused before it can take the memory for them."
+    "A model with these weights. A config that asks for more numbers is refused before it can take the memory for them."
     if not no_larger(config, weights):
         load_into(planned(kind, config), weights, path)
     model = kind(config)
     load_into(model, weights, path)
     return model.eval()
 
-
+# %% ../../nbs/model/pretrained.ipynb #649167b1
 def no_larger(
     config,                     # a `TransformerConfig`
     weights: dict[str, Tensor],
@@ -113,3 +94,22 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
         sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
         raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
     return model
+
+
+def push_model(
+    save: Callable[[Path], None],   # writes what is pushed into a directory
+    repo_id: str,                   # OWNER/NAME, which is made if it is not there
+    private: bool,
+    commit_message: str,
+) -> str:                           # address of the commit
+    "Put a model's files on the Hugging Face hub; a model card that is there already stays."
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    with TemporaryDirectory() as directory:
+        save(Path(directory))
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
+        return str(api.upload_folder(
+            repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept
+        ))

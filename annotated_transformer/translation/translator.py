@@ -177,7 +177,7 @@ def require_found(hypotheses: list[list[Hypothesis]], part: list[int]) -> None:
 class Translator(ModelAndTokenizer):
     "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
-    translate_ids, sentences, attention = translate_ids, sentences, attention   # folded
+    translate_ids, sentences, attention = translate_ids, sentences, attention   # the functions above (folded) as methods
 
     def translate(
         self,

@@ -916,3 +916,38 @@ def test_without_the_factor_the_sentence_is_gone():
     assert list(said) == ["2", "1", "0.5", "0.25", "0.0625"] and said["2"] == said["1"] == said["0.5"] != said["0.25"]
     assert "Fahrrad" in said["1"] and "Fahrrad" not in said["0.25"] + said["0.0625"]
     assert "At a quarter the sentence is gone." in prose("paper/3.4_embedding")
+
+
+def test_what_eight_bits_change_in_the_field_of_each_translator_and_outside():
+    page, models = prose("translation/packed_weights"), result("speed/int8")["figures"]["models"]
+    assert result("speed/int8")["config"]["largest_weight"] == 63 and "on a processor without VNNI" in page
+    ours, captions = models["everyday-en-de"], models["multi30k-en-de"]
+    one_in = {(name, split): part["sentences"] / part["changed"]["int8"]
+              for name, model in models.items() for split, part in model["tests"].items()}
+    of_captions = [round(n) for (_, split), n in one_in.items() if split != "tatoeba"]
+    assert (min(of_captions), max(of_captions)) == (7, 11) and "one caption in seven to eleven changes" in page
+    assert round(one_in["everyday-en-de", "tatoeba"]) == 17 and "one everyday sentence in seventeen" in page
+    assert one_in["multi30k-en-de", "tatoeba"] < 3 and "which cannot translate those, more than one in three)" in page
+    tests = ours["tests"].values()
+    assert {part["changed"]["float16"] for part in tests} == {0} and sum(part["sentences"] for part in tests) == 4_461
+    assert ours["seconds"]["int8"] > ours["seconds"]["float16"] and "hardly sooner than 16, or later" in page
+    assert 0.95 < captions["seconds"]["int8"] / captions["seconds"]["float16"] < 1
+
+
+def test_the_picture_of_decoding_is_described_as_it_is():
+    page, figures = prose("translation/kv_cache"), result("speed/decoding")["figures"]
+    works = [work["by"] for growth in figures["growth"].values() for work in growth.values()]
+    assert {len(by["ours"]["seconds"]) for by in works} == {2} and "in two rounds" in page
+    assert all(by["onnx_runtime"]["median_seconds"] < by["ours"]["median_seconds"] for by in works)
+    assert "ONNX Runtime is sooner than our float32" in page
+    few, more = (figures["growth"]["beams"][n]["by"]["ctranslate2"]["median_seconds"] for n in "24")
+    assert more > 2.5 * few and "jumps after two beams" in page
+
+
+def test_without_the_rule_for_capitals_three_more_lines_get_no_warning():
+    found = result("translation/out_of_depth")["figures"]
+    own = [row for row in found["lines"] if row["half"] == "report" and not row["everyday"]]
+    without = sum(row["lowest"] < found["doubtful_below"] or row["unknown_letters"] for row in own)
+    assert f"(without it: {without} of {len(own)})" in printed("translation/translator")
+    beyond = [row for row in found["lines"] if row["doubtful"] and row["lowest"] >= found["doubtful_below"]]
+    assert all(row["capitals"] or row["unknown_letters"] for row in beyond)
