@@ -205,6 +205,7 @@ def average(
     out = out or run / f"average-{number}"
     if out.exists():
         raise InputError(f"{out} is there already: choose another name, or remove it first")
+    Run(run).require_checkpoints(last)
     may_be_interrupted()
     write_directory(out, lambda beside: Translator.from_pretrained(run, last).save_pretrained(beside))
     print(f"{out}: the mean of the last {min(number, len(Run(run).checkpoints()))} checkpoints of {run}")

@@ -20,8 +20,10 @@ Model = Annotated[str, "MODEL"]
 
 def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator":
     "A model as the options want it."
+    from ..training.runs import Run
     from ..translation.translator import Translator
 
+    Run(model).require_checkpoints(search.average)
     choose_threads()  # packing weights is work too
     return Translator.from_pretrained(model, search.average, precision=search.precision)
 
@@ -98,7 +100,9 @@ def parse_command(
     require_standard_input()
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines
+    from ..training.runs import Run
 
+    Run(model).require_checkpoints(search.average)
     choose_threads()
     parser = Parser.from_pretrained(model, search.average, search.precision)
     settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)

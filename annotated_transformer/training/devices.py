@@ -42,7 +42,7 @@ def own_device(
             )
         if index >= there:
             here = f"{there} of them" if there else "no CUDA GPU here"
-            if size == 1:
+            if size == 1 and local == 0:
                 raise InputError(f"--device {device}: PyTorch finds {here}; choose --device {'cuda' if there else 'cpu'}")
             wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {here}"
             alone = ", or --device cuda:0 if each process is shown a GPU of its own, as by Slurm" if there == 1 else ""

@@ -165,6 +165,11 @@ class Run:
         "The directories of its checkpoints, oldest first."
         return checkpoint_directories(self.directory)
 
+    def require_checkpoints(self, n: int | None) -> None:
+        "InputError where there are fewer than were asked for."
+        if n is not None and self.exists() and n > (found := len(self.checkpoints())):
+            raise InputError(f"{self} has {found} checkpoints: a mean of the last {n} cannot be")
+
     def last(self) -> dict:
         "How far its last checkpoint is: update, epoch, batch, tokens seen, seconds spent."
         return read_state(self._trained()[-1])
@@ -173,12 +178,10 @@ class Run:
         self,
         average: int | None = None,   # None: as many as the run keeps (§6.1)
     ) -> dict[str, Tensor]:
-        "The mean of its last so many checkpoints."
+        "The mean of its last so many checkpoints, or of all, where there are fewer."
         found = self._trained()
         if average is not None and average < 1:
             raise InputError(f"average must be at least 1, not {average}")
-        if average is not None and average > len(found):
-            raise InputError(f"{self} has {len(found)} checkpoints: a mean of the last {average} cannot be")
         files = [path / "model.safetensors" for path in found[-(average or self.config.keep) :]]
         try:
             return average_checkpoints(files)

@@ -639,6 +639,8 @@ def test_the_mean_of_checkpoints_is_a_model_of_its_own(run, corpus, tmp_path, co
 def test_a_mean_that_cannot_be(options, expected, run, tmp_path, complaint):
     assert expected in complaint("average", run, tmp_path / "model", *options.split())
     assert list(tmp_path.iterdir()) == []
+    for name in ("score", "translate"):
+        assert expected in complaint(name, run, *options.replace("last", "average").split(), stdin=b"one\n")
 
 
 @pytest.mark.parametrize("software, package", [
