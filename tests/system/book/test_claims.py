@@ -234,7 +234,8 @@ def test_the_readme_says_what_the_finish_and_what_r_drop_added():
         means.append(sum(bleu) / 3)
         said.append(f"{means[-1]:.2f} ± {(sum((one - means[-1]) ** 2 for one in bleu) / 2) ** 0.5:.2f}")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"Three seeds, lower-cased: mean {said[0]} before them and {said[2]} after them; without R-Drop, {said[1]}." in readme
+    assert f"Three seeds, lower-cased: mean {said[0]} before them and {said[2]} after them; " in readme
+    assert f"after them; the same updates without R-Drop, {said[1]}." in readme
     without = f"{means[1]:.2f}"
     assert f"does harm: {without}" in prose("training/r_drop") and means[1] < means[0] < 41.02 < means[2]
     assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
@@ -707,7 +708,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert [round(berkeley - f1) for f1 in (sum(bound) / 3, sum(ours) / 3, together)] == [13, 4, 2]
     assert "the Berkeley parser wins, by 13 points" in page and "*Gold alone* is better than the PCFG on average" in page
     assert "*Semi-supervised* is about four points below the Berkeley parser, and two when three seeds [vote]" in page
-    assert f"(../parsing/self_training.ipynb#Three-parsers-vote) ({together:.2f})." in page
+    assert f"(../../docs/parsing.md#three-parsers-vote) ({together:.2f})." in page
     searches = result("parsing/parser.searches")["figures"]["searches"]
     tuned = {row["alpha"]: row["f1"] for row in searches if row["search"] == "trees"}
     written = {row["alpha"]: row["predicted"] for row in searches if row["search"] == "trees"}
@@ -893,12 +894,33 @@ def test_what_pages_of_the_workshop_say_of_heads_bits_leaks_and_trees():
     leaks = result("translation/tatoeba-splits")["figures"]["test_pairs_that_leak"]["by line"]
     assert round(2_000 / (leaks["either"] - leaks["English"])) == 13
     assert "One in thirteen leaks through its German sentence alone" in prose("data/small_corpora")
-    from_n = [setting["faster_from"]["self-attention, restricted"] for setting in result("speed/layer-types")["figures"]["times"]]
-    assert f"from {min(from_n):.0f} to {max(from_n):.0f} positions on" in prose("tables/layer_types")
+    *one, many = result("speed/layer-types")["figures"]["times"]
+    said_of = {512: (one, "from about 500 positions on"), 1_024: ([many], "with 16 sentences at once from about 1,000")}
+    for n, (settings, said) in said_of.items():
+        for setting in settings:
+            gain = dict(zip(setting["lengths"], setting["times_as_fast"]["self-attention, restricted"]))
+            assert gain[n // 2] < 1 < gain[n]
+        assert said in prose("tables/layer_types")
     points = result("parsing/parser.amounts")["figures"]["points"]
     some, all_of_them = (point["scores"] for point in points if point["trees"] and point["kind"] == "another parser")
     assert all_of_them["validation"]["f1"] - some["validation"]["f1"] < 0.1
     assert "The first 16,000 trees by the Berkeley parser bring most; what more" in prose("parsing/self_training")
+    none, exchanged = (next(point["scores"] for point in points if point["trees"] == n and point["kind"] == kind)
+                       for n, kind in ((0, points[0]["kind"]), (16_000, "exchanged")))
+    moved = {split: exchanged[split]["f1"] - none[split]["f1"] for split in ("test", "validation")}
+    said = f"{-moved['test']:.1f} points worse on the test split and {moved['validation']:.1f} better on the development split"
+    assert said in prose("parsing/self_training")
+    docs = (ROOT / "docs/parsing.md").read_text(encoding="utf-8")
+    for run in result("parsing/parser.tried")["figures"]["runs"]:
+        scores = run["scores"]
+        repairs = [sum(n for rule, n in scores["repairs"].items() if rule.startswith(what)) for what in ("words", "closing")]
+        row = f"| {scores['f1']:.2f} | {100 * scores['malformed'] / scores['sentences']:.0f} | {repairs[0]} | {repairs[1]} |"
+        assert row in docs and f"{run['updates']:,} updates, one seed" in docs
+    votes = result("parsing/parser.votes")["figures"]["test"]
+    alone = [one["f1"] for one in votes["each"]]
+    share = {n: row["right"] / row["written"] for n, row in votes["by_votes"].items()}
+    assert f"{votes['together']['f1']:.2f} on the test split, where each alone has {min(alone):.2f} to {max(alone):.2f}" in docs
+    assert round(share["3"], 1) == 0.9 and round(share["1"], 2) == 0.25
 
 
 def test_the_page_of_the_page_says_what_its_translations_lose():

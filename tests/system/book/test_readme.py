@@ -425,6 +425,33 @@ def test_python_on_the_pages_names_what_there_is():
                 assert all(hasattr(module, alias.name) for alias in node.names), (path.name, node.module)
 
 
+def test_the_names_of_the_table_are_where_it_says():
+    table = page("docs/first-hour.md").split("## The same in Python")[1]
+    not_ours, found = {"list", "replace", "Path", "one", "translator", "corpora"}, {}
+    for line in table.splitlines()[4:]:
+        _, _, python, where, *_ = line.split("|")
+        modules = {"", *re.findall(r"`([a-z_]+(?:\.[a-z_0-9]+)?)`", where)} - {"dataclasses", "replace"}  # "": the package
+        homes = [importlib.import_module(f"annotated_transformer.{module}".rstrip(".")) for module in modules]
+        called = re.findall(r"(?<![.\w])([A-Za-z_]\w+)(?=[(\[.])", re.sub('".*?"', "", python))
+        for name in {*called} - not_ours - {name for name, there in found.items() if there}:
+            found[name] = any(hasattr(home, name) for home in homes)
+    assert len(found) >= 12 and all(found.values()), found
+    assert importlib.import_module("annotated_transformer.data.corpora").load
+
+
+def test_what_is_said_of_fresh_environments_is_what_was_measured():
+    record, text = json.loads(page("results/installation/environments.json")), page("docs/installation.md")
+    runs = {(python, extra): tasks for python, by in record["figures"]["environments"].items()
+            for extra, tasks in by.items() if isinstance(tasks, dict)}
+    assert {len(tasks) for tasks in runs.values()} == {17} and "Each of 17 tasks" in text and f"On {record['date']} we" in text
+    for (_, extra), tasks in runs.items():
+        missing = [said for said in tasks.values() if said != "works"]
+        assert all(" is not installed: pip install " in said for said in missing) and (extra != "all" or not missing)
+    then, now = set(record["config"]["extras"]), set(importlib.import_module("annotated_transformer").EXTRAS.values())
+    assert then - now - {"", "all"} == {"numbers"} and now - then == {"hub", "dev"}
+    assert "`numbers` is gone" in text and "`hub` came later" in text
+
+
 def test_the_card_of_training_draws_one_training_from_nothing():
     lines = (ROOT / "results/translation/multi30k-en-de.metrics.jsonl").read_text(encoding="utf-8").splitlines()
     losses = [row for row in map(json.loads, lines) if "loss" in row and row["part"] == 1]
