@@ -235,7 +235,7 @@ def test_maps_of_a_shipped_model_name_the_head_that_aligns_best():
     measured = {}
     for path in (results / "everyday.json", results / "multi30k.json"):
         found = json.loads(path.read_text(encoding="utf-8"))
-        best = found["figures"]["measures"]["encoder_decoder"]["aligned word"]["best"]
+        best = found["figures"]["measures"]["encoder_decoder"]["aligned by hand"]["best"]
         measured[found["config"]["model"]] = best["layer"], best["head"]
     assert {name: found for name in shipped_models() if (found := record_of(name).alignment_head)} == measured
     assert Translator.from_pretrained("multi30k-en-de").attention("A dog.").words().aligned == measured["multi30k-en-de"]
