@@ -502,6 +502,26 @@ def test_loop_counts_neither_saving_nor_measuring_as_training_and_moves_its_bar(
     assert read_state(Run(tmp_path / "run").checkpoints()[-1])["seconds"] < 1_000
 
 
+def test_loop_asks_for_room_first_and_updates_as_was_chosen(tmp_path, small_corpus, monkeypatch):
+    asked, within, update = [], [], training.train_step
+
+    @contextmanager
+    def chosen(execution):
+        within.append(execution)
+        yield
+        within.clear()
+
+    def step(*given):
+        assert asked == [(tmp_path / "run", small_corpus.keep)] and [one.device for one in within] == ["cpu"]
+        return update(*given)
+
+    monkeypatch.setattr(training, "require_room", lambda run, model, keep: asked.append((run, keep)))
+    monkeypatch.setattr(training, "as_chosen", chosen)
+    monkeypatch.setattr(training, "train_step", step)
+    train(dataclasses.replace(small_corpus, steps=2), tmp_path / "run")
+    assert not within
+
+
 def test_loop_has_the_rate_of_each_update_from_its_schedule_alone():
     weight = nn.Parameter(torch.ones(3))
     optimizer = adam([weight])
