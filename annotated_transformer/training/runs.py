@@ -186,7 +186,7 @@ class Run:
         try:
             return average_checkpoints(files)
         except InputError:
-            if all(file.exists() for file in files):
+            if self.checkpoints() == found:
                 raise
             return self.weights(average)  # a training that goes on has removed the oldest in between
 

@@ -9,6 +9,7 @@ import torch
 from .. import InputError
 from ..config import TrainingConfig
 from ..data.tokenizer import Tokenizer
+from ..files import SUMS
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
@@ -17,6 +18,9 @@ from .processes import Group
 from .runs import Run, prepare
 
 __all__ = ["begin", "load_start", "new_model", "resume"]
+
+
+MADE = ("config.json", "tokenizer.model", SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # in a run, before a checkpoint
 
 
 def new_model(
@@ -52,19 +56,17 @@ def contents(directory: Path) -> set[Path] | None:
 
 
 def undo(
-    directory: Path,          # of a run
+    directory: Path,           # of a run
     before: set[Path] | None,  # its contents, before it was begun
 ) -> None:
-    "Remove what a start has left that was a mistake, unless the run had begun before."
-    if before and directory / "config.json" in before:
-        return
-    for made in set(directory.iterdir()) - (before or set()):
-        shutil.rmtree(made, ignore_errors=True)
-        with suppress(OSError):  # Windows keeps the lock, which is still held
-            made.unlink(missing_ok=True)
+    "Remove what a start has left that was a mistake, unless the run had begun before. Files of others stay."
     if before is None:
-        with suppress(OSError):
-            directory.rmdir()
+        shutil.rmtree(directory, ignore_errors=True)
+    elif directory / "config.json" not in before:
+        for made in {directory / name for name in MADE} - before:
+            shutil.rmtree(made, ignore_errors=True)
+            with suppress(OSError):  # Windows keeps the lock, which is still held
+                made.unlink(missing_ok=True)
 
 
 def begin(

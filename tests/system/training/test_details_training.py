@@ -269,6 +269,9 @@ def test_a_mean_is_taken_while_the_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "average_checkpoints", lambda paths: load_weights(paths[0]))
     with pytest.raises(InputError, match="damaged"):
         run.weights()
+    (tmp_path / "checkpoints" / names[1] / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="there is no such file of weights"):
+        run.weights()
 
 
 def test_runs_take_over_data_that_is_ready(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from annotated_transformer.command_line import main as cli
-from annotated_transformer.training import checkpoints
+from annotated_transformer.training import checkpoints, starting
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training.runs import Run
@@ -199,18 +199,22 @@ def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
     assert not list((run / "checkpoints").glob("step-*")) if (run / "checkpoints").exists() else True
 
 
-def test_a_weight_that_is_no_number_is_never_saved(corpus, undisturbed, tmp_path, capsys, monkeypatch):
-    # The loss of update 20 is still good; its gradient is not, and the checkpoint of update 20 would hold the spoilt weights.
+def spoil_a_weight(monkeypatch, update: int, number: float) -> None:
+    "The loss of this update is still good; its gradient was not."
     real, updates = training.train_step, []
 
     def spoils(learner, *given):
         updates.append(1)
         loss = real(learner, *given)
-        if len(updates) == 20:
-            next(learner.parameters()).data[3, 5] = float("nan")
+        if len(updates) == update:
+            next(learner.parameters()).data[3, 5] = number
         return loss
 
     monkeypatch.setattr(training, "train_step", spoils)
+
+
+def test_a_weight_that_is_no_number_is_never_saved(corpus, tmp_path, capsys, monkeypatch):
+    spoil_a_weight(monkeypatch, 20, float("nan"))
     run = tmp_path / "run"
     assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
     assert "step-00000010 is the last checkpoint" in sentence(capsys)
@@ -218,16 +222,7 @@ def test_a_weight_that_is_no_number_is_never_saved(corpus, undisturbed, tmp_path
 
 
 def test_a_weight_that_is_no_number_is_never_measured(corpus, tmp_path, capsys, monkeypatch):
-    real, updates = training.train_step, []
-
-    def spoils(learner, *given):
-        updates.append(1)
-        loss = real(learner, *given)
-        if len(updates) == 15:
-            next(learner.parameters()).data[3, 5] = float("inf")
-        return loss
-
-    monkeypatch.setattr(training, "train_step", spoils)
+    spoil_a_weight(monkeypatch, 15, float("inf"))
     run = tmp_path / "run"
     assert status([*TRAIN, "--corpus", corpus, "--run", run, "--validate-every", "15"]) == 2
     assert "by update 15" in sentence(capsys)
@@ -244,6 +239,20 @@ def test_a_mistake_leaves_nothing_in_a_directory_that_was_there(corpus, tmp_path
     assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == kept
     cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "1"])
     assert Run(run).checkpoints()
+
+
+def test_a_mistake_leaves_what_others_wrote_in_the_meantime(corpus, tmp_path, capsys, monkeypatch):
+    prepare = starting.prepare
+
+    def beside_others(config, directory):
+        (directory / "notes.txt").write_text("mine")
+        return prepare(config, directory)
+
+    monkeypatch.setattr(starting, "prepare", beside_others)
+    run = tmp_path / "run"
+    run.mkdir()
+    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
+    assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == ["notes.txt"]
 
 
 def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path, capsys):
