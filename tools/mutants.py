@@ -197,6 +197,8 @@ def details() -> dict[str, list[str]]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 own = [name for name in CORE if node.name.startswith(f"test_{name.rpartition('.')[2]}_")]
+                if not own:
+                    raise SystemExit(f"{path}: {node.name} begins with the name of no module that is changed here")
                 module = max(own, key=lambda name: len(name.rpartition(".")[2]))
                 found.setdefault(module, []).append(f"{path}::{node.name}")
     return found
