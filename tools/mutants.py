@@ -39,7 +39,7 @@ training.averaging training.checkpoints training.chunked_loss training.devices t
 training.optimizer training.processes training.r_drop training.runs training.shares training.stopping
 translation.bleu translation.fast_search translation.kv_cache translation.scores translation.search translation.translator
 parsing.evalb parsing.parser parsing.tree_search
-figures.attention_maps tables.layer_types tables.noise tables.training_cost tables.variations""".split()
+figures.attention_maps figures.head_scores tables.layer_types tables.noise tables.training_cost tables.variations""".split()
 FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 
