@@ -34,7 +34,7 @@ def test_head_scores_hold_out_every_other_sentence():
 
 
 def test_head_scores_bound_the_rate_that_was_held_out():
-    tally, weights = Tally(), torch.tensor([[[[0.9, 0.1]] * 2, [[0.1, 0.9]] * 2]])  # the first head looks at key 0, the second at 1
+    tally, weights = Tally(), torch.tensor([[[[0.9, 0.1]] * 2, [[0.1, 0.9]] * 2]])  # one head looks at key 0, the other at 1
     tally.add(weights, at_places(2, 2, [(0, 0), (1, 0)]))
     tally.add(weights, at_places(2, 2, [(0, 1)]))
     figures = tally.figures()

@@ -25,7 +25,7 @@ def test_evalb_goes_on_after_a_sentence_of_marks_alone():
 
 
 def test_evalb_takes_a_tree_of_words_on_each_side():
-    tree, nothing = Tree.fromstring("(TOP (S (NN a)))"), Tree.fromstring("(TOP (NP (-NONE- *)))")  # what is not written is no word
+    tree, nothing = Tree.fromstring("(TOP (S (NN a)))"), Tree.fromstring("(TOP (NP (-NONE- *)))")  # no word is written
     for gold, predicted in ((nothing, tree), (tree, nothing), (nothing, nothing)):
         with pytest.raises(InputError, match="^sentence 2: .* do not have the same words"):
             bracket_scores([tree, gold], [tree, predicted])

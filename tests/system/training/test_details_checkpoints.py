@@ -63,7 +63,7 @@ def test_checkpoints_of_one_step_give_way_to_the_newer_one(tmp_path):
 
 def test_checkpoints_are_cleared_of_what_a_kill_left_and_of_nothing_else(tmp_path):
     save_checkpoint(tmp_path, *trained(), {"step": 3}, keep=2)
-    place, end = tmp_path / "checkpoints", ".1a2b3c4d.tmp"  # as files.write_file and files.write_directory call what is unfinished
+    place, end = tmp_path / "checkpoints", ".1a2b3c4d.tmp"  # as files.write_file calls what is unfinished
     (place / f"step-00000006{end}").mkdir()
     (place / f"step-00000006{end}" / "state.json").touch()
     (place / f"mine{end}").mkdir()
