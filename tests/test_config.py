@@ -1,5 +1,6 @@
 "The settings stand apart from PyTorch, say what they mean, and name the parts that the model has."
 import dataclasses
+import re
 import subprocess
 import sys
 from pkgutil import resolve_name
@@ -10,7 +11,7 @@ from torch import nn
 
 from annotated_transformer import InputError
 from annotated_transformer.command_line.arguments import described
-from annotated_transformer.config import PARTS, PRESETS, ROWS, Execution, Search, TrainingConfig, TransformerConfig
+from annotated_transformer.config import MOST, PARTS, PRESETS, ROWS, Execution, Search, TrainingConfig, TransformerConfig, changed
 from annotated_transformer.tables.variations import table_3
 
 
@@ -67,3 +68,81 @@ def test_a_number_that_numpy_has_computed_is_one_of_python():
 def test_an_impossible_search_is_refused(wrong):
     with pytest.raises(InputError, match=f"^{next(iter(wrong))} must be at least"):
         Search(**wrong)
+
+
+@pytest.mark.parametrize("kind, name, most, said", [
+    (Search, "beam_size", 2**24, "2^24"), (Search, "alpha", 100, "100"), (Search, "extra_length", 1_000_000, "1,000,000"),
+    (Execution, "device_tokens", MOST, "1,000,000,000,000"),
+])
+def test_a_setting_goes_up_to_its_bound_which_is_named_beyond(kind, name, most, said):
+    assert getattr(kind(**{name: most}), name) == most
+    with pytest.raises(InputError, match=f"^{name} must be at least . and can be at most {re.escape(said)}, not {most + 1}$"):
+        kind(**{name: most + 1})
+
+
+def test_a_search_may_be_the_smallest_that_there_is():
+    least = Search(beam_size=1, alpha=0, extra_length=0)
+    assert (least.beam_size, least.alpha, least.extra_length) == (1, 0, 0)
+    with pytest.raises(InputError, match="^device_tokens must be at least 1, not 0$"):  # its bound is so far that none is named
+        Execution(device_tokens=0)
+
+
+def test_a_beam_is_no_wider_than_the_vocabulary():
+    search = Search(beam_size=9)
+    assert search.within(9) is search and search.within(10) is search
+    with pytest.raises(InputError, match="at most 8, the tokens of the model, not 9"):
+        search.within(8)
+
+
+def test_what_pytorch_computes_in_is_chosen_by_name():
+    for precision in (None, "auto", "bfloat16", "tf32", "float32"):
+        assert Execution(precision=precision).precision == precision
+    for wrong in ("float16", "", "TF32"):
+        with pytest.raises(InputError, match="precision must be auto, bfloat16, tf32 or float32"):
+            Execution(precision=wrong)
+
+
+@pytest.mark.parametrize("device_tokens", [1, 7, 499, 500, 2_000, 2_001, 9_999])
+@pytest.mark.parametrize("processes", [1, 3, 4])
+def test_a_batch_is_cut_into_the_fewest_parts_that_fit_and_as_many_for_each_process(device_tokens, processes):
+    parts = Execution(device_tokens=device_tokens).parts(2_000, processes)
+    fitting = [n for n in range(processes, 2_000 + processes, processes) if 2_000 / n <= device_tokens]
+    assert parts == fitting[0]
+    assert Execution().parts(2_000, processes) == processes
+
+
+def test_what_may_not_change_during_a_run_is_named_with_both_values():
+    before = PRESETS["demo"]
+    other = {"steps": 7, "validate_every": 7, "checkpoint_every": 7, "checkpoint_minutes": 7.0, "keep": 7, "log_every": 7,
+             "execution": Execution(precision="tf32")}
+    assert changed(before, dataclasses.replace(before, **other)) == {}
+    for name, value in {"batch_tokens": 7, "init_gain": 7.0, "warmup_steps": 7, "rate_factor": 7.0, "smoothing": 0.7, "seed": 7,
+                        "consistency": 7.0, "start_from": "numbers-en-de", "clip_norm": 7.0, "corpus": "wmt14-en-de"}.items():
+        other[name] = value
+        assert changed(before, dataclasses.replace(before, **{name: value})) == {name: (getattr(before, name), value)}
+    assert other.keys() | {"model"} == {field.name for field in dataclasses.fields(before)}
+    for name, value in {"d_ff": 7, "dropout": 0.7, "norm": "pre"}.items():
+        model = dataclasses.replace(before.model, **{name: value})
+        assert changed(before, dataclasses.replace(before, model=model)) == {name: (getattr(before.model, name), value)}
+
+
+def test_a_corpus_is_the_same_however_its_path_is_written():
+    mine, other = (dataclasses.replace(PRESETS["demo"], corpus=name) for name in ("mine", "mine2"))
+    for written in ("mine/", "./mine", "mine//"):
+        assert changed(mine, dataclasses.replace(mine, corpus=written)) == {}
+    assert changed(mine, other) == {"corpus": ("mine", "mine2")}
+
+
+def test_a_setting_that_no_longer_is_one_is_passed_over_wherever_it_stands():
+    config = PRESETS["tiny"]
+    for place in ((), ("model",), ("execution",)):
+        values = config.to_dict()
+        at = values[place[0]] if place else values
+        at["fused_adam"] = True
+        assert TrainingConfig.from_dict(values) == config
+        at["never_was"] = 1
+        with pytest.raises(InputError, match="never_was"):
+            TrainingConfig.from_dict(values)
+    for part in ("model", "execution"):
+        with pytest.raises(InputError, match=part):
+            TrainingConfig.from_dict(config.to_dict() | {part: 9})

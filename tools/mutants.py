@@ -39,7 +39,7 @@ training.averaging training.checkpoints training.chunked_loss training.devices t
 training.optimizer training.processes training.r_drop training.runs training.shares training.stopping
 translation.bleu translation.fast_search translation.kv_cache translation.scores translation.search translation.translator
 parsing.evalb parsing.parser parsing.tree_search
-figures.attention_maps tables.layer_types tables.noise tables.training_cost tables.variations""".split()
+figures.attention_maps figures.head_scores tables.layer_types tables.noise tables.training_cost tables.variations""".split()
 FOREIGN = ("pytest", "huggingface_hub", "sacrebleu", "sacremoses", "sentencepiece", "torch._dynamo", "torch.utils.tensorboard")
 ALIKE = ROOT / "tools" / "mutants_alike.txt"  # mutants that no test can tell apart, each with the reason
 
@@ -197,6 +197,8 @@ def details() -> dict[str, list[str]]:
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 own = [name for name in CORE if node.name.startswith(f"test_{name.rpartition('.')[2]}_")]
+                if not own:
+                    raise SystemExit(f"{path}: {node.name} begins with the name of no module that is changed here")
                 module = max(own, key=lambda name: len(name.rpartition(".")[2]))
                 found.setdefault(module, []).append(f"{path}::{node.name}")
     return found

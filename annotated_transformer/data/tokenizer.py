@@ -161,9 +161,9 @@ class Tokenizer:
         return self._processor.get_piece_size()
 
     def keeps_whole(self, word: str) -> bool:
-        "Whether it is one of the `whole_words`. A word that is a piece because it is frequent has a score below 0."
+        "Whether it is one of the `whole_words`: their score is 0. Pieces learnt from the text have 0 with a minus, -1, -2, ..."
         ids = self.encode(word)[:-1]
-        return len(ids) == 1 and self._processor.get_score(ids[0]) == 0 and ids[0] != UNK
+        return len(ids) == 1 and math.copysign(1, self._processor.get_score(ids[0])) > 0 and ids[0] != UNK
 
     def encode(self, text: str) -> list[int]:
         "Token ids, EOS last."

@@ -74,6 +74,9 @@ def test_whole_words_are_one_piece():
     ids = tokenizer.encode(row)
     assert tokenizer.pieces(ids[:-1]) == [f"▁{word}" for word in row.split()] and tokenizer.decode(ids) == row
     assert Tokenizer.train(lines[:1] * 9, 15, []).model == Tokenizer.train(lines[:1] * 9, 15).model
+    frequent = Tokenizer.train(["a a a the the cat"] * 9, 16, ["XX"])
+    assert frequent.pieces([4]) == ["▁a"] and all(len(frequent.encode(word)) == 2 for word in ("a", "the", "XX"))
+    assert [word for word in ("a", "the", "cat", "XX XX", "東", "", "XX") if frequent.keeps_whole(word)] == ["XX"]
 
 
 def test_the_same_text_gives_the_same_bytes():

@@ -64,12 +64,13 @@ def test_every_hypothesis_has_the_probability_that_the_model_gives_it():
     assert ended > 4
 
 
-def test_batch_mates_and_their_order_do_not_matter():
-    model = random_model(4)
+@pytest.mark.parametrize("seed, alpha", [(4, 0.6), (6, 0.6), (2, 2.0)])
+def test_batch_mates_and_their_order_do_not_matter(seed, alpha):
+    model = random_model(seed)
     source = pad([[*torch.randint(2, 9, (n,)).tolist(), EOS] for n in (6, 1, 4, 2, 5, 3)])
-    search = Search(extra_length=8)
+    search = Search(alpha=alpha, extra_length=8)
     together = beam_search(model, source, search)
-    assert len({len(hypotheses[0].tokens) for hypotheses in together}) > 2
+    assert len({len(h.tokens) for hypotheses in together for h in hypotheses}) > 2
     order = torch.tensor([3, 0, 5, 1, 4, 2])
     shuffled = beam_search(model, source[order], search)
     for row in range(6):

@@ -452,7 +452,7 @@ def test_training_cost_takes_the_papers_devices_and_updates():
         assert (dataclasses.replace(model, dropout=preset.model.dropout), updates) == (preset.model, preset.steps)
 
 
-def test_transformer_sizes_are_the_papers():
+def test_config_has_the_papers_sizes():
     base, big = TransformerConfig.base(37_000), TransformerConfig.big(37_000)
     assert [getattr(base, name) for name in ("n_layers", "d_model", "d_ff", "n_heads", "d_k", "d_v", "dropout")] == [
         6, 512, 2048, 8, 64, 64, 0.1]
@@ -462,7 +462,7 @@ def test_transformer_sizes_are_the_papers():
     assert (tiny.n_layers, tiny.d_model, tiny.d_ff, tiny.n_heads, tiny.dropout) == (4, 128, 256, 4, 0.3)
 
 
-def test_transformer_sizes_may_be_as_large_as_is_said():
+def test_config_takes_sizes_as_large_as_it_says():
     for name, most in (("n_layers", 1_000), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**18)):
         assert getattr(dataclasses.replace(SMALL, **{name: most}), name) == most
         for wrong in (most + 1, 0):

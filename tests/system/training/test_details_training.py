@@ -165,7 +165,7 @@ def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
         assert found.sending == {name: False} and found.devices == devices
 
 
-def test_runs_are_the_papers_unless_told_otherwise():
+def test_config_is_the_papers_unless_told_otherwise():
     config = TrainingConfig(TransformerConfig.base(100))
     settings = (config.batch_tokens, config.warmup_steps, config.rate_factor, config.smoothing, config.init_gain, config.keep)
     assert settings == (25_000, 4_000, 1.0, 0.1, 1.0, 5)
@@ -198,7 +198,7 @@ def test_runs_keep_the_sums_of_their_data(tmp_path):
         prepare(config, run)
 
 
-def test_runs_take_settings_up_to_their_bounds():
+def test_config_takes_settings_up_to_their_bounds():
     config = TrainingConfig(TransformerConfig.base(100))
     for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
         assert getattr(dataclasses.replace(config, **{name: 1}), name) == 1
@@ -215,7 +215,7 @@ def test_runs_take_settings_up_to_their_bounds():
             dataclasses.replace(config, **wrong)
 
 
-def test_runs_read_settings_of_the_right_kind_alone():
+def test_config_reads_settings_of_the_right_kind_alone():
     written = TrainingConfig(TransformerConfig.base(100)).to_dict()
     assert TrainingConfig.from_dict(written | {"init_gain": 2}).init_gain == 2        # a whole number is a number
     for wrong in ({"init_gain": "2"}, {"steps": 2.5}, {"corpus": 3}, {"steps": "9"}, {"clip_norm": "1"}):
@@ -250,7 +250,7 @@ def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, mo
     assert run.weights() == names[2:], "early in a run there are fewer than it keeps"
 
 
-def test_a_mean_is_taken_while_the_run_goes_on(tmp_path, monkeypatch):
+def test_runs_take_a_mean_while_they_go_on(tmp_path, monkeypatch):
     run = Run(tmp_path)
     run.open(dataclasses.replace(TrainingConfig(TransformerConfig.tiny(20)), keep=2))
     names = [f"step-{step:08d}" for step in (10, 20, 30)]

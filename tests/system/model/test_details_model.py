@@ -1,0 +1,68 @@
+"Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+import huggingface_hub
+import torch
+from torch import nn
+
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.regularization import Dropout
+from annotated_transformer.model.transformer import Transformer, count_parameters
+
+UNEQUAL = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5)
+
+
+def test_transformer_has_queries_and_keys_of_one_width_and_values_of_another():
+    # Both widths swapped make as many numbers, so the count below cannot tell.
+    encoder, decoder = Transformer(UNEQUAL).encoder.layers[1], Transformer(UNEQUAL).decoder.layers[0]
+    for part in (encoder.self_attention, decoder.self_attention, decoder.memory_attention):
+        assert part.sublayer.in_projection.shape == (2 * (4 + 4 + 5), 12)
+        assert part.sublayer.out_projection.weight.shape == (12, 2 * 5)
+
+
+def test_transformer_counts_each_sublayer_of_its_own():
+    attention, feed_forward, norm = 12 * 2 * (4 + 4 + 5) + 2 * 5 * 12, 12 * 10 + 10 + 10 * 12 + 12, 2 * 12
+    encoder_layer, decoder_layer = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
+    assert count_parameters(Transformer(UNEQUAL)) == 11 * 12 + 2 * (encoder_layer + decoder_layer)
+
+
+def test_transformer_keeps_no_graph_of_the_maps_that_it_shows():
+    maps = Transformer(UNEQUAL).attention_maps(torch.tensor([[5, 6, 1]]), torch.tensor([[0, 3]]))
+    assert not any(weights.requires_grad for weights in maps)
+
+
+def test_transformer_goes_to_the_hub_as_it_is_told(monkeypatch):
+    asked = []
+
+    class StandIn:
+        def create_repo(self, repo_id, private, exist_ok):
+            asked.append((repo_id, private))
+
+        def file_exists(self, repo_id, name):
+            return True
+
+        def upload_folder(self, commit_message, **_):
+            asked.append(commit_message)
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", StandIn)
+    model = Transformer(UNEQUAL)
+    model.push_to_hub("ann/model")
+    model.push_to_hub("ann/other", private=True, commit_message="Better")
+    assert asked == [("ann/model", False), "Push model", ("ann/other", True), "Better"]
+
+
+def test_transformer_comes_as_its_own_kind_and_of_the_revision_that_is_named(tmp_path, monkeypatch):
+    class Linear(Transformer):
+        def feed_forward(self):
+            return nn.Linear(12, 12)
+
+    asked = []
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **options: asked.append(options) or str(tmp_path))
+    Linear(UNEQUAL).save_pretrained(tmp_path)
+    assert type(Linear.from_pretrained("ann/model", revision="v2")) is Linear
+    assert asked[0]["revision"] == "v2"
+
+
+def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
+    asked, x = [], torch.ones(3, 5, device="meta")  # stands for a GPU
+    monkeypatch.setattr(torch.nn.functional, "dropout", lambda x, p, *training: asked.append((p, *training)) or x)
+    assert Dropout(0.3)(x).shape == (3, 5) and Dropout(0.3).eval()(x) is x
+    assert asked in ([(0.3,)], [(0.3, True)])

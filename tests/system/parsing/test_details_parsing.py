@@ -1,0 +1,34 @@
+"Details of parsing that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+import pytest
+
+from annotated_transformer import InputError
+from annotated_transformer.data.trees import Tree
+from annotated_transformer.parsing.evalb import bracket_scores
+
+
+@pytest.mark.parametrize("tag, counted", [
+    (",", False), (":", False), ("``", False), ("''", False), (".", False),            # DELETE_LABEL of COLLINS.prm
+    ("-LRB-", True), ("-RRB-", True), ("$", True), ("#", True), ("SYM", True),
+])
+def test_evalb_numbers_no_word_of_these_parts_of_speech(tag, counted):
+    # X holds the word alone: it is a constituent only where the word is numbered.
+    tree = Tree.fromstring(f"(TOP (S (NN a) (X ({tag} b)) (VB c)))")
+    assert bracket_scores([tree], [tree]).gold == 1 + counted
+
+
+def test_evalb_goes_on_after_a_sentence_of_marks_alone():
+    marks, one, two = (Tree.fromstring(text) for text in (
+        "(TOP (X (. .)))", "(TOP (S (NN a) (NP (NN b))))", "(TOP (S (NP (NN a)) (VP (VB b))))"))
+    trees = [one, marks, two]
+    assert bracket_scores(trees, trees) == bracket_scores([one, two], [one, two])
+    assert bracket_scores(trees, trees).gold == 5
+
+
+def test_evalb_takes_a_tree_of_words_on_each_side():
+    tree, nothing = Tree.fromstring("(TOP (S (NN a)))"), Tree.fromstring("(TOP (NP (-NONE- *)))")  # no word is written
+    for gold, predicted in ((nothing, tree), (tree, nothing), (nothing, nothing)):
+        with pytest.raises(InputError, match="^sentence 2: .* do not have the same words"):
+            bracket_scores([tree, gold], [tree, predicted])
+    for n, m in ((2, 1), (1, 2)):
+        with pytest.raises(InputError, match=f"^{n} gold trees but {m} predicted ones"):
+            bracket_scores(n * [tree], m * [tree])

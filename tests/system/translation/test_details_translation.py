@@ -1,0 +1,181 @@
+"Details of translation that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+from contextlib import contextmanager
+from dataclasses import asdict
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from annotated_transformer import InputError, Transformer, TransformerConfig
+from annotated_transformer.config import Search
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.model_record import ModelRecord
+from annotated_transformer.translation import translator as translation
+from annotated_transformer.translation.bleu import multi30k_bleu, multi30k_tokens, paper_bleu, paper_tokens, sacre_bleu
+from annotated_transformer.translation.search import Hypothesis
+from annotated_transformer.translation.translator import Translator, in_batches, usual_device
+
+LETTERS = Tokenizer.train(["a b c d e f", "fade", "cafe"] * 3, 14)
+
+
+def translator(max_length=11, **options):
+    torch.manual_seed(0)
+    config = TransformerConfig(LETTERS.vocab_size, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=max_length)
+    return Translator(Transformer(config), LETTERS, **options)
+
+
+@pytest.fixture
+def searches(monkeypatch):
+    "What each search was given, and a word for each of its sentences instead of the search."
+    given = []
+
+    def found(model, source, search, allowed=None):
+        given.append(SimpleNamespace(model=model, source=source, search=search, allowed=allowed))
+        return [[Hypothesis([5], -0.5, -1.0)] for _ in source]
+
+    monkeypatch.setattr(translation, "beam_search", found)
+    return given
+
+
+def test_bleu_cuts_a_language_by_its_own_rules():
+    french = ["l'homme d'or, qu'il a vu"]  # each apostrophe ends a token in French, and stands for itself in German
+    for bleu, tokens in ((paper_bleu, paper_tokens), (multi30k_bleu, multi30k_tokens)):
+        assert bleu(french, french, language="fr").reference_length == len(tokens(french[0], "fr").split()) == 9
+        assert bleu(french, french).reference_length == bleu(french, french, language="de").reference_length == 12
+
+
+@pytest.mark.parametrize("bleu", [sacre_bleu, paper_bleu, multi30k_bleu])
+def test_bleu_refuses_one_string_and_sides_of_unequal_length(bleu):
+    for sides in (("a dog", ["a dog"]), (["a dog"], "a dog")):
+        with pytest.raises(TypeError, match="not one string"):
+            bleu(*sides)
+    for sides, said in (((["a", "b"], ["a"]), "^2 translations but 1 ref"), ((["a"], ["a", "b"]), "^1 translations but 2")):
+        with pytest.raises(InputError, match=said):
+            bleu(*sides)
+
+
+@pytest.mark.parametrize("curly, plain", [("„“”«»", '"'), ("‚‘’‹›", "'")])
+def test_bleu_of_the_paper_takes_every_quotation_mark_for_a_plain_one(curly, plain):
+    for mark in curly:
+        assert paper_tokens(f"ein {mark} Wort") == paper_tokens(f"ein {plain} Wort")
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_translator_works_on_a_gpu_unless_its_products_are_packed(monkeypatch, there):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+    usual = {precision: usual_device(precision) for precision in ("float32", "auto", "float16", "int8")}
+    gpu = "cuda" if there else "cpu"
+    assert usual == {"float32": gpu, "auto": gpu, "float16": "cpu", "int8": "cpu"}
+
+
+def test_translator_moves_its_bar_by_what_was_found(monkeypatch):
+    moved = []
+
+    @contextmanager
+    def bar(total, **_):
+        moved.append(-total)
+        yield SimpleNamespace(update=moved.append)
+
+    monkeypatch.setattr(translation, "progress_bar", bar)
+    in_batches([[5, 1], [1], [6, 7, 8, 1], [9, 1], [3, 3, 1], [4, 1]], positions=8, best=lambda source, part: part)
+    assert moved == [-5, 2, 3]  # the blank one is not searched
+
+
+def test_translator_of_a_precision_that_is_none_is_refused():
+    with pytest.raises(InputError, match="precision must be float32 or float16 or int8 or auto, not half"):
+        translator(precision="half")
+
+
+def test_translator_searches_as_the_call_says(searches):
+    own, asked = Search(beam_size=3), Search(beam_size=2, alpha=1.5)
+    model = translator(search=own)
+    assert model("ab") == model("ab", asked) == model.translate("ab", search=asked)
+    assert model.translate_ids(["ab"], asked) == [[5]]
+    assert [given.search for given in searches] == [own, asked, asked, asked]
+    assert translator(search=own).model.training is False
+    searches.clear()
+    model(["ab", "cd", "ef"], Search(beam_size=2), batch_tokens=2 * 2 * len(LETTERS.encode("ab")))
+    assert [len(given.source) for given in searches] == [2, 1], "as many positions as were asked for, for each beam"
+
+
+def test_translator_cuts_a_line_unless_it_is_told_not_to(searches):
+    line, found = "Fade a cab. Deaf bees. Bad cafes.", []
+    for options in ({}, {"split": True}, {"split": False}):
+        translator(max_length=64)(line, **options)
+        found.append(sum(len(given.source) for given in searches))
+    assert len(translator().sentences(line)) == 3 and found == [3, 6, 7]
+
+
+def test_translator_refuses_a_beam_wider_than_its_vocabulary(searches):
+    translator()("ab", Search(beam_size=14))
+    with pytest.raises(InputError, match="at most 14"):
+        translator()("ab", Search(beam_size=15))
+
+
+def test_translator_searches_the_packed_copy_where_its_weights_are(searches):
+    packed = translator(precision="int8")
+    packed("ab")
+    assert searches[0].model is packed.searched is not packed.model
+    elsewhere = translator()
+    elsewhere.model.to("meta")  # stands for a GPU
+    elsewhere("ab")
+    assert searches[1].model is elsewhere.model and searches[1].source.is_meta
+
+
+def test_translator_numbers_sentences_from_one_and_hands_on_what_is_allowed(searches):
+    with pytest.raises(InputError, match="^sentence 3 has"):
+        translator().translate_ids(["a", "b", "abcdefabcdef"])
+    translator().translate_ids(["a", "", "abcd"], batch_tokens=1, allowed=lambda part: f"for {part}")
+    assert [given.allowed for given in searches] == ["for [2]", "for [0]"], "sentences by their numbers, the longest first"
+
+
+def test_translator_keeps_what_is_known_of_its_model(tmp_path):
+    record = ModelRecord(about="letters", search=asdict(Search(beam_size=2)), alignment_head=(1, 2), doubtful_below=-0.01)
+    first = translator(search=Search(beam_size=2))
+    first.record = record
+    first.save_pretrained(tmp_path / "one")
+    loaded = Translator.from_pretrained(tmp_path / "one", precision="int8")
+    assert loaded.record == record and loaded.search == first.search and loaded.precision == "int8"
+    assert loaded.name == str(tmp_path / "one") and first.name is None
+    loaded.save_pretrained(tmp_path / "two")
+    assert (tmp_path / "two" / "record.json").read_bytes() == (tmp_path / "one" / "record.json").read_bytes()
+    assert loaded.attention("ab", "cd").aligned == (1, 2) and translator().attention("ab", "cd").aligned is None
+    assert loaded.translations(["ab"])[0].doubtful, "a model with random weights is unsure of all, if its record says so"
+
+
+def test_translator_shows_maps_of_one_sentence_with_words(searches):
+    long = "Fade a cab, a bad cab, a bed, a dead bee and a cafe. Deaf bees fade, and bad cafes, cabs and beds fade as bees do."
+    for text, number in (("Fade a cab. Deaf bees. Bad cafes.", 3), (long, 2)):
+        with pytest.raises(InputError, match=f"^the text is {number} sentences"):
+            translator(max_length=200).attention(text)
+    for text, said in ((" ", "holds no words"), ("abcdefabcdef", "has 14 tokens")):
+        with pytest.raises(InputError, match=f"^the source {said}"):
+            translator().attention(text)
+    assert not searches, "what has no maps is not translated first"
+
+
+@pytest.mark.parametrize("weights_there", [True, False])
+def test_translator_of_others_is_read_from_where_its_weights_are(tmp_path, monkeypatch, weights_there):
+    asked = []
+
+    def read(place, device, precision):
+        asked.append((place, device, precision))
+        return translator()
+
+    monkeypatch.setattr(translation, "model_directory", lambda name: tmp_path)
+    monkeypatch.setattr(translation, "reader_of_others", lambda directory: read)
+    monkeypatch.setattr(translation, "own_device", lambda device, local: f"{device}:{local}")
+    if weights_there:
+        (tmp_path / "model.safetensors").touch()
+    found = Translator.from_pretrained("Helsinki-NLP/opus", device="cuda", precision="int8")
+    assert asked == [(tmp_path if weights_there else "Helsinki-NLP/opus", "cuda:0", "int8")] and found.name == "Helsinki-NLP/opus"
+
+
+def test_translator_of_a_run_takes_the_mean_that_is_asked_for(monkeypatch):
+    asked, one = [], translator()
+    monkeypatch.setattr(translation, "model_directory", lambda name: name)
+    monkeypatch.setattr(translation, "reader_of_others", lambda directory: pytest.fail("a run is none of others"))
+    monkeypatch.setattr(translation.loading, "load", lambda name, average: asked.append((name, average)) or SimpleNamespace(
+        model=one.model, tokenizer=LETTERS, search=Search(beam_size=3), record=ModelRecord()))
+    assert Translator.from_pretrained("a-run", average=7, device="cpu").search == Search(beam_size=3)
+    assert asked == [("a-run", 7)]
