@@ -2,7 +2,7 @@
 
 A row holds a pair in one of two forms: a column `translation` with both sentences by language, as in WMT's sets, or a column
 for each language. A set may have several configurations, such as one for each pair of languages. Code of a data set is never
-run: `datasets` 4 no longer can, and older versions are not allowed.
+run: `datasets` 4 no longer can, and older versions are refused.
 """
 import re
 import sys
@@ -56,6 +56,9 @@ class Rows:
 def open_tables(name: str) -> dict[str, Any]:
     "The splits by name; InputError in one sentence for whatever goes wrong."
     datasets = extra("datasets")
+    if int(datasets.__version__.split(".")[0]) < 4:
+        problem = f"datasets {datasets.__version__} can run code of a data set"
+        raise InputError(f"{problem}: pip install 'annotated_transformer[hub]'")
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     owner, _, rest = name.partition("/")

@@ -39,7 +39,11 @@ class NumberFile:
 
     def read(self, start: int, count: int) -> np.ndarray:
         "`count` numbers from number `start` on."
-        return self._numbers(_read_at(self._file, count * self.dtype.itemsize, start * self.dtype.itemsize), count)
+        size, place, pieces = count * self.dtype.itemsize, start * self.dtype.itemsize, []
+        while size and (piece := _read_at(self._file, size, place)):  # the system gives less than 2³¹ bytes at a time
+            pieces.append(piece)
+            size, place = size - len(piece), place + len(piece)
+        return self._numbers(b"".join(pieces), count)
 
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
@@ -249,7 +253,7 @@ def epoch_batches(
     blocks = -(-n // block)  # rounded up
     start, step = (0, 1) if blocks < 2 else stride(n, random)
     for k in range(blocks):
-        rows = (start + step * np.arange(n * k // blocks, n * (k + 1) // blocks)) % n
+        rows = (start + step * np.arange(n * k // blocks, n * (k + 1) // blocks, dtype=np.int64)) % n
         cut = cut_sorted(pairs.lengths_of(rows), max_tokens, random)
         yield from (rows[batch] for batch in cut[skip:])
         skip = max(0, skip - len(cut))

@@ -9,7 +9,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from pathlib import Path
 
@@ -76,6 +76,12 @@ def advice_on(message: str) -> str:
     return f"choose another --vocab-size ({message.split('] ')[-1].strip() or message})"
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #51b1000c
+def short_lines(sentences: Iterable[str]) -> Iterator[str]:
+    "The same words: SentencePiece leaves out any line of more than 4,192 bytes, and 1,000 characters take 4,000 at most."
+    for sentence in sentences:
+        yield from re.findall(r"\S{1,1000}", sentence) if len(sentence) > 1000 else [sentence]
+
+
 def sentencepiece_model(
     sentences: Iterable[str],  # both sides of the training split, and nothing else
     vocab_size: int,           # pieces, the special tokens included
@@ -90,7 +96,7 @@ def sentencepiece_model(
     model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=iter(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
+            sentence_iterator=short_lines(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
             character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
             user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
         )

@@ -90,12 +90,12 @@ class OnnxTranslator:
         how = (search or self.settings["search"]).within(self.settings["config"].vocab_size)
         K, alpha = how.beam_size, how.alpha
         limits = [min(len(row) + how.extra_length, self.settings["config"].max_length) for row in sentences]
-        source = np.full((len(sentences), max(map(len, sentences))), PAD)
+        source = np.full((len(sentences), max(map(len, sentences))), PAD, np.int64)
         for row, ids in zip(source, sentences):
             row[: len(ids)] = ids
         memory, = self.encoder.run(["memory"], {"source": source})
         kept, path = memory[:, :, :0], np.zeros((len(source), 1, 0), np.int64)
-        tokens, log_p = np.full((len(source), 1), PAD), np.zeros((len(source), 1), np.float32)
+        tokens, log_p = np.full((len(source), 1), PAD, np.int64), np.zeros((len(source), 1), np.float32)
         alive, history, finished = np.arange(len(source)), [[[]] for _ in sentences], [[] for _ in sentences]
         for length in count(1):
             given = {"tokens": tokens, "path": path, "kept": kept, "memory": memory, "source": source}
@@ -119,7 +119,7 @@ class OnnxTranslator:
             if len(stay) < len(alive):  # the others are done
                 alive, path, source, kept, memory = alive[stay], path[stay], source[stay], kept[:, stay], memory[:, stay]
             log_p = np.array([[p for p, *_ in row] for row in chosen], np.float32)
-            beams, tokens = (np.array([[beam[k] for beam in row] for row in chosen]) for k in (1, 2))
+            beams, tokens = (np.array([[beam[k] for beam in row] for row in chosen], np.int64) for k in (1, 2))
             path = np.take_along_axis(path, beams[:, :, None], axis=1)
 
     def translate(

@@ -69,9 +69,9 @@ def training_flops(
     return 3 * forward_flops(config, source_length, target_length).total
 
 # %% ../../nbs/tables/training_cost.ipynb #e256bfa9
-SENTENCE_LENGTHS = np.array([[28, 28]])  # tokens of source and target, EOS included: assumed for WMT14
-BATCH_TOKENS = 25_000                    # target tokens of a batch, and as many source tokens (§5.1)
-PAPER_RUNS = {                           # the four runs of Table 2: model (vocabularies of §5.1) and updates (§5.2)
+SENTENCE_LENGTHS = np.array([[28, 28]], np.int64)  # tokens of source and target, EOS included: assumed for WMT14
+BATCH_TOKENS = 25_000                              # target tokens of a batch, and as many source tokens (§5.1)
+PAPER_RUNS = {                                     # the four runs of Table 2: model (vocabularies of §5.1) and updates (§5.2)
     "base en-de": (TransformerConfig.base(37_000), 100_000),
     "base en-fr": (TransformerConfig.base(32_000), 100_000),
     "big en-de": (TransformerConfig.big(37_000), 300_000),

@@ -1,4 +1,6 @@
 "Data sets of the Hugging Face hub become corpora, and what is none is refused in one sentence."
+from pathlib import Path
+
 import datasets
 import pyarrow
 import pytest
@@ -54,3 +56,12 @@ def test_a_name_in_another_form_is_refused(name):
     with pytest.raises(InputError) as refused:
         from_hub(name)
     assert str(refused.value).startswith(f"hub:{name}: write hub:OWNER/NAME")
+
+
+def test_versions_that_run_code_of_a_data_set_are_refused(tmp_path, monkeypatch):
+    requirements = (Path(__file__).parents[2] / "settings.ini").read_text(encoding="utf-8")
+    assert "hub_requirements = datasets>=4\n" in requirements
+    name = saved(tmp_path / "set", train=[ROW], validation=[ROW])
+    monkeypatch.setattr(datasets, "__version__", "3.6.0")
+    with pytest.raises(InputError, match=r"datasets 3\.6\.0 can run code of a data set: pip install 'annotated_transformer\[hub\]'"):
+        from_hub(name)

@@ -1,10 +1,10 @@
-"Vocabularies that cannot be learnt, and tokenizer files that are missing or damaged: one sentence that says what to do."
+"Vocabularies: long lines are learnt too; what cannot be learnt or read is one sentence that says what to do."
 import io
 
 import pytest
 from sentencepiece import SentencePieceTrainer
 
-from annotated_transformer import InputError
+from annotated_transformer import UNK, InputError
 from annotated_transformer.data.tokenizer import Tokenizer
 
 TEXT = ["eins zwei drei vier fünf sechs sieben acht neun zehn"] * 9
@@ -36,6 +36,14 @@ def test_too_large_a_vocabulary_becomes_the_greatest_possible_one_with_a_warning
 @pytest.mark.parametrize("text", [[], ["", " "]])
 def test_a_text_without_words_is_refused(text):
     assert refusal(text, 50) == "no vocabulary of 50 pieces can be learnt from this text: it holds no words"
+
+
+def test_words_of_a_line_of_any_length_are_learnt():
+    lines = TEXT * 30
+    assert len(" ".join(lines)) > 4_192  # bytes: SentencePiece by itself leaves out what is longer, and says nothing
+    assert Tokenizer.train([" ".join(lines)], 60).model == Tokenizer.train(lines, 60).model
+    without_blanks = Tokenizer.train([*TEXT, "東京" * 3_000], 60)
+    assert UNK not in without_blanks.encode("京東") and without_blanks.decode(without_blanks.encode("京東")) == "京東"
 
 
 def test_a_size_that_is_none_is_refused():
