@@ -140,7 +140,7 @@ class Call:
 def sizes(value: object) -> str:
     "How large a value is or what it is, to stand behind its name; nothing for what has neither size nor short form."
     if hasattr(value, "shape"):
-        return f" {tuple(value.shape)}"
+        return f" {tuple(value.shape)}" if value.shape else f"={value.item():.6g} ({value.dtype})"
     if isinstance(value, (bool, int, float, str)):
         return f"={value:.6g}" if isinstance(value, float) else f"={value!r}"
     if type(value) is tuple and value and all(hasattr(part, "shape") for part in value):
@@ -201,7 +201,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
         [*_, stopped] = [frame.lineno for frame in frames if frame.filename == label]
         if isinstance(error, NotImplementedError):
             return "not written yet"
-        given = f" for {call}" if str(call) else ""
+        given = f", last called with {call}" if str(call) else ""
         place = f"`{statement_at(source, stopped)}`"
         if call.result is None:
             what = "the result is None: a `return` is missing"

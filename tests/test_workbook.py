@@ -71,17 +71,20 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
         with patch.object(sys.modules[failure.__module__], "SECONDS", 2 if name == "endless" else 30):
             said[name] = judge(exercise, written_as(exercise, exercise.solution.replace(right, wrong, 1))).sentence
     shapes = "query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5)"
-    assert said["axis"].startswith(f"“hidden keys get no weight” fails for {shapes}, with result (2, 3, 6) and (2, 3, 5): ")
+    called = f"last called with {shapes}, with result (2, 3, 6) and (2, 3, 5)"
+    assert said["axis"].startswith(f"“hidden keys get no weight” fails, {called}: ")
     assert "numbers differ, by up to" in said["scale"]
     assert "RuntimeError in `scores = query @ key.transpose(0, 1)" in said["error"]
     assert said["none"].endswith("the result is None: a `return` is missing")
     assert "TimeoutError in `" in said["endless"] and "within 2 seconds" in said["endless"]
     mean = exercises()["average_checkpoints"]
     wrong = judge(mean, written_as(mean, "def average_checkpoints(paths):\n    return load_weights(paths[0])")).sentence
-    assert wrong.startswith("“the sum is exact and the number format kept” fails for paths of length 5: ")
+    assert wrong.startswith("“the sum is exact and the number format kept” fails, last called with paths of length 5: ")
     penalty = exercises()["length_penalty"]
     wrong = judge(penalty, written_as(penalty, "def length_penalty(length, alpha):\n    return length**alpha")).sentence
-    assert "for length=7, alpha=1, with result=7: " in wrong
+    assert "fails, last called with length=7, alpha=1, with result=7: " in wrong
+    wrong = judge(penalty, written_as(penalty, "import torch\ndef length_penalty(*_):\n    return torch.tensor(1.5)")).sentence
+    assert "with result=1.5 (torch.float32): " in wrong
     maps = exercises()["AttentionMaps"]
     wrong = judge(maps, written_as(maps, maps.solution.replace("rows.sum(0)", "rows.sum()"))).sentence
     assert "numbers differ" in wrong and "encoder_decoder (" in wrong

@@ -18,7 +18,7 @@ from contents import NOTEBOOKS, Page, read_contents
 from repository import site
 
 EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
-NAMES = ("title", "note", "hints")
+NAMES = ("title", "note", "hints", "without")
 
 
 def said(entry: dict) -> dict:

@@ -36,6 +36,8 @@ SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
     %pip install -q -c https://raw.githubusercontent.com/{user}/{repo}/{branch}/{pins} \\
         "{repo}[parsing] @ git+https://github.com/{user}/{repo}@{branch}\""""
+USUAL = {"import math", "import torch", "import torch.nn.functional as F", "from torch import Tensor, nn",
+         "from annotated_transformer.workbook import check"}  # not only what our solution imports
 LINK = re.compile(r"\]\((?!https?:|#)((?:[^()\s]|\([^()\s]*\))+)\)")
 FOLDED = {"jupyter": {"source_hidden": True}}
 
@@ -219,6 +221,15 @@ def section(cells: list, heading: str, where: str) -> str:
     refuse(f"{where} has no section {heading!r}, which {EXERCISES} asks for.")
 
 
+def without(text: str, patterns: Sequence[str], name: str) -> str:
+    "The text without what these regular expressions find: it speaks of what the page has and the workbook has not."
+    for pattern in patterns:
+        text, times = re.subn(pattern, "", text, flags=re.DOTALL)
+        if times != 1:
+            refuse(f"{EXERCISES}, {name}: `without` must find {pattern!r} once in the page's text, and finds it {times} times.")
+    return text
+
+
 def read_exercises(pages: list[Page], words: Words) -> list[dict]:
     "All exercises in reading order, with all that the workbook and its checks need to know of them."
     listed = yaml.safe_load((NOTEBOOKS / EXERCISES).read_text(encoding="utf-8"))
@@ -239,6 +250,7 @@ def read_exercises(pages: list[Page], words: Words) -> list[dict]:
                 if heading := listed[name].get("section"):
                     heading = chinese_workbook.heading_in_chinese(page.notebook, heading) if words == CHINESE else heading
                     text = section(cells, heading, f"nbs/{page.notebook}.ipynb")
+                text = without(text, listed[name].get("without", ()), name)
                 needed = names_in(whole) & offered.keys() - {name}
                 found.append({
                     "name": name, "page": page.name, "module": page.module, "methods": methods, **listed[name],
@@ -284,8 +296,7 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Wor
         page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "", about) or f"{address(about)}{page.notebook}.ipynb",
         colab=f"{repository.colab(about)}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
     name = page.name
-    imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | {
-        "from annotated_transformer.workbook import check"}))
+    imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | USUAL))
     cells = [cell("markdown", introduction, f"{name} title"), set_up(about),
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:

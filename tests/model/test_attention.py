@@ -48,6 +48,7 @@ def test_the_loop_over_heads_equals_the_fast_form(matrices):
 
 
 def test_no_look_ahead():
+    assert causal_mask(5).dtype == torch.bool
     torch.manual_seed(0)
     attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
     x = torch.randn(1, 5, 8)
@@ -57,6 +58,7 @@ def test_no_look_ahead():
         assert (slopes.triu(1) == 0).all()
         assert (slopes + torch.ones(5, 5).triu(1) > 0).all()
     torch.testing.assert_close(attention(x, x, causal=True), attention(x, x, causal_mask(5)))
+    torch.testing.assert_close(attention.weights(x, causal=True), attention.weights(x, x, causal_mask(5)))
 
 
 def test_a_query_ten_times_a_key_fetches_its_value():
@@ -79,7 +81,7 @@ def test_a_dot_product_has_variance_d_k():
 def test_masks_say_what_may_be_seen():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     ids = torch.tensor([[5, 1, PAD], [7, 8, 1]])
-    assert padding_mask(ids).shape == (2, 1, 1, 3)
+    assert padding_mask(ids).shape == (2, 1, 1, 3) and padding_mask(ids).dtype == torch.bool
     assert padding_mask(ids)[:, 0, 0].tolist() == [[True, True, False], [True, True, True]]
 
 
@@ -120,11 +122,13 @@ def test_masks_of_the_caller_stay_as_they_are():
     torch.manual_seed(0)
     attention = MultiHeadAttention(d_model=8, n_heads=2, d_k=4, d_v=6)
     x, ids = torch.randn(2, 3, 8), torch.tensor([[5, 1, PAD], [7, 8, 1]])
-    allowed, x_before, ids_before = padding_mask(ids), x.clone(), ids.clone()
+    x_before, ids_before = x.clone(), ids.clone()
+    allowed = padding_mask(ids)
     attention(x, x, allowed)
     attention.weights(x, x, allowed)
     scaled_dot_product_attention(x, x, x, allowed[:, 0])
-    assert torch.equal(allowed, padding_mask(ids_before)) and torch.equal(ids, ids_before) and torch.equal(x, x_before)
+    assert torch.equal(ids, ids_before) and torch.equal(x, x_before)
+    assert torch.equal(allowed, padding_mask(ids_before))
 
 
 def test_attention_does_not_see_order():

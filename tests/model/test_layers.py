@@ -7,7 +7,7 @@ from torch import nn
 
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask, padding_mask
 from annotated_transformer.model.feed_forward import FeedForward
-from annotated_transformer.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, Residual
+from annotated_transformer.model.layers import Decoder, DecoderLayer, Encoder, EncoderLayer, LayerCache, Residual
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,20 @@ def test_decoder_layer_sees_neither_later_targets_nor_source_padding(new_layers,
         from_x, from_memory = torch.autograd.grad(output[:, t].pow(3).sum(), [x, memory], retain_graph=True)
         assert (from_x[:, t + 1 :] == 0).all() and (from_x[:, : t + 1].abs().amax(-1) > 0).all()
         assert ((from_memory.abs().amax(-1) > 0) == (padded_ids != 0)).all()
+
+
+def test_decoder_layer_step_by_step_equals_one_pass(new_layers, padded_ids):
+    from annotated_transformer.translation.kv_cache import PreallocatedCache
+
+    _, layer = new_layers(d_model=8, n_heads=3, d_k=4, d_v=6)
+    x, memory, allowed = torch.randn(2, 4, 8), torch.randn(2, 5, 8), padding_mask(padded_ids)
+    own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
+    for start in (0, 1):  # later steps see all earlier tokens, or all but the first
+        cache = LayerCache(PreallocatedCache(own, torch.empty(2, 4, 30), grows=True),
+                           PreallocatedCache(other, other.project_memory(memory), grows=False))
+        with torch.no_grad():
+            steps = [layer(x[:, t : t + 1], None, allowed, cache, torch.arange(t + 1)[None] >= min(start, t)) for t in range(4)]
+            torch.testing.assert_close(torch.cat(steps[start:], dim=1), layer(x[:, start:], memory, allowed))
 
 
 def test_every_output_is_normalised():

@@ -13,7 +13,8 @@ def test_readable_adam_is_torchs_adam_fused_and_not():
     gradients = [[torch.randn_like(p) * 10.0 ** -(3 * i) for i, p in enumerate(start)] for _ in range(20)]
     rates = [0.002 * min(step, 30 - step) for step in range(1, 21)]
 
-    ours, means, squares = start, [torch.zeros_like(p) for p in start], [torch.zeros_like(p) for p in start]
+    ours = [p.clone() for p in start]
+    means, squares = ([torch.zeros_like(p) for p in start] for _ in range(2))
     for step, (rate, now) in enumerate(zip(rates, gradients), start=1):
         ours = [adam_step(*state, step, rate) for state in zip(ours, now, means, squares)]
 

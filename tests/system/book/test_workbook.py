@@ -1,12 +1,13 @@
 "The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
 import json
+import re
 from pathlib import Path
 
 import pytest
-from workbook import planted
+from workbook import planted, without
 
 from annotated_transformer import workbook
-from annotated_transformer.workbook import exercises, failures, folder, judge, written_as
+from annotated_transformer.workbook import exercises, failures, folder, judge, read_own, written_as
 
 ROOT = Path(__file__).parents[3]
 
@@ -76,7 +77,8 @@ def learning_rate(step, d_model, warmup_steps=4000, factor=1.0):
 def adam_step(parameter, gradient, mean, square, step, rate, beta1=0.9, beta2=0.98, eps=1e-9):
     mean[...] = beta1 * mean + (1 - beta1) * gradient
     square[...] = beta2 * square + (1 - beta2) * gradient * gradient
-    return parameter - rate * (mean / (1 - beta1**step)) / ((square / (1 - beta2**step)) ** 0.5 + eps)
+    parameter -= rate * (mean / (1 - beta1**step)) / ((square / (1 - beta2**step)) ** 0.5 + eps)
+    return parameter
 """),
     ("label_smoothed_cross_entropy", """
 def label_smoothed_cross_entropy(logits, target, smoothing):
@@ -144,6 +146,33 @@ def test_the_table_of_mistakes_is_complete():
     assert len(rows) >= 40 and all(row["noticed by"] for row in rows)
 
 
+PICTURES = re.compile(r"\b(?:histograms?|pictures?|folded|top of this page|(?<!layer )below(?! \d))\b"
+                      "|直方图|[上下]图|折叠|本页开头")
+
+
+@pytest.mark.parametrize("path", sorted(folder().rglob("*.ipynb")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_an_exercise_speaks_of_no_picture_and_no_equation_that_its_notebook_lacks(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = [(cell["cell_type"], "".join(cell["source"])) for cell in cells]
+    said = "\n".join(source for kind, source in sources if kind == "code" or source.startswith("## "))
+    texts = "\n".join(source for kind, source in sources if kind == "markdown" and source.startswith("## "))
+    assert not PICTURES.findall(texts)
+    assert set(re.findall(r"\(([a-z]+\.\d)\)", said)) <= set(re.findall(r"\\tag\{(.*?)\}", texts))
+
+
+def test_what_the_workbook_leaves_out_of_a_text_must_be_there_once(capsys):
+    assert without("A dot below. So\nit is.", ["A dot.*?\\. "], "one") == "So\nit is."
+    for pattern, times in (("dot above", 0), ("o", 3)):
+        with pytest.raises(SystemExit):
+            without("A dot below. So", [pattern], "one")
+        assert f"finds it {times} times" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("page", dict.fromkeys(exercise.page for exercise in exercises().values()))
+def test_a_notebook_imports_what_one_types_first(page):
+    assert {"math", "torch", "F", "nn", "Tensor"} <= read_own(folder() / f"{page}.ipynb")[0].keys()
+
+
 def test_it_adds_less_than_a_mebibyte_to_the_wheel():
     assert sum(path.stat().st_size for path in folder().rglob("*.*")) < 2**20
 
@@ -175,7 +204,7 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     assert "0 notebooks written" in out and (directory / "3.2_attention.ipynb").read_bytes() == before
     status, out, _ = command("workbook", directory, "--check")
     [line] = [line for line in out.splitlines() if " causal_mask:" in line]
-    assert "✗ red" in line and "“no look ahead” fails for length=5, with result (5, 5): " in line
+    assert "✗ red" in line and "“no look ahead” fails, last called with length=5, with result (5, 5): " in line
 
 
 def test_a_mistake_in_the_command_ends_in_one_sentence(command, tmp_path):
