@@ -44,6 +44,11 @@ the head that aligns best.
     whole_words: bool = True
     hide_end: bool = True
 
+    @property
+    def listed_heads(self) -> list[int] | None:
+        "The heads as a list: two in a tuple might be one pair of layer and head."
+        return self.heads and [*self.heads]
+
     def kind_for(self, out: Path) -> str:
         "The kind of attention, as `AttentionMaps` names it, with what is usual for a picture or a page."
         return (self.kind or ("encoder-decoder" if is_page(out) else "encoder")).replace("-", "_")
@@ -134,7 +139,7 @@ def require_in_model(translator: "Translator", sides: dict[str, str | None], out
     from ..figures.token_labels import find
 
     model, tokenizer = translator.model, translator.tokenizer
-    choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.heads)
+    choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.listed_heads)
     ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in sides.items() if text is not None}
     looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known where the model is to translate
     if drawn.word is not None and looking is not None:
@@ -148,7 +153,7 @@ def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", 
 
     begins = None, None
     if drawn.layer is not None or drawn.heads is not None:
-        begins = choose_heads(len(maps.encoder), maps.encoder.size(1), drawn.layer, drawn.heads)[0]
+        begins = choose_heads(len(maps.encoder), maps.encoder.size(1), drawn.layer, drawn.listed_heads)[0]
     shown, beside = (one.words() if drawn.whole_words and one else one for one in (maps, second))
     if drawn.hide_end:
         shown, beside = (one and one.without_end() for one in (shown, beside))
@@ -162,9 +167,9 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
 
     shown, kind = maps.words() if drawn.whole_words else maps, drawn.kind_for(out)
     if drawn.figure == "heat":
-        picture = plot_heat_maps(shown, kind, drawn.layer, drawn.heads, drawn.hide_end)
+        picture = plot_heat_maps(shown, kind, drawn.layer, drawn.listed_heads, drawn.hide_end)
     else:
-        number, chosen = int(drawn.figure or 4), (drawn.layer, drawn.heads, drawn.word)
+        number, chosen = int(drawn.figure or 4), (drawn.layer, drawn.listed_heads, drawn.word)
         picture = plot_figure(shown, number, kind, *chosen, drawn.whole_words, drawn.hide_end)
     write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from .. import EOS, PAD, InputError
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer, require_fit
-from .attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing  # noqa: F401
+from .attention_plots import plot_figure, plot_heads, plot_heat_maps, require_maps, save_drawing  # noqa: F401
 from .from_others import AXES, LABELS, cropped, from_outputs, from_weights
 from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
@@ -200,4 +200,5 @@ def explore(
     "All heads in one picture that responds to the pointer (page Explorer); Altair is loaded when this is called."
     from annotated_transformer.figures.explorer import explore
 
+    require_maps(maps)
     return explore(maps.without_end() if hide_end else maps, kind, layer, head, whole_words)

@@ -24,6 +24,12 @@ __all__ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]
 Head = tuple[int, int]  # layer and head, both counted from 1
 
 
+def require_maps(given: object) -> None:
+    "InputError for what is no AttentionMaps: a sentence or a translator, above all."
+    if not hasattr(given, "kinds"):
+        raise InputError(f"what is drawn are attention maps, as of `translator.attention(sentence)`, not {reprlib.repr(given)}")
+
+
 def asked_for(
     maps,                # AttentionMaps
     kind: str | None,    # "encoder" if there, else the first that is, where none is given
@@ -31,6 +37,7 @@ def asked_for(
     hide_end: bool,
 ):                       # maps as they are drawn, and the kind
     "What a call asks to see."
+    require_maps(maps)
     kind = kind or ("encoder" if "encoder" in maps.kinds else next(iter(maps.kinds)))
     maps.of(kind)  # refuses what is not there
     maps = maps.words() if whole_words else maps
@@ -50,7 +57,9 @@ def refuse_heads(given: object) -> NoReturn:
 
 
 def listed(heads: Iterable[int | Head] | None) -> list:
-    "Heads as a list, of an array or a generator too; an empty one where none are given."
+    "Heads as a list, of an array or a generator too; an empty one where none are given. InputError for what may be one pair."
+    if isinstance(heads, tuple) and len(heads) == 2 and all(isinstance(head, int) for head in heads):
+        raise InputError(f"{heads} may be a pair or two heads: write [{heads}] for layer and head, {[*heads]} for two heads")
     try:
         return [] if heads is None else list(heads)
     except TypeError:

@@ -51,7 +51,7 @@ class Translation:
 def sentences_of(line: str, tokenizer: Tokenizer, name: str = "the text") -> list[str]:
     "What is translated one by one: the sentences of a line; two short ones stay together. InputError for what is no str."
     if not isinstance(line, str):
-        raise InputError(f"{name} is no str, but of the type {type(line).__name__}: give a text, or a list of them")
+        raise InputError(f"{name} is no str, but of the type {type(line).__name__}: give one text")
     found = split_sentences(line)
     return [line] if len(found) == 2 and len(tokenizer.encode(line)) <= WHOLE else found
 

@@ -228,6 +228,22 @@ def test_what_names_no_head_is_refused(wrong):
             draw(maps, *given, **wrong)
 
 
+def test_a_tuple_of_two_numbers_may_be_one_pair_and_is_refused():
+    maps = AttentionMaps.from_tensors(list("abc"), encoder=torch.rand(2, 4, 3, 3).softmax(-1))
+    for draw, *given in [(plot_figure, 3), (plot_figure, 5), (plot_heads,), (plot_heat_maps,)]:
+        with pytest.raises(InputError, match=r"write \[\(2, 1\)\] for layer and head, \[2, 1\] for two heads$"):
+            draw(maps, *given, heads=(2, 1))
+        assert written(draw(maps, *given, heads=((1, 2), (1, 1)))) == written(draw(maps, *given, layer=1, heads=[2, 1]))
+
+
+def test_what_is_no_maps_is_refused():
+    for given in ("Tom lost his key.", None, torch.rand(2, 2)):
+        for draw, *number in [(plot_figure, 4), (plot_heads,), (plot_heat_maps,), (explore,)]:
+            for options in ({}, {"hide_end": True}):
+                with pytest.raises(InputError, match=r"^what is drawn are attention maps, as of `translator.attention\(sentence\)`, not "):
+                    draw(given, *number, **options)
+
+
 def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():
     torch.manual_seed(0)
     source, target = ["[CLS]", "a", "b", "[SEP]"], ["x", "y", "z", "<eos>"]

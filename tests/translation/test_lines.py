@@ -53,8 +53,8 @@ def test_what_is_no_text_is_refused_by_its_number():
         with pytest.raises(InputError) as refused:
             of(lines)
         assert str(refused.value).startswith(said)
-    with pytest.raises(InputError, match="^the text is no str, but of the type bytes: give a text"):
-        sentences_of(b"a", Words())
+    with pytest.raises(InputError, match="^the text is no str, but of the type list: give one text$"):
+        sentences_of(["a"], Words())
     assert [one.text for one in of(line for line in ("one two", "three four"))] == ["one", "three"]
 
 

@@ -516,9 +516,9 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
                     "--figure heat --kind decoder --heads 1", "--figure 4 --no-hide-end"):
         assert command(*given, *options.split())[0] == 0
     one, two, three, four = drawn
-    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, (2,), "two", False, True)
-    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, (2, 1), None, True, True)
-    assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, (1,), True)
+    assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, [2], "two", False, True)
+    assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, [2, 1], None, True, True)
+    assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, [1], True)
     assert (four[0], *four[2:]) == ("plot_figure", 4, "encoder", None, None, None, True, False)
     assert (one[1].source, one[1].target) == (maps.source, maps.target) and torch.equal(one[1].decoder, maps.decoder)
     assert two[1].target == ["drei", "eins", "null", "<eos>"]

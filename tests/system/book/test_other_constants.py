@@ -1,0 +1,118 @@
+"Pages whose words, heads or sizes a reader changes: single cells run with others, and show what then holds or say what to do."
+import json
+import math
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+import torch.nn.functional as F
+
+from annotated_transformer import PAD, Translator
+from annotated_transformer.model.attention import causal_mask, padding_mask
+from annotated_transformer.model.position import sinusoids
+
+PAPER = Path(__file__).parents[3] / "nbs/paper"
+
+pytestmark = pytest.mark.usefixtures("closed_figures")
+
+
+@pytest.fixture(autouse=True)
+def at_the_pages(monkeypatch, at_the_root):
+    "Where a notebook's cells run; a figure that is shown stays open."
+    monkeypatch.chdir(PAPER)
+    monkeypatch.setattr(plt, "show", lambda: None)
+
+
+def run(page: str, cells: str, changes: dict[str, str], **given) -> dict:
+    "The names after these cells of the page, by their ids, in which each of the changes is made once; `given` come from others."
+    sources = {cell["id"]: "".join(cell["source"]) for cell in json.loads((PAPER / f"{page}.ipynb").read_text("utf-8"))["cells"]}
+    text = "\n".join(sources[each] for each in cells.split())
+    for old, new in changes.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    names = {"plt": plt, "torch": torch, "math": math, "F": F} | given
+    exec(text, names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.from_pretrained("everyday-en-de")
+
+
+def test_a_kernel_over_one_word_is_refused_and_not_tried_for_ever():
+    turns = iter(range(50))
+
+    def counted(*of):
+        next(turns)  # so that a loop without an end has one here
+        return range(*of)
+
+    for k in (1, 0, -1):
+        with pytest.raises(AssertionError, match="k must be at least 2"):
+            run("2_background", "02000001", {}, range=counted)["convolutional"](8, k)
+    assert len(run("2_background", "02000001", {})["convolutional"](8, 5)) == 2 * (1 + 2 + 3 + 4 + 4 * 5)
+
+
+@pytest.mark.parametrize("smoothing", [0.02, 0.1, 0.3, 0.5])
+def test_the_least_loss_is_in_the_picture_for_each_smoothing(smoothing):
+    run("5.4_regularization", "579dca99", {"37_000, 0.1": f"37_000, {smoothing}"})
+    axis = plt.gca()
+    (best,), (least,) = axis.lines[-1].get_data()
+    assert best == 1 - smoothing and least < axis.get_ylim()[1] - 0.5
+    text, = axis.texts
+    assert text.get_text() == f"least loss {least:.3f}" and 0 < text.get_position()[1] < least
+
+
+def test_the_head_that_looks_back_is_asked_where_it_should_look(capsys):
+    run("3.5_position", "11b72862 d4dbf0cf", {"sinusoids(20, 512), 3": "sinusoids(20, 512), 5"}, sinusoids=sinusoids)
+    weight, = re.findall(r"the weight on position 5: (\d\.\d\d);", capsys.readouterr().out)
+    assert float(weight) > 0.8
+
+
+@pytest.mark.parametrize("n_layers, n_heads", [(1, 1), (1, 2), (2, 8)])
+def test_every_head_of_the_reverser_is_drawn_and_named(n_layers, n_heads):
+    weights = torch.rand(n_layers, 1, n_heads, 5, 5)
+    run("3_transformer", "3a000005", {}, maps=SimpleNamespace(encoder_decoder=weights))
+    panels = [axis for axis in plt.gcf().axes if axis.get_title()]
+    names = [axis.get_title() for axis in panels]
+    assert names == [f"layer {layer}, head {head}" if n_layers > 1 else f"head {head}"
+                     for layer in range(1, n_layers + 1) for head in range(1, n_heads + 1)]
+    for axis, shown in zip(panels, weights.flatten(0, 2), strict=True):
+        assert torch.equal(torch.tensor(axis.images[0].get_array().data), shown)
+
+
+def test_what_was_measured_of_one_head_is_said_of_that_head_alone(capsys, translator):
+    maps = SimpleNamespace(aligned=translator.record.alignment_head)
+    for (layer, head), said in ((maps.aligned, True), ((1, 5), False)):
+        run("3.2_attention", "32c00011", {}, json=json, Path=Path, maps=maps, LAYER=layer, HEAD=head)
+        assert ("In 25 pairs" in capsys.readouterr().out) == said
+
+
+@pytest.mark.parametrize("sentence", ["Stop!", "The teacher who lost " + "her red umbrella and " * 3 + "bought it."], ids=len)
+def test_the_padding_mask_is_shown_on_the_shorter_sentence_and_labels_have_room(sentence, translator):
+    run("3.2_attention", "8a25e5d4", {}, SENTENCE=sentence, translator=translator, maps=translator.attention(sentence),
+        PAD=PAD, causal_mask=causal_mask, padding_mask=padding_mask)
+    figure, axis = plt.gcf(), plt.gcf().axes[1]
+    keys = [label.get_text() for label in axis.get_xticklabels()]
+    assert figure.get_figheight() / len(keys) > 0.26 and figure.get_figwidth() / len(keys) > 0.55, "inches for a label"
+    assert keys[0] == ("Stop" if sentence == "Stop!" else "Two") and keys[-1] == "padding"
+    assert axis.images[0].get_array().mask[:, -1].all()
+
+
+WORDS = "two three four red blue green walks runs jumps", "zwei drei vier rot blau grün läuft rennt springt"
+
+
+def test_a_word_of_several_pieces_is_refused_and_one_pair_more_is_compared(capsys):
+    cells, imports = "3c5a90b7 34000003 34000004 34000001 34000005", "777efafd"
+    with pytest.raises(AssertionError, match="^elephant is cut into 3 pieces: choose a word of one$"):
+        run("3.4_embedding", f"{imports} {cells}", {WORDS[0]: "red elephant", WORDS[1]: "rot Hund"})
+    with pytest.raises(ValueError, match="argument"):
+        run("3.4_embedding", f"{imports} {cells}", {WORDS[0]: "red dog house", WORDS[1]: "rot Hund"})
+    capsys.readouterr()
+    run("3.4_embedding", f"{imports} {cells}", {WORDS[0]: f"dog {WORDS[0]}", WORDS[1]: f"Hund {WORDS[1]}"})
+    said = capsys.readouterr().out
+    assert said.startswith("dog-Hund ") and "but red-blue 0.59" in said
+    assert re.search(r"'s 10 words is the translation: \d+ of 20 words", said)
