@@ -258,11 +258,11 @@ def test_settings_keep_their_types_when_they_are_written_and_read():
 
 def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
     torch.manual_seed(0)
-    for whole_words, limit, problem in (("(S", ")S"), 0, "sentence 1: .*--extra-length"), ((), 50, "no brackets"):
+    for whole_words, limit, problem in (("(S", ")S"), 5, "sentence 1: .*--extra-length"), ((), 50, "no brackets"):
         tokenizer = Tokenizer.train(["( the cat", "a dog )", "- L R B X"] * 5, 40, whole_words)
         model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
         with pytest.raises(InputError, match=problem):
-            Parser(Translator(model, tokenizer)).parse([["(" * 10]], Search(beam_size=2, extra_length=limit))
+            Parser(Translator(model, tokenizer)).parse([["▁"] * 10], Search(beam_size=2, extra_length=limit))
 
 
 def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint):

@@ -353,7 +353,7 @@ def test_our_files_of_ctranslate2_are_told_for_what_they_are(translator, tmp_pat
             read(tmp_path / "ct2")
     (tmp_path / "ct2" / "tokenizer.model").rename(tmp_path / "ct2" / "source.spm")  # as whoever converts OPUS-MT has it
     with refused:
-        Translator.from_pretrained(tmp_path)
+        Translator.from_pretrained(tmp_path / "ct2")
 
 
 def test_no_training_begins_with_a_marian_model(opus, complaint, tmp_path):
@@ -391,7 +391,7 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
 
 @pytest.mark.parametrize("write, inside", [
     (to_ctranslate2, "ctranslate2.specs.TransformerSpec.save"), (save_marian, "transformers.MarianTokenizer.save_pretrained"),
-], ids=str)
+])
 def test_other_softwares_files_are_all_written_to_a_new_directory_or_none(write, inside, translator, tmp_path, monkeypatch):
     translator.save_pretrained(tmp_path / "mine")
     before = {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
