@@ -13,7 +13,7 @@ NOTEBOOKS = $(or $(NB),$(shell find nbs -name '*.ipynb' -not -path '*/.ipynb_che
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 QUICK := chinese command_line workbook hard_input build_tools equations exchange prose pages readme contents imports public_names all_benchmarks
 
-.PHONY: help demo test in-step by-hand notebooks test-quick workbook-test lab build run zh zh-figures site test-browser
+.PHONY: help demo same-python test in-step by-hand notebooks test-quick workbook-test lab build run zh zh-figures site test-browser
 
 help:  ## list what make can do
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -76,6 +76,13 @@ site: $(INSTALLED)-site  ## build the site of all notebooks and the reference, i
 test-browser: $(INSTALLED)-browser $(if $(NB),,site)  ## run the notebooks in JupyterLab by Chromium, look at the site (NB=... for these notebooks alone)
 	@which chromium chromium-browser google-chrome | grep -q . || { echo 'Chromium is missing: apt-get install chromium'; exit 2; }
 	NB="$(NB)" $(BIN)/pytest -vv -o faulthandler_timeout=900 $(if $(NB),tests/browser/test_notebooks.py,tests/browser)
+
+# Whoever names a Python gets it, or hears why not.
+same-python:
+	@[ ! -x $(BIN)/python ] || [ "$$($(BIN)/python -V)" = "$$($(PYTHON) -V)" ] || { echo ".venv has $$($(BIN)/python -V) and not \
+	$(PYTHON): remove it (rm -r .venv) to change, or leave PYTHON out."; exit 2; }
+
+$(INSTALLED): $(if $(filter-out file,$(origin PYTHON)),| same-python)
 
 # Installed anew only when what is to be installed has changed.
 $(INSTALLED): settings.ini setup.py constraints.txt

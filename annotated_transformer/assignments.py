@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-from .files import write_directory
+from .files import new_directory, write_directory
 from .workbook import Exercise, exercises, failure, folder, functions_of, lacking
 
 __all__ = ["COURSE", "grade", "tier", "write_assignments"]
@@ -122,5 +122,5 @@ def write_assignments(directory: str | Path) -> list[str]:  # their names
             text = json.dumps(assignment(name), indent=1, ensure_ascii=False, sort_keys=True) + "\n"
             (place / f"{name}.ipynb").write_text(text, encoding="utf-8", newline="\n")
 
-    write_directory(Path(directory), write)
+    write_directory(new_directory(directory), write)
     return names

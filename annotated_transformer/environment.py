@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import InputError
+from .files import named
 
 __all__ = [
     "Launched", "blamed", "data_directory", "keep_few_kernels", "launched", "require_docstrings", "threads_given",
@@ -50,8 +51,8 @@ def launched() -> Launched:
 
 def data_directory() -> Path | None:
     "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
-    named = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
-    return Path(named) if named else None
+    given = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
+    return named(given) if given else None
 
 
 def keep_few_kernels() -> None:

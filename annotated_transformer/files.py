@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 
 from . import InputError
 
-__all__ = ["SUMS", "damage", "finish", "leftovers", "move_directory", "named", "opened", "read_sums", "regular",
+__all__ = ["SUMS", "damage", "finish", "leftovers", "move_directory", "named", "new_directory", "opened", "read_sums", "regular",
            "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file", "write_into", "write_sums"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
@@ -39,10 +39,18 @@ def opened(path: Path) -> BinaryIO:
 
 
 def named(path: str | Path) -> Path:
-    "A path that says something: the empty one would be the working directory."
+    """A path that a user gives, with ~ as the home directory: no shell has read what Python is given, or what stands behind =.
+    InputError for the empty one, which would be the working directory."""
     if not str(path) or isinstance(path, str) and not path.strip():
         raise InputError("the name of the directory is empty: give one; . is the working directory")
-    return Path(path)
+    return Path(os.path.expanduser(path))
+
+
+def new_directory(path: str | Path) -> Path:
+    "The path of a directory to be made; InputError where it is there already."
+    if (path := named(path)).exists():
+        raise InputError(f"{path} is there already: choose another name, or remove it first")
+    return path
 
 
 def sync(path: Path) -> None:

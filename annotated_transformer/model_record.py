@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .config import Search
+from .files import named
 from .json_files import checked, read_json
 
-__all__ = ["PRETRAINED", "RECORD", "ModelRecord", "read_record", "record_of", "shipped_models", "write_record"]
+__all__ = ["PRETRAINED", "RECORD", "ModelRecord", "place_of", "read_record", "record_of", "shipped_models",
+           "write_record"]
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 RECORD, FORMER = "record.json", "search.json"  # FORMER held the search alone; it is read where there is no record
@@ -70,11 +72,16 @@ def shipped_models() -> list[str]:
     return sorted(path.parent.name for path in PRETRAINED.glob("*/config.json"))
 
 
-def record_of(
+def place_of(
     path_or_name: str | Path,  # a directory, or the name of a model that ships
+) -> Path:                     # where it would be, if it is not on this machine
+    "The directory of a model."
+    directory, name = named(path_or_name), str(path_or_name)
+    return PRETRAINED / name if name in shipped_models() and not directory.is_dir() else directory
+
+
+def record_of(
+    path_or_name: str | Path,  # as for `place_of`
 ) -> ModelRecord:
     "The record of a model that lies on this machine; an empty one for a run, and for a name that is not found here."
-    directory = Path(path_or_name)
-    if not directory.is_dir() and str(path_or_name) in shipped_models():
-        directory = PRETRAINED / str(path_or_name)
-    return read_record(directory)
+    return read_record(place_of(path_or_name))

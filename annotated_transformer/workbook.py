@@ -30,7 +30,7 @@ from unittest.mock import patch
 
 import annotated_transformer
 from . import InputError
-from .files import write_file
+from .files import named, write_file
 from .json_files import read_json
 from .progress_bar import progress_bar
 
@@ -281,7 +281,7 @@ def write(
     there = folder() if language == "en" else folder() / language
     if not there.is_dir():
         raise InputError(f"the workbook is in English (en) and Chinese (zh), not in {language!r}")
-    directory, written, kept = Path(directory), [], []
+    directory, written, kept = named(directory), [], []
     directory.mkdir(parents=True, exist_ok=True)
     for source in sorted(there.glob("*.ipynb")):
         target = directory / source.name
@@ -373,8 +373,8 @@ def check_all(
     directory: str | Path,
 ) -> dict[str, list[Verdict]]:   # by notebook
     "Check every exercise of the workbook notebooks in a directory, with a progress bar."
-    there, found = in_directory(Path(directory)), {}
-    bar = progress_bar(iterable=verdicts_on(there, Path(directory)), total=len(there), desc="checks", leave=False)
+    there, found = in_directory(named(directory)), {}
+    bar = progress_bar(iterable=verdicts_on(there, named(directory)), total=len(there), desc="checks", leave=False)
     for exercise, verdict in zip(there, bar):
         found.setdefault(exercise.page, []).append(verdict)
     return found
@@ -384,7 +384,7 @@ def use_own(
     directory: str | Path = ".",
 ) -> None:
     "From now on the reader's functions that are green stand in the package's place; says which do."
-    directory = Path(directory)
+    directory = named(directory)
     spaces = {page: read_own(directory / f"{page}.ipynb")[0]
               for page in dict.fromkeys(exercise.page for exercise in exercises().values())
               if (directory / f"{page}.ipynb").exists()}

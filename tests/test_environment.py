@@ -85,6 +85,8 @@ def test_a_rank_without_others_is_refused(monkeypatch):
 def test_where_downloads_go(monkeypatch):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", "here")
     assert data_directory() == Path("here")
+    monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", "~/there")  # as a .env file gives it
+    assert data_directory() == Path.home() / "there"
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", "")
     assert data_directory() is None
 

@@ -6,10 +6,12 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Literal, NamedTuple, NoReturn, Union, get_args, get_origin
 
 from .. import InputError
+from ..files import named
 
 __all__ = ["HELP", "Argument", "call", "described", "from_signature", "help_text", "parse", "perhaps", "wrapped"]
 
@@ -90,7 +92,7 @@ def reader(argument: Argument) -> Callable[[str], object]:
         if optional and word == "None":
             return None
         word = word.removeprefix(PLAIN)
-        if word == "":
+        if not (word.strip() if kind is Path else word):
             raise argparse.ArgumentTypeError("the value is empty: give one, or leave the option out")
         if choices and word not in choices:
             raise argparse.ArgumentTypeError(f"{word!r} is none of {', '.join(choices)}{perhaps(word, choices)}")
@@ -99,7 +101,7 @@ def reader(argument: Argument) -> Callable[[str], object]:
                 raise argparse.ArgumentTypeError(f"{word[:40]!r} is neither True nor False")
             return word == "True"
         try:
-            return kind(word)
+            return named(word) if kind is Path else kind(word)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{word[:40]!r} is no {'whole ' * (kind is int)}number") from None
 

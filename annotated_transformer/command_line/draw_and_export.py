@@ -190,21 +190,17 @@ def export(
         pip install 'annotated_transformer[exchange]'
         annotated-transformer export runs/mine --to ctranslate2 --out my-model
     """
-    if out.exists():
-        raise InputError(f"{out} is there already: choose another name, or remove it first")
+    from ..files import new_directory
+
+    new_directory(out)
     from ..exchange.ctranslate2 import to_ctranslate2
     from ..exchange.marian import save_marian
     from ..exchange.onnx import to_onnx
-    from ..files import write_directory
     from ..translation.translator import Translator
 
     may_be_interrupted()
-    translator = Translator.from_pretrained(model, device="cpu")
-    if to == "onnx":
-        to_onnx(translator, out)
-    else:
-        save = {"marian": save_marian, "ctranslate2": to_ctranslate2}[to]
-        write_directory(out, lambda beside: save(translator, beside))
+    write = {"marian": save_marian, "ctranslate2": to_ctranslate2, "onnx": to_onnx}[to]
+    write(Translator.from_pretrained(model, device="cpu"), out)
     print(f"{out}: {model} for {to}")
 
 
@@ -223,8 +219,9 @@ def page(
         annotated-transformer page my-page
         python -m http.server --directory my-page
     """
-    if directory.exists():
-        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from ..files import new_directory
+
+    new_directory(directory)
     from ..exchange.browser_page import PAGE, write_page
     from ..translation.translator import Translator
 

@@ -197,14 +197,13 @@ def average(
         annotated-transformer average runs/mine my-model --last 5
     """
     require_between("last", last, 1)
-    from ..files import write_directory
+    from ..files import new_directory, write_directory
     from ..training.runs import Run
     from ..translation.translator import Translator
 
     number = last or Run(run).config.keep
     out = out or run / f"average-{number}"
-    if out.exists():
-        raise InputError(f"{out} is there already: choose another name, or remove it first")
+    new_directory(out)
     Run(run).require_checkpoints(last)
     may_be_interrupted()
     write_directory(out, lambda beside: Translator.from_pretrained(run, last).save_pretrained(beside))

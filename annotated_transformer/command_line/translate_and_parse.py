@@ -104,7 +104,7 @@ def parse_command(
 
     Run(model).require_checkpoints(search.average)
     choose_threads()
-    parser = Parser.from_pretrained(model, search.average, search.precision)
+    parser = Parser.from_pretrained(model, search.average, precision=search.precision)
     settings = search.over(PARSING if free else parser.search, parser.translator.model.config.vocab_size)
     if at_terminal():
         print(greeting(model), file=sys.stderr)

@@ -71,8 +71,9 @@ def write_course(directory: Path, check: bool) -> None:
     "For teachers."
     if check:
         raise InputError("--check judges your own notebooks, and nbgrader judges those of --for nbgrader: leave one of them out")
-    if directory.exists():
-        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    from ..files import new_directory
+
+    new_directory(directory)
     from ..assignments import write_assignments
 
     names = write_assignments(directory)

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from .. import InputError
+from ..files import named
 from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
@@ -74,6 +75,7 @@ def load(name_or_directory: str | Path) -> Corpus:
         return from_hub(name.removeprefix("hub:"))
     if name in CORPORA:
         return CORPORA[name]()
+    name = str(named(name))
     if (trees := trees_of(name)) is not None:
         return trees
     if Path(name).is_dir():
@@ -101,10 +103,11 @@ def from_directory(
     target_language: str | None = None,
 ) -> Corpus:
     "train.en, train.de, validation.en, validation.de and any test*.en, test*.de of a directory, plain or .gz."
-    if not Path(directory).is_dir():
+    directory = named(directory)
+    if not directory.is_dir():
         raise InputError(f"{directory} is no directory: give one with train.en, train.de, validation.en and validation.de")
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
-    files = {path.name.removesuffix(".gz"): path for path in sorted(Path(directory).iterdir(), reverse=True)}
+    files = {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}
     found = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
     source, target = two_languages(found, source_language, target_language)
     if source is None or target is None:
@@ -114,10 +117,10 @@ def from_directory(
         )
 
     def paths(name: str) -> list[Path]:
-        return [files.get(f"{name}.{side}", Path(directory, f"{name}.{side}")) for side in (source, target)]
+        return [files.get(f"{name}.{side}", directory / f"{name}.{side}") for side in (source, target)]
 
     require(directory, paths("train") + paths("validation"), source, target)
     tests = sorted(n.removesuffix(f".{source}") for n in files if n.startswith("test") and n.endswith(f".{source}"))
     train, validation = PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))
-    name = Path(directory).resolve().name
+    name = directory.resolve().name
     return Corpus(name, source, target, train, validation, {test: read_pairs(*paths(test)) for test in tests})

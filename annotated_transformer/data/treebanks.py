@@ -16,7 +16,7 @@ from typing import ClassVar
 from .. import InputError, extra
 from .downloads import Store, cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
-from ..files import regular
+from ..files import named, regular
 
 # %% ../../nbs/data/treebanks.ipynb #57942e13
 def bracketed(
@@ -162,7 +162,8 @@ def treebank(
         archive = fetch(Store(cache_directory(), TREEBANK_URL, TREEBANK_SHA256), "treebank.zip")
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:
-        paths = Path(directory).rglob("*.mrg*")
+        directory = named(directory)
+        paths = directory.rglob("*.mrg*")
     files = tree_splits(paths)
     for split in ("train", "validation"):
         if not files[split]:
@@ -219,7 +220,7 @@ def with_parsed(
     files: Iterable[str | Path],  # of bracketed trees
 ) -> Treebank:
     "A treebank with more training trees, such as a parser has made (§6.3, semi-supervised)."
-    paths = [Path(file) for file in files]
+    paths = [named(file) for file in files]
     for path in paths:  # what is not there is missed now, and not behind the last gold tree
         with one_sentence_about(path), open(regular(path), "rb"):
             pass

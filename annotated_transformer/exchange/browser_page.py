@@ -25,10 +25,10 @@ from ..data.sentences import PATTERNS
 from .onnx import require_portable, write_graph
 from ..figures.explorer import LONGEST_TYPED
 from ..figures.head_changes import KINDS, attention_of
-from ..files import write_directory
+from ..files import new_directory, write_directory
 from ..model.attention import Attend, MultiHeadAttention, causal_mask, exchanged
 from ..model.transformer import Transformer
-from ..model.weights import model_directory
+from ..model_record import place_of
 from ..translation.lines import UNSURE, WHOLE
 
 # %% ../../nbs/exchange/browser_page.ipynb #82000005
@@ -175,9 +175,7 @@ def write_page(
     directory: str | Path,   # to be made
 ) -> None:
     "Write translate.html and, in translate/, all that it asks for: any static server can show it. All or nothing."
-    directory = Path(directory)
-    if directory.exists():
-        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    directory = new_directory(directory)
     require_portable(translator.model, "float32")
     if translator.model.config.compatibility != "dot-product":
         raise InputError("the page can switch off the scaling of a dot product, and this model has none: take another model")
@@ -191,7 +189,7 @@ def write_page(
             (files / name).write_bytes(content)
         write_page_graphs(translator.model, files)
         translator.tokenizer.save(files / "tokenizer.model")
-        terms = model_directory(translator.name) / "README.md" if translator.name else files / "nothing"
+        terms = place_of(translator.name) / "README.md" if translator.name else files / "nothing"
         if terms.exists():
             shutil.copy(terms, files / "MODEL.md")
         text = json.dumps(page_settings(translator), indent=1) + "\n"

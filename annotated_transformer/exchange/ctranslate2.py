@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, extra
+from ..files import new_directory, write_directory
 from ..model.transformer import Transformer
 from ..translation.translator import Translator
 from .forms import require_form
@@ -23,15 +24,16 @@ def token_names(vocab_size: int) -> list[str]:
 
 def to_ctranslate2(
     what: Translator | Transformer,  # a model alone has its tokens named by `token_names`
-    directory: str | Path,           # is made if it is not there
+    directory: str | Path,           # to be made
 ) -> None:
-    "Write the same model as a directory that `ctranslate2.Translator` opens; EOS is put behind each source there."
+    """Write the same model as a directory that `ctranslate2.Translator` opens: all or nothing. EOS is put behind each source
+    there."""
     extra("ctranslate2")
     from ctranslate2.specs import TransformerSpec
 
     model, tokenizer = (what.model, what.tokenizer) if isinstance(what, Translator) else (what, None)
     require_form(model, "CTranslate2")
-    c, directory = model.config, Path(directory)
+    c, directory = model.config, new_directory(directory)
     names = token_names(c.vocab_size) if tokenizer is None else tokenizer.pieces(range(c.vocab_size))
     spec = TransformerSpec.from_config(c.n_layers, c.n_heads, pre_norm=c.norm == "pre")
     spec.register_source_vocabulary(names)
@@ -72,9 +74,11 @@ def to_ctranslate2(
     spec.decoder.projection.bias = torch.zeros(c.vocab_size)
     spec.decoder.projection.bias[PAD] = float("-inf")  # never written
 
-    directory.mkdir(parents=True, exist_ok=True)
-    if tokenizer is not None:
-        tokenizer.save(directory / "tokenizer.model")
+    def write(beside: Path) -> None:
+        if tokenizer is not None:
+            tokenizer.save(beside / "tokenizer.model")
+        spec.save(str(beside))
+
     spec.validate()
     spec.optimize()  # the three tables of the embedding become one
-    spec.save(str(directory))
+    write_directory(directory, write)

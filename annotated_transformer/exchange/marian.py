@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
-from ..files import regular
+from ..files import named, new_directory, regular, write_directory
 from ..model.position import sinusoids
 from ..model.transformer import Transformer
 from ..training.devices import own_device
@@ -246,27 +247,37 @@ def load_marian(
     path_or_name: str | Path,      # a directory that Hugging Face's library wrote, or OWNER/NAME on its hub
     device: str | None = None,     # as for `Translator.from_pretrained`
     precision: str = "float32",    # likewise
+    **options: Any,                # for the hub: revision, token, ...
 ) -> Translator:
     "A published Marian model, such as those of OPUS-MT; InputError when it cannot be read or has no form here."
     transformers = extra("transformers")
     with in_one_sentence(path_or_name), without_bars(transformers):
-        for path in Path(path_or_name).glob("*"):  # a pipe would keep us waiting for ever
+        if (directory := named(path_or_name)).is_dir():
+            path_or_name = directory
+        for path in directory.glob("*"):  # a pipe would keep us waiting for ever
             regular(path)
-        tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name)
-        c = transformers.MarianConfig.from_pretrained(path_or_name)
+        tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name, **options)
+        c = transformers.MarianConfig.from_pretrained(path_or_name, **options)
         for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
             longest = c.max_position_embeddings
             TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
-        marian = transformers.MarianMTModel.from_pretrained(path_or_name, use_safetensors=True)  # no pickle is loaded
+        safe = {"use_safetensors": True}  # no pickle is loaded
+        marian = transformers.MarianMTModel.from_pretrained(path_or_name, **safe, **options)
     with in_one_sentence(path_or_name, but=InputError):
         model, pieces = from_marian(marian, tokenizer)
     return Translator(model.to(own_device(device or usual_device(precision), 0)), pieces, precision=precision)
 
 
 def save_marian(translator: Translator, directory: str | Path) -> None:
-    "Write a translator as the files of a published Marian model, which Hugging Face's library and CTranslate2's converter read."
+    """Write a translator as the files of a published Marian model, which Hugging Face's library and CTranslate2's converter read:
+    a new directory, all or nothing."""
+    directory = new_directory(directory)
     marian, tokenizer = to_marian(translator.model, translator.tokenizer)
     marian.generation_config.length_penalty = translator.search.alpha
-    with without_bars(extra("transformers")):
+
+    def write(beside: Path) -> None:
         for part in (marian, tokenizer):
-            part.save_pretrained(directory)
+            part.save_pretrained(beside)
+
+    with without_bars(extra("transformers")):
+        write_directory(directory, write)

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..config import Search
-from ..files import write_directory
+from ..files import new_directory, write_directory
 from annotated_transformer.model.attention import (
     Attend,
     MultiHeadAttention,
@@ -241,9 +241,7 @@ def to_onnx(
     alone = isinstance(what, Transformer)
     model, tokenizer, search = (what, None, Search()) if alone else (what.model, what.tokenizer, what.search)
     require_portable(model, precision)
-    directory = Path(directory)
-    if directory.exists():
-        raise InputError(f"{directory} is there already: choose another name, or remove it first")
+    directory = new_directory(directory)
     settings = {
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},
         "attention": attention, "precision": precision, "doubtful_below": None if alone else what.record.doubtful_below,

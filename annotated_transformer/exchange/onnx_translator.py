@@ -8,7 +8,7 @@ import numpy as np
 from .. import EOS, PAD, InputError, extra
 from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
-from ..files import regular
+from ..files import named, regular
 from ..json_files import read_json
 from ..translation.lines import Translation, translate_lines
 
@@ -60,7 +60,7 @@ class OnnxTranslator:
         directory: str | Path,
         threads: int = 0,   # 0: as many as ONNX Runtime finds right
     ):
-        runtime, directory = extra("onnxruntime"), Path(directory)
+        runtime, directory = extra("onnxruntime"), named(directory)
         self.settings = read_json(directory / "settings.json", Settings, "is this a directory that to_onnx wrote?")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads

@@ -20,7 +20,7 @@ from .. import InputError, extra
 from .explorer_chart import VEGA_LITE, both_texts, specification
 from .head_changes import without_heads
 from .token_labels import shown
-from ..files import write_file
+from ..files import named, write_file
 
 # %% auto #0
 __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'read_without', 'said_of', 'live']
@@ -138,7 +138,7 @@ class Explorer:
         beside=None,       # AttentionMaps of a second sentence; .html only
     ) -> None:
         "Write a page that opens offline, or a picture of the first state."
-        path = Path(path)
+        path = named(path)
         forms = {".html": lambda: self.html(beside).encode(), ".png": self.png, ".svg": lambda: self.svg().encode()}
         if path.suffix.lower() not in forms:
             raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}; let the name end in one of these")

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from .. import InputError
 from ..files import named, write_into
 from ..json_files import read_json
-from .weights import load_into, load_weights, model_directory
+from .weights import load_into, load_weights, model_directory, said_by
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
@@ -44,7 +44,18 @@ def save_model(
         (beside / "config.json").write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8", newline="\n")
         (beside / "README.md").write_text(CARD, encoding="utf-8", newline="\n")
 
-    write_into(named(directory), write, kept=["README.md"])
+    write_model(directory, write)
+
+
+def write_model(
+    directory: str | Path,
+    write: Callable[[Path], object],   # as for `write_into`
+) -> None:
+    "Write a model's files: all, or what was there stays. InputError for a run, which could not go on without its config.json."
+    directory = named(directory)
+    if "training" in said_by(directory):
+        raise InputError(f"{directory} is a run, and a model's config.json would replace its own: give another directory")
+    write_into(directory, write, kept=["README.md"])
 
 
 def load_model(

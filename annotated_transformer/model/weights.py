@@ -3,7 +3,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import torch
 from safetensors import SafetensorError
@@ -72,19 +72,28 @@ def load_into(
 OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them
 
 
+HUB = ("revision", "token", "cache_dir", "local_files_only", "force_download")  # what may be said to the hub
+
+
 class AnyConfig(TypedDict):
-    "What config.json of Hugging Face's library says, among other things."
-    model_type: NotRequired[str]
+    "What a config.json may say, among other things."
+    model_type: NotRequired[str]   # of Hugging Face's library
+    training: NotRequired[Any]     # of a run
+
+
+def said_by(directory: Path) -> AnyConfig:
+    "What a directory's config.json says; nothing where it cannot be read."
+    try:
+        return read_json(directory / "config.json", AnyConfig, "")
+    except InputError:
+        return {}
 
 
 def reader_of_others(
     directory: Path,
 ) -> Callable | None:  # takes the directory, a device and a precision, and gives a Translator; None for a directory of ours
     "What reads a directory of other software; InputError says what it holds if nothing does."
-    try:
-        said = read_json(directory / "config.json", AnyConfig, "").get("model_type")
-    except InputError:
-        said = None
+    said = said_by(directory).get("model_type")
     if said is None and (directory / "model.bin").exists() and any(directory.glob("*_vocabulary.*")):
         said = "CTranslate2"  # its config.json does not say so
     elif said is None and (directory / "source.spm").exists():
@@ -104,9 +113,11 @@ def reader_of_others(
 
 def model_directory(
     path_or_name: str | Path,
-    **options,               # for the hub: revision, token, cache_dir, ...
+    **options,               # for the hub: those of `HUB`
 ) -> Path:
     "A directory of the user's, that of the weights that ship under this name, or a copy of what the hub has."
+    for option in sorted(options.keys() - set(HUB)):
+        raise InputError(f"{option} is no option here; for the hub there are {', '.join(HUB)}")
     name, directory = str(path_or_name), named(path_or_name)
     if directory.is_dir():
         try:

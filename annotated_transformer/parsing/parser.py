@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import InputError
 from ..config import Search
 from ..data.tokenizer import require_fit
 from ..data.treebanks import Treebank
-from ..data.trees import WORD, Tree, delinearize, linearize, print_tree, repair
+from ..data.trees import WORD, Tree, bracket_free, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
 from .tree_search import TreeSearch
 from ..translation.translator import Translator
@@ -63,10 +63,10 @@ class Parser:
         cls,
         path_or_name: str | Path,    # as for `Translator`
         average: int | None = None,  # of a run: mean of its last so many checkpoints
-        precision: str = "float32",  # as for `Translator`
+        **options: Any,              # device, precision, and those for the hub: as for `Translator`
     ) -> "Parser":
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
-        translator = Translator.from_pretrained(path_or_name, average, precision=precision)
+        translator = Translator.from_pretrained(path_or_name, average, **options)
         if len(translator.tokenizer.encode("(S )S")) != 3:  # two pieces and EOS
             raise InputError(f"{path_or_name}: this model was not trained on trees; take one that was trained on a treebank")
         return cls(translator)
@@ -85,10 +85,11 @@ class Parser:
         search: Search | None = None,  # None: the parser's own, or `PARSING` if free
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
-        "A tree for each sentence, with the beam and the length limit of §6.3."
+        "A tree for each sentence, with the beam and the length limit of §6.3; a round bracket in it as the treebank writes it."
         for number, words in enumerate(sentences, 1):
             if not words:
                 raise InputError(f"sentence {number} has no words, so there is no tree over them")
+        sentences = [[bracket_free(word) for word in words] for words in sentences]  # on paper they would be the tree's own
         lines, search = [" ".join(words) for words in sentences], search or (PARSING if free else self.search)
         if free:
             outputs = self.translator.translate(lines, search, split=False)

@@ -11,9 +11,9 @@ from .. import InputError
 from ..config import Search
 from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
-from ..files import damage, named, read_sums, write_into, write_sums
+from ..files import damage, read_sums, write_sums
 from ..json_files import checked
-from ..model.pretrained import filled
+from ..model.pretrained import filled, write_model
 from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
@@ -82,4 +82,4 @@ def save(
         write_record(beside, replace(record or ModelRecord(), search=asdict(search or Search())))
         write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))
 
-    write_into(named(directory), write, kept=["README.md"])
+    write_model(directory, write)

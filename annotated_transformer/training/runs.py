@@ -17,7 +17,7 @@ from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from ..files import SUMS, damage, leftovers, read_sums, write_directory, write_file, write_sums
+from ..files import SUMS, damage, leftovers, named, read_sums, write_directory, write_file, write_sums
 from ..json_files import read_json
 from ..progress_bar import progress_bar
 from ..results import environment
@@ -38,7 +38,7 @@ class Run:
     "A run directory: its settings, what it has learnt, and its records. InputError where a file is missing or damaged."
 
     def __init__(self, directory: str | Path):
-        self.directory = Path(directory)
+        self.directory = named(directory)
 
     def __str__(self) -> str:
         return str(self.directory)

@@ -90,17 +90,19 @@ class ModelAndTokenizer:
         path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub;
                                       # also of a Marian model, as Helsinki-NLP/opus-mt-en-de
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
+        *,
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
+        **options: Any,               # for the hub: revision, token, cache_dir, ...
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
-        directory = model_directory(path_or_name)
+        directory = model_directory(path_or_name, **options)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
         if average is None and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
-            found = read(place, str(chosen), precision)
+            found = read(place, str(chosen), precision, **options)
         else:
-            loaded = loading.load(path_or_name, average)
+            loaded = loading.load(path_or_name, average, **options)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)

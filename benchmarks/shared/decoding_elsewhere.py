@@ -71,10 +71,10 @@ def translating_processes(model: Transformer) -> Iterator[dict[str, Elsewhere]]:
     the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up
     to 1.7 times as long."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        to_ctranslate2(model, directory)
+        to_ctranslate2(model, os.path.join(directory, "ctranslate2"))
         pools = {}
         for name, variables in CTRANSLATE2.items():
-            arguments = (directory, torch.get_num_threads(), variables)
+            arguments = (os.path.join(directory, "ctranslate2"), torch.get_num_threads(), variables)
             pool = ProcessPoolExecutor(1, get_context("spawn"), initializer=open_translator, initargs=arguments)
             pools[name] = Elsewhere(stack.enter_context(pool))
         arguments = (os.path.join(directory, "onnx"), torch.get_num_threads())

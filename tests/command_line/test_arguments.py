@@ -28,6 +28,7 @@ def test_values_have_the_types_of_the_signature():
         "place": Path("here"), "number": -4, "rate": None, "shown": False, "compiled": True}
     assert parse("x", arguments, ["--no-compiled", "-- here"]) == {"place": Path("-- here"), "compiled": False}
     assert parse("x", from_signature(with_a_place_to_leave_out), []) == {}
+    assert parse("x", arguments, ["~/there"]) == {"place": Path.home() / "there"}
     assert parse("x", arguments, ["--number", "-4", "there", "--rate", "2"]) == {"place": Path("there"), "number": -4, "rate": 2.0}
     for words, said in (
         ("here --number 1.5", "--number: '1.5' is no whole number"), ("here --rate x", "--rate: 'x' is no number"),

@@ -292,6 +292,28 @@ def test_the_pieces_of_a_stream_are_joined_and_nothing_else_is():
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_never_takes_an_environment_of_another_python_than_the_one_that_is_named(tmp_path):
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    empty = "settings.ini", "setup.py", "constraints.txt", ".venv/bin/pip", ".venv/installed"  # the last is newer than the others
+    files = dict.fromkeys(empty, "") | {"tools/build.py": "print('built')", "other": "#!/bin/sh\necho Python 9.9"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "other").chmod(0o755)
+    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHON"}
+
+    def make(*words):
+        return subprocess.run(["make", "build", *words], cwd=tmp_path, capture_output=True, text=True, env=environment)
+
+    for words in ((), (f"PYTHON={sys.executable}",)):
+        assert make(*words).stdout.endswith("built\n")
+    refused = make("PYTHON=./other")
+    assert refused.returncode and "built" not in refused.stdout
+    assert f".venv has Python {platform.python_version()} and not ./other: remove it (rm -r .venv)" in refused.stdout
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
 def test_make_run_leaves_one_stream_of_what_came_in_pieces(tmp_path):
     path = notebook(tmp_path / "pieces.ipynb", "for n in range(3):\n    print(n, flush=True)\n    __import__('time').sleep(0.2)")
     lines = subprocess.run(["make", "-n", "run", f"NB={path}"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout

@@ -30,6 +30,33 @@ def edit(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def test_a_model_is_never_saved_over_a_run(trained, run):
+    translator = Translator.from_pretrained(run)
+    for save in (translator.save_pretrained, translator.model.save_pretrained):
+        with pytest.raises(InputError, match="run is a run, and a model's config.json would replace its own"):
+            save(run)
+    assert Run(run).config == trained[0] and not (run / "model.safetensors").exists()
+    translator.save_pretrained(run / "model")
+    translator.save_pretrained(run / "model")  # over a model there is nothing to lose
+    assert Translator.from_pretrained(run / "model").translate("one two") == translator.translate("one two")
+
+
+def test_the_home_directory_has_its_name_where_no_shell_reads_it(corpus, tmp_path, monkeypatch, command):
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(tmp_path / "home"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    shutil.copytree(corpus, tmp_path / "home" / "digits")
+    status, out, _ = command(*TRAIN[:-1], "1", "--corpus=~/digits", "--run=~/mine")
+    assert status == 0 and str(tmp_path / "home" / "mine") in out
+    translator = Translator.from_pretrained("~/mine")
+    translator.save_pretrained("~/saved")
+    assert Transformer.from_pretrained("~/saved").config == translator.model.config and Run("~/mine").exists()
+    assert corpora.load("~/digits").train and corpora.from_directory("~/digits").name == "digits"
+    assert sorted(path.name for path in (tmp_path / "home").iterdir()) == ["digits", "mine", "saved"]
+    assert not any((tmp_path / "work").iterdir())
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX's")
 def test_what_is_written_may_be_read_by_those_whom_the_umask_lets(run, model):
     before = os.umask(0o022)
@@ -235,7 +262,7 @@ def test_a_tree_that_cannot_fit_and_a_model_that_is_no_parser():
         tokenizer = Tokenizer.train(["( the cat", "a dog )", "- L R B X"] * 5, 40, whole_words)
         model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=8, n_heads=2, max_length=400))
         with pytest.raises(InputError, match=problem):
-            Parser(Translator(model, tokenizer)).parse([["(" * 10]], Search(beam_size=2, extra_length=limit))
+            Parser(Translator(model, tokenizer)).parse([["▁"] * 10], Search(beam_size=2, extra_length=limit))
 
 
 def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint):

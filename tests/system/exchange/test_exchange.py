@@ -1,4 +1,5 @@
 "Models in the form that others publish, random and of odd sizes, carried over or refused; unusual ones of ours in CTranslate2."
+import errno
 import json
 import random
 import shutil
@@ -285,7 +286,7 @@ def test_a_translator_opens_a_published_marian_by_itself_and_writes_what_it_writ
 
 
 def test_a_published_marian_comes_by_its_name(opus, tmp_path, monkeypatch):
-    def snapshot_download(name, allow_patterns):  # as the hub: it gives what is asked for, and what it has
+    def snapshot_download(name, allow_patterns, **_):  # as the hub: it gives what is asked for, and what it has
         shutil.rmtree(tmp_path / name, ignore_errors=True)
         given = [path.name for path in opus.iterdir() if any(path.match(pattern) for pattern in allow_patterns)]
         (tmp_path / name).mkdir(parents=True)
@@ -299,10 +300,10 @@ def test_a_published_marian_comes_by_its_name(opus, tmp_path, monkeypatch):
     there, here = (Translator.from_pretrained(place, device="cpu") for place in (opus, name))
     assert here(ENGLISH, Search(1)) == there(ENGLISH, Search(1)) and here.name == name
     lacking, asked = {"model.safetensors"}, []  # only a pickle is there: Hugging Face's library asks the hub to convert it
-    monkeypatch.setattr(transformers.MarianTokenizer, "from_pretrained", lambda name: asked.append(name))
+    monkeypatch.setattr(transformers.MarianTokenizer, "from_pretrained", lambda name, **options: asked.append((name, options)))
     with pytest.raises(InputError, match=f"{name}: this is no Marian model"):
-        Translator.from_pretrained(name, device="cpu")
-    assert asked == [name]
+        Translator.from_pretrained(name, device="cpu", revision="a1", token="mine")
+    assert asked == [(name, {"revision": "a1", "token": "mine"})]
 
 
 def test_the_commands_and_the_explorer_take_a_published_marian(opus, tmp_path, command):
@@ -345,14 +346,14 @@ def test_a_directory_that_is_no_model_is_told_what_it_holds(opus, tmp_path):
 
 
 def test_our_files_of_ctranslate2_are_told_for_what_they_are(translator, tmp_path):
-    to_ctranslate2(translator, tmp_path)
+    to_ctranslate2(translator, tmp_path / "ct2")
     refused = pytest.raises(InputError, match="holds config.json, model.bin, .*: a model of 'CTranslate2', which is not read")
     for read in (Translator.from_pretrained, load):
         with refused:
-            read(tmp_path)
-    (tmp_path / "tokenizer.model").rename(tmp_path / "source.spm")  # as whoever converts OPUS-MT has it
+            read(tmp_path / "ct2")
+    (tmp_path / "ct2" / "tokenizer.model").rename(tmp_path / "ct2" / "source.spm")  # as whoever converts OPUS-MT has it
     with refused:
-        Translator.from_pretrained(tmp_path)
+        Translator.from_pretrained(tmp_path / "ct2")
 
 
 def test_no_training_begins_with_a_marian_model(opus, complaint, tmp_path):
@@ -388,6 +389,25 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     assert [best.hypotheses[0] for best in found] == ours and len(set(map(tuple, ours))) > 2
 
 
+@pytest.mark.parametrize("write, inside", [
+    (to_ctranslate2, "ctranslate2.specs.TransformerSpec.save"), (save_marian, "transformers.MarianTokenizer.save_pretrained"),
+])
+def test_other_softwares_files_are_all_written_to_a_new_directory_or_none(write, inside, translator, tmp_path, monkeypatch):
+    translator.save_pretrained(tmp_path / "mine")
+    before = {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    with pytest.raises(InputError, match="mine is there already"):
+        write(translator, tmp_path / "mine")
+    assert {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
+
+    def full(self, directory):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(inside, full)
+    with pytest.raises(OSError, match="No space"):
+        write(translator, tmp_path / "other")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
 @pytest.mark.parametrize("fields", [{}, {"positions": "learned"}, {"norm": "pre"}], ids=str)
 def test_ctranslate2_gives_each_token_our_probability(fields, tmp_path):
     torch.manual_seed(1)
@@ -396,8 +416,8 @@ def test_ctranslate2_gives_each_token_our_probability(fields, tmp_path):
         if parameter.dim() == 1:
             nn.init.normal_(parameter)
     names = token_names(50)
-    to_ctranslate2(model, tmp_path)
-    other = ctranslate2.Translator(str(tmp_path), compute_type="float32", intra_threads=1)
+    to_ctranslate2(model, tmp_path / "ct2")
+    other = ctranslate2.Translator(str(tmp_path / "ct2"), compute_type="float32", intra_threads=1)
     target = torch.tensor([[13, 14, 15, 16], [17, 18, 46, 20], [21, 2, 22, 23]])
     texts = [[[names[token] for token in row if token not in (PAD, EOS)] for row in rows.tolist()] for rows in (SOURCE, target)]
     theirs = torch.tensor([found.log_probs for found in other.score_batch(*texts)])  # of the target and its EOS

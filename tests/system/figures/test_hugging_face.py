@@ -176,9 +176,9 @@ def test_a_model_that_gives_no_weights_is_told_how_to():
 def test_our_own_model_gives_the_same_maps_from_there(name, tmp_path):
     translator = Translator.from_pretrained(name)
     source, target = "the third of May at half past six", "am dritten Mai um halb sieben"
-    save_marian(translator, tmp_path)
-    marian = transformers.MarianMTModel.from_pretrained(tmp_path, attn_implementation="eager").eval()
-    tokenizer = transformers.MarianTokenizer.from_pretrained(tmp_path)
+    save_marian(translator, place := tmp_path / "marian")
+    marian = transformers.MarianMTModel.from_pretrained(place, attn_implementation="eager").eval()
+    tokenizer = transformers.MarianTokenizer.from_pretrained(place)
     inputs = tokenizer(source, text_target=target, return_tensors="pt")
     with torch.inference_mode():
         theirs = AttentionMaps.from_hugging_face(marian(**inputs, output_attentions=True), inputs, tokenizer)

@@ -214,6 +214,24 @@ def test_checkpoints_of_the_hub_are_asked_for_by_owner_and_name_alone(tmp_path, 
     assert from_hub("owner/mo-del_1.5") == tmp_path and asked == ["owner/mo-del_1.5"]
 
 
+def test_checkpoints_of_the_hub_come_in_the_revision_and_with_the_token_that_are_named(monkeypatch):
+    asked, wanted = [], {"revision": "a1", "token": "mine"}
+
+    def snapshot_download(name, allow_patterns, **options):
+        asked.append((name, options))
+        return str(model_directory(name.removeprefix("owner/")))
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot_download)
+    for kind, name in ((Translator, "owner/numbers-en-de"), (Parser, "owner/parser-en")):
+        assert isinstance(kind.from_pretrained(name, device="cpu", precision="float32", **wanted), kind)
+        assert asked and all(one == (name, wanted) for one in asked)
+        asked.clear()
+        with pytest.raises(InputError, match="precison is no option here; for the hub there are revision, token"):
+            kind.from_pretrained(name, precison="int8")
+    with pytest.raises(TypeError, match="positional"):
+        Translator.from_pretrained("numbers-en-de", None, "int8")  # a precision? a device?
+
+
 def test_chunked_loss_keeps_long_numbers_long():
     torch.manual_seed(0)
     target = torch.tensor([[5, 6, PAD], [7, EOS, 8]])
