@@ -87,6 +87,8 @@ class OnnxTranslator:
         search: Search | None = None,    # None: as the settings say
     ) -> list[list[Hypothesis]]:         # per sentence, best first
         "The beam search of §6.1 over the two graphs."
+        if not sentences:
+            return []
         how = (search or self.settings["search"]).within(self.settings["config"].vocab_size)
         K, alpha = how.beam_size, how.alpha
         limits = [min(len(row) + how.extra_length, self.settings["config"].max_length) for row in sentences]

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from .. import InputError
-from ..model.attention import Attend, MultiHeadAttention, exchanged
+from ..model.attention import Attend, MultiHeadAttention, attend_of, exchanged
 from ..model.transformer import Transformer
 
 __all__ = ["KINDS", "Change", "attention_of", "changed_heads", "every_head", "without_heads"]
@@ -56,8 +56,9 @@ def changed_heads(
     """Within, each of these heads is off (None) or averages its values by the weights given instead of its own.
 
     Weights (B, T, S), or what broadcasts to that, hold for batches of this shape alone; the rows should sum to one. Everything
-    that runs this very model notices: losses, searches, `attention_maps` (which go on showing the weights that a changed head
-    would have had). A `Translator` in 8 or 16 bits searches in a copy of its model, `searched`, which has to be changed too.
+    that runs this very model notices, in this thread: losses, searches, `attention_maps` (which go on showing the weights that
+    a changed head would have had). A `Translator` in 8 or 16 bits searches in a copy of its model, `searched`, which has to be
+    changed too.
     """
     wanted: dict[MultiHeadAttention, dict[int, Change]] = {}
     for kind, of_kind in changes.items():
@@ -66,7 +67,7 @@ def changed_heads(
             if not 1 <= head <= attention.n_heads:
                 raise InputError(f"there is no head {head}: each layer has {attention.n_heads}, counted from 1")
             wanted.setdefault(attention, {})[head] = change
-    with exchanged(model, lambda one: changed(one.attend, wanted[one]) if one in wanted else one.attend):
+    with exchanged(model, lambda one: changed(attend_of(one), wanted[one]) if one in wanted else attend_of(one)):
         yield
 
 

@@ -17,6 +17,7 @@ from .attention import padding_mask, recorded
 from .embedding import SharedEmbedding
 from .feed_forward import FeedForward
 from .layers import Decoder, DecoderLayer, Encoder, EncoderLayer
+from .modes import evaluating
 from .pretrained import load_model, push_model, save_model
 from .regularization import Dropout
 
@@ -37,15 +38,10 @@ class AttentionWeights(NamedTuple):
     encoder_decoder: Tensor   # (L, B, h, T, S)
 
 # %% ../../nbs/paper/3_transformer.ipynb #b55e9a68
-@torch.inference_mode()
 def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) -> AttentionWeights:
     "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
-    training = model.training
-    try:
-        with recorded(model) as found:
-            model.eval()(source, target_input)
-    finally:
-        model.train(training)
+    with evaluating(model), recorded(model) as found:
+        model(source, target_input)
     n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
     return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
 

@@ -3,12 +3,11 @@ import math
 from collections.abc import Iterable
 from typing import NamedTuple
 
-import torch
-
-from .. import PAD
+from .. import PAD, InputError
 from ..config import Execution, TrainingConfig
 from ..data.batching import Batch, batches, collate
 from ..data.large_corpora import TokenizedPairs
+from ..model.modes import evaluating
 from ..model.transformer import Transformer
 from .chunked_loss import fused_losses
 from .devices import autocast
@@ -24,7 +23,6 @@ class Evaluation(NamedTuple):
     perplexity: float  # exp of the unsmoothed cross-entropy per token: comparable to Table 3 only with the same vocabulary
 
 
-@torch.inference_mode()
 def evaluate(
     model: Transformer,
     data: Iterable[Batch],       # of several processes: each its own share
@@ -32,17 +30,18 @@ def evaluate(
     group: Group | None = None,  # the processes that measure together
 ) -> Evaluation:
     "Loss and perplexity over all batches, without dropout, each real target token counted once."
-    training, device = model.training, model.embedding.weight.device
-    model.eval()
+    weight = model.embedding.weight
     loss = plain = tokens = 0.0
-    for batch in data:
-        batch = Batch(*(ids.to(device) for ids in batch))
-        hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)  # (B, T, d_model)
-        sums = fused_losses(hidden, model.embedding.weight, batch.target, smoothing, tokens=1)
-        loss, plain, tokens = loss + float(sums[0]), plain + float(sums[1]), tokens + int((batch.target != PAD).sum())
-    model.train(training)
+    with evaluating(model):
+        for batch in data:
+            batch = Batch(*(ids.to(weight.device) for ids in batch))
+            hidden = model.decode(batch.target_input, model.encode(batch.source), batch.source)  # (B, T, d_model)
+            sums = fused_losses(hidden, weight, batch.target, smoothing, tokens=1)
+            loss, plain, tokens = loss + float(sums[0]), plain + float(sums[1]), tokens + int((batch.target != PAD).sum())
     if group is not None:
         loss, plain, tokens = group.total(loss, plain, tokens)
+    if not tokens:
+        raise InputError("there is nothing to measure: the data holds no target token")
     return Evaluation(loss / tokens, math.exp(min(plain / tokens, 700.0)))  # e^700 is about the largest number there is
 
 

@@ -22,6 +22,7 @@ def readable_train(
 ) -> list[float]:               # the loss (train.1) before each update
     "One update for each batch (§5.2 to §5.4): what `train` does, in readable form."
     optimizer, losses = adam(model.parameters()), []
+    model.train()                                                              # with dropout
     for step, batch in enumerate(data, start=1):
         logits = model(batch.source, batch.target_input)                       # (B, T, V)
         loss = label_smoothed_cross_entropy(logits, batch.target, smoothing)   # mean per real token

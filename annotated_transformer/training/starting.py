@@ -76,6 +76,8 @@ def begin(
     stack: ExitStack,   # holds the lock on the run directory
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
+    if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
+        raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
     planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
     run.require_whole()
     before = contents(run.directory)

@@ -2,8 +2,6 @@
 
 `translation.kv_cache` has what they are made of: a decoder that goes one token at a time, and the likeliest continuations.
 """
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Protocol
 
 import torch
@@ -11,24 +9,13 @@ from torch import Tensor
 
 from .. import EOS, PAD
 from ..config import TRANSLATION, Search
+from ..model.modes import evaluating
 from ..model.transformer import Transformer
 from .few_rows import for_few_rows
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 from .search import Hypothesis, length_penalty
 
 __all__ = ["Allowed", "beam_search", "greedy_search"]
-
-
-@contextmanager
-def evaluating(model: torch.nn.Module) -> Iterator[None]:
-    "Without dropout and gradients; afterwards the model is in its former mode, also after an error."
-    training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            yield
-    finally:
-        model.train(training)
 
 
 def longest_output(
@@ -46,6 +33,8 @@ def greedy_search(
     search: Search = TRANSLATION,   # of which only the length matters
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
     "Take the likeliest token at each step."
+    if not len(source):
+        return []
     limits = longest_output(model, source, search.extra_length)
     out: list[list[int]] = [[] for _ in source]
     alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
@@ -86,6 +75,8 @@ def beam_search(
     allowed: Allowed | None = None,   # nothing else may be written
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
+    if not len(source):
+        return []
     K, alpha, device = search.beam_size, search.alpha, source.device
     limits = longest_output(model, source, search.extra_length)
     finished: list[list[Hypothesis]] = [[] for _ in source]

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ..model.attention import HERE
 from ..model.transformer import Transformer
 from .packed_weights import PackedEmbedding, PackedMatrix, with_matrices
 
@@ -102,7 +103,7 @@ def halves_are_faster(
 
 def is_changed(model: Transformer) -> bool:
     "Whether a part has a function of its own, or calls a hook: a copy would not, or would go on to."
-    return any(
+    return bool(HERE.exchanged) or any(
         module._forward_hooks or module._forward_pre_hooks or any(map(callable, vars(module).values()))
         for module in model.modules()
     )

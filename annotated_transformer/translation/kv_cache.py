@@ -92,8 +92,9 @@ class StepwiseDecoder:
         self.cache = []
         for layer in model.decoder.layers:
             own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
-            earlier = PreallocatedCache(own, memory.new_empty(room), grows=True)
-            self.cache.append(LayerCache(earlier, PreallocatedCache(other, other.project_memory(memory), grows=False)))
+            projected = other.project_memory(memory)                        # of 16 bits under autocast, as the new ones will be
+            earlier = PreallocatedCache(own, projected.new_empty(room), grows=True)
+            self.cache.append(LayerCache(earlier, PreallocatedCache(other, projected, grows=False)))
         self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
         self.space = memory.new_empty(B * n_beams, c.vocab_size)            # for the logits of every step
 

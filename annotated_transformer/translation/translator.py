@@ -78,7 +78,7 @@ class ModelAndTokenizer:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
         if precision == "auto":
             precision = "float16" if fits_sixteen_bits(model) else "float32"
-        self.model, self.tokenizer, self.search, self.precision = model.eval(), tokenizer, search, precision
+        self.model, self.tokenizer, self.search, self.precision = model, tokenizer, search, precision
         packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
         self.searched = packed(model) if packed else model  # a copy, where the products are packed
         self.name: str | None = None  # what it was loaded from

@@ -39,6 +39,7 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     said, texts = done.stdout.split("\n")[: len(SENTENCES)], done.stdout.split("\n")[len(SENTENCES) : -1]
     ours = translator.translations(SENTENCES)
+    assert OnnxTranslator(tmp_path / "graphs").search([]) == []
     for one, line in zip(ours, said, strict=True):
         text, log_probability, tokens, doubtful = line.split("\t")
         assert (text, int(tokens), doubtful) == (one.text, one.tokens, str(one.doubtful))

@@ -7,6 +7,7 @@ from annotated_transformer import InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.data.batching import shift_right
 from annotated_transformer.figures.head_changes import changed_heads, every_head, without_heads
+from annotated_transformer.model.attention import HERE
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 
 B, S, T, V = 2, 5, 3, 11
@@ -91,4 +92,4 @@ def test_training_goes_on_through_a_changed_head(model):
 def test_a_head_that_is_not_there_is_named(model, off, said):
     with pytest.raises(InputError, match=said), without_heads(model, off):
         pass
-    assert "attend" not in vars(model.encoder.layers[0].self_attention.sublayer)
+    assert not HERE.exchanged

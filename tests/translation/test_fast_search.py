@@ -111,6 +111,22 @@ def test_a_larger_alpha_never_gives_a_shorter_best_translation():
     assert grew > 0
 
 
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_no_sentences_have_no_translations(search):
+    assert search(random_model(0), torch.empty(0, 3, dtype=torch.int64)) == []
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_under_autocast_it_finds_what_it_finds_without(beam_size):
+    model, search = random_model(3), Search(beam_size=beam_size, extra_length=6)
+    source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD]])
+    expected = beam_search(model, source, search)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = beam_search(model, source, search)
+    for one, other in zip(found, expected, strict=True):
+        assert one[0].tokens == other[0].tokens and one[0].log_probability == pytest.approx(other[0].log_probability, abs=0.05)
+
+
 def test_the_model_is_handed_back_as_it_came():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2, dropout=0.5, max_length=10))

@@ -28,7 +28,7 @@ def untrained(texts):
         torch.manual_seed(seed)
         tokenizer = Tokenizer.train(texts * 3, 20)
         config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30)
-        return Translator(Transformer(config), tokenizer, Search(alpha=alpha))
+        return Translator(Transformer(config).eval(), tokenizer, Search(alpha=alpha))
     yield untrained
 
 

@@ -494,6 +494,20 @@ def translator(**options):
     return Translator(Transformer(config), LETTERS, **options)
 
 
+def test_translator_never_drops_out_and_leaves_the_model_in_its_mode():
+    config = TransformerConfig(LETTERS.vocab_size, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.5, max_length=11)
+    torch.manual_seed(0)
+    model = Transformer(config)
+    still = Translator(model.eval(), LETTERS)
+    texts, expected = still.translate(["fade", "cafe"]), still.attention("fade", "cafe")
+    for precision in ("float32", "float16", "int8"):
+        new = Translator(model.train(), LETTERS, precision=precision)
+        found, maps = new.translate(["fade", "cafe"]), new.attention("fade", "cafe")
+        assert model.training and all(module.training for module in model.modules())
+        assert torch.equal(maps.encoder_decoder, expected.encoder_decoder)
+        assert found == new.translate(["fade", "cafe"]) and (precision != "float32" or found == texts)
+
+
 def test_translator_takes_sentences_from_one_token_to_all_that_the_model_takes():
     full, found = "abcdef", translator()
     while len(LETTERS.encode(full)) < 11:

@@ -414,6 +414,16 @@ def small_corpus(tmp_path):
     return TrainingConfig(model, corpus=str(directory), steps=9, checkpoint_every=100, validate_every=100, log_every=1)
 
 
+def test_loop_refuses_numbers_of_another_kind_before_anything_is_written(tmp_path, small_corpus):
+    torch.set_default_dtype(torch.float64)
+    try:
+        with pytest.raises(InputError, match="PyTorch's default is torch.float64: call torch.set_default_dtype"):
+            train(small_corpus, tmp_path / "run")
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert not (tmp_path / "run").exists()
+
+
 def test_loop_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
     def begun(name, batch_tokens):
         run = Run(tmp_path / name)
@@ -542,6 +552,30 @@ def test_loop_reads_each_pair_in_one_part():
     targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
     assert sum(len(part.target) for part in found.values()) == 4  # the filler is one row
     assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
+
+
+def test_the_readable_loop_trains_with_dropout_in_whatever_mode_the_model_comes():
+    source, target, losses = pad([[4, 5, EOS]]), pad([[7, 8, EOS]]), []
+    for mode in (True, False):
+        torch.manual_seed(0)
+        model = Transformer(dataclasses.replace(SMALL, dropout=0.5)).train(mode)
+        losses.append(readable_train(model, [Batch(source, shift_right(target), target)] * 2))
+        assert model.training
+    assert losses[0] == losses[1]
+
+
+def test_what_measures_puts_the_mode_back_also_when_it_is_stopped_and_refuses_no_data():
+    model = Transformer(SMALL)
+
+    def stopped():
+        yield Batch(*[pad([[4, EOS]])] * 3)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(model, stopped(), 0.1)
+    with pytest.raises(InputError, match="nothing to measure"):
+        evaluate(model, [], 0.1)
+    assert model.training
 
 
 def test_loop_measures_with_and_without_smoothing():

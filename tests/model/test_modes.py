@@ -1,0 +1,30 @@
+"Tests of model.modes: no dropout within, and the former mode afterwards, also where threads come and go in any order."
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from annotated_transformer.model.modes import evaluating
+from annotated_transformer.model.regularization import Dropout
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_there_is_no_dropout_within_and_the_mode_is_put_back_also_after_an_error(training):
+    model, x = torch.nn.Sequential(Dropout(0.5)).train(training), torch.ones(50)
+    with pytest.raises(KeyboardInterrupt), evaluating(model):
+        assert torch.equal(model(x), x) and not torch.is_grad_enabled()
+        raise KeyboardInterrupt
+    assert model.training is model[0].training is training and torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("first_out", [0, 1])
+def test_of_several_threads_the_last_one_out_puts_the_mode_back(first_out):
+    model = torch.nn.Sequential(Dropout(0.5))
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        threads, within = (one, other), (evaluating(model), evaluating(model))
+        for thread, manager in zip(threads, within):
+            thread.submit(manager.__enter__).result()
+        for number in (first_out, 1 - first_out):
+            assert not model.training
+            threads[number].submit(within[number].__exit__, None, None, None).result()
+    assert model.training and model[0].training
