@@ -84,6 +84,7 @@ def beam_search(
     source: Tensor,              # (B, S) ids
     search: Search = TRANSLATION,
     allowed: Allowed | None = None,   # nothing else may be written
+    n_best: int = 1,                  # the search goes on until it knows so many: no other hypothesis can end better
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
     K, alpha, device = search.beam_size, search.alpha, source.device
@@ -120,7 +121,8 @@ def beam_search(
             stay = torch.zeros(len(alive), dtype=torch.bool)
             for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
                 done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
-                if length < limit and not (done and done[0].score >= best_possible[row]):
+                last = done[n_best - 1].score if len(done) >= n_best else float("-inf")
+                if length < limit and not (done and last >= best_possible[row]):
                     stay[row] = True
                 elif not done:
                     best = zip(history[row].tolist(), log_p[row].tolist())
