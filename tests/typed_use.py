@@ -49,6 +49,8 @@ def translating(name: str, directory: Path) -> None:
     assert_type(translator.translate("A girl reads.", Search(beam_size=2, alpha=0.6)), str)
     assert_type(translator.translate(["A girl reads."]), list[str])
     assert_type(translator.translations(["A girl reads."], split=False), list[Translation])
+    assert_type(translator.n_best(["A girl reads."], 8), list[list[Translation]])
+    assert_type(translator.log_probabilities(["A girl reads."], ["Ein Mädchen liest."]), list[float])
     assert_type(translator.push_to_hub("owner/name"), str)
     translator.save_pretrained(directory)
     maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)

@@ -27,6 +27,7 @@ from annotated_transformer.model.attention import (
     MultiHeadAttention,
     boolean_mask,
     exchanged,
+    is_exchanged,
     padding_mask,
 )
 from ..model.layers import LayerCache
@@ -150,6 +151,8 @@ def require_portable(model: Transformer, precision: str) -> None:
         raise InputError("this model came out of other software and goes to ONNX from there: take the files it came from")
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
+    if is_exchanged(model) or any("attend" in vars(module) for module in model.modules()):
+        raise InputError("another function attends in place of the model's own, and has no form in ONNX: leave `exchanged` first")
     for package in ("onnx", "onnxruntime"):
         extra(package)
 

@@ -1,7 +1,7 @@
 "Translate with the graphs that `exchange.onnx` writes, where PyTorch is not installed: nothing here imports it."
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, NotRequired, TypedDict
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ class Settings(TypedDict):
     doubtful_below: NotRequired[float | None]
 
 
+Text = TypeVar("Text", str, list[str])  # a sentence or several: what goes in comes out
 GRAPHS = {"encoder": {"source"}, "decoder": {"tokens", "path", "kept", "memory", "source"}}  # and their inputs
 
 
@@ -126,13 +127,15 @@ class OnnxTranslator:
 
     def translate(
         self,
-        sentences: list[str],
+        sentences: Text,
         search: Search | None = None,
         batch: int = 32,     # sentences at a time
         split: bool = True,  # a line of several sentences is cut, and each translated for itself
-    ) -> list[str]:
-        "One translation for each sentence, in the same order. A blank sentence gives an empty one."
-        return [translation.text for translation in self.translations(sentences, search, batch, split)]
+    ) -> Text:               # of a sentence its translation; of a list one for each sentence, in the same order
+        "As `Translator.translate`. A blank sentence gives an empty one."
+        lines = [sentences] if isinstance(sentences, str) else sentences
+        found = [translation.text for translation in self.translations(lines, search, batch, split)]
+        return found[0] if isinstance(sentences, str) else found
 
     def translations(
         self,

@@ -200,9 +200,7 @@ def read_without(
     if (n := len(translator.tokenizer.encode(first))) > LONGEST_TYPED:
         raise InputError(f"the sentence has {n:,} tokens, and the picture takes {LONGEST_TYPED}: shorten it")
     heads = {kind: [(layer, head) for of, layer, head in off if of == kind] for kind, *_ in off}
-    with contextlib.ExitStack() as within:
-        for model in {translator.model, translator.searched} if off else ():  # in 8 or 16 bits the search has its own
-            within.enter_context(without_heads(model, heads))
+    with without_heads(translator.model, heads) if off else contextlib.nullcontext():
         maps, found = translator.attention(first), translator.translations([typed])[0]
     return maps, "\n".join(filter(None, (found.text, found.warning)))
 

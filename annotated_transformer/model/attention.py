@@ -2,7 +2,7 @@
 
 # %% auto #0
 __all__ = ['Attend', 'HERE', 'scaled_dot_product_attention', 'one_head', 'multi_head_attention', 'MultiHeadAttention', 'Here',
-           'attend_of', 'exchanged', 'recorded', 'boolean_mask', 'causal_mask', 'padding_mask']
+           'attend_of', 'is_exchanged', 'exchanged', 'recorded', 'boolean_mask', 'causal_mask', 'padding_mask']
 
 # %% ../../nbs/paper/3.2_attention.ipynb #39c9072a
 import math
@@ -119,6 +119,11 @@ HERE = Here()
 def attend_of(attention: MultiHeadAttention) -> Attend:
     "What it attends by: its own `attend`, or what `exchanged` has put in its place."
     return HERE.exchanged.get(attention, attention.attend)
+
+
+def is_exchanged(model: nn.Module) -> bool:
+    "Whether an attention in the model attends by another function now, in this thread."
+    return bool(HERE.exchanged) and any(module in HERE.exchanged for module in model.modules())
 
 
 @contextmanager

@@ -68,7 +68,10 @@ def project(
 
 
 def project_self(attention: Projecting, x: Tensor, cache: KeyValueCache | None = None) -> tuple[Tensor, Tensor]:
-    "Queries in heads, and (B, T, h·(d_k + d_v)): keys and values side by side. One product for the three."
+    """Queries in heads, and (B, T, h·(d_k + d_v)): keys and values side by side. One product for the three.
+
+    Positions are 0 to T - 1; in decoding all T tokens, one of each beam, stand at `cache.position`.
+    """
     query, both = F.linear(x, attention.in_projection).split([attention.widths[0], sum(attention.widths[1:])], dim=-1)
     return attention.cut(query), both
 
@@ -111,7 +114,10 @@ def attend(
     allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
     causal: bool = False,           # position t sees the keys 0..t; in place of `allowed`
 ) -> Tensor:                        # (B, h, T, d_v)
-    "Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`."
+    """Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`.
+
+    In decoding the axes T and S are beams and kept tokens, not positions: what depends on a position belongs in `project_self`.
+    """
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
     with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass

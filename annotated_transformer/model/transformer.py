@@ -78,7 +78,10 @@ class Transformer(nn.Module):
         ], last_norm(c))  # None: the last layer ends with one
 
     def attention(self) -> nn.Module:
-        "A new attention; a model with a component of its own overrides this method, or one of the next two."
+        """A new attention; a model with a component of its own overrides this method, or one of the next two.
+
+        Decoding calls it in another way than training: `translation.fast_search.check_decoding(model)` says if both agree.
+        """
         c = self.config
         return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)   # MultiHeadAttention
 

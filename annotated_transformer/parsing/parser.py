@@ -27,6 +27,20 @@ PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
 TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the validation split
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
+def require_words(sentences: Sequence[Sequence[str]]) -> None:
+    "InputError for text in place of words, and for a sentence without any."
+    if isinstance(sentences, str):
+        raise InputError(f"give a list of sentences, and of each its words: [{sentences[:40]!r}.split()]")
+    for number, words in enumerate(sentences, 1):
+        if isinstance(words, str):
+            raise InputError(f"sentence {number} is a text: give its words, {words[:40]!r}.split()")
+        if not words:
+            raise InputError(f"sentence {number} has no words, so there is no tree over them")
+        for word in words:
+            if word.split() != [word]:
+                raise InputError(f"sentence {number} has {word[:40]!r}, which is no word: cut it at the blanks, or leave it out")
+
+
 def require_room(
     self,
     sentences: Sequence[Sequence[str]],  # words
@@ -86,9 +100,7 @@ class Parser:
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
         "A tree for each sentence, with the beam and the length limit of §6.3; a round bracket in it as the treebank writes it."
-        for number, words in enumerate(sentences, 1):
-            if not words:
-                raise InputError(f"sentence {number} has no words, so there is no tree over them")
+        require_words(sentences)
         sentences = [[bracket_free(word) for word in words] for words in sentences]  # on paper they would be the tree's own
         lines, search = [" ".join(words) for words in sentences], search or (PARSING if free else self.search)
         if free:

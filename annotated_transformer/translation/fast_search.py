@@ -7,7 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .. import EOS, PAD
+from .. import EOS, PAD, UNK, InputError
 from ..config import TRANSLATION, Search
 from ..model.modes import evaluating
 from ..model.transformer import Transformer
@@ -15,7 +15,7 @@ from .few_rows import for_few_rows
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 from .search import Hypothesis, length_penalty
 
-__all__ = ["Allowed", "beam_search", "greedy_search"]
+__all__ = ["Allowed", "beam_search", "check_decoding", "greedy_search"]
 
 
 def longest_output(
@@ -73,6 +73,7 @@ def beam_search(
     source: Tensor,              # (B, S) ids
     search: Search = TRANSLATION,
     allowed: Allowed | None = None,   # nothing else may be written
+    n_best: int = 1,                  # the search goes on until it knows so many: no other hypothesis can end better
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
     if not len(source):
@@ -111,7 +112,8 @@ def beam_search(
             stay = torch.zeros(len(alive), dtype=torch.bool)
             for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
                 done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
-                if length < limit and not (done and done[0].score >= best_possible[row]):
+                last = done[n_best - 1].score if len(done) >= n_best else float("-inf")
+                if length < limit and not (done and last >= best_possible[row]):
                     stay[row] = True
                 elif not done:
                     best = zip(history[row].tolist(), log_p[row].tolist())
@@ -124,3 +126,31 @@ def beam_search(
             if allowed:
                 allowed.follow(stay, beam[stay], tokens)
     return finished
+
+
+def check_decoding(
+    model: Transformer,
+    steps: int = 6,      # tokens to write
+) -> None:
+    """For a model with parts of your own: InputError if it decodes, with kept keys and values, otherwise than it is trained.
+
+    Two sentences and up to three beams of random tokens, which change places: at each step the log-probabilities of the next
+    token must be those of `model(source, target_input)` for that beam alone.
+    """
+    c, weight, draw = model.config, model.embedding.weight, torch.Generator().manual_seed(0)
+    source = torch.tensor([[UNK, UNK, EOS, UNK, EOS], [UNK, EOS, PAD, PAD, PAD]], device=weight.device)[:, : c.max_length]
+    sentences, written = torch.arange(2, device=weight.device), source.new_full((2, 1, 1), PAD)  # (2, K, t)
+    close, steps = torch.finfo(weight.dtype).eps ** 0.5, min(steps, c.max_length)
+    with evaluating(model):
+        decoder = StepwiseDecoder(model, source, 3, steps)
+        for step in range(1, steps + 1):
+            found = decoder.logits(decoder.step(written[:, :, -1]))                                              # (2·K, V)
+            expected = model(source.repeat_interleave(written.size(1), 0), written.flatten(0, 1))[:, -1]
+            expected[:, PAD] = float("-inf")
+            if not torch.allclose(found.log_softmax(1), expected.log_softmax(1), close, close):
+                raise InputError(f"token {step} has another probability in decoding than in training: if an attention of yours "
+                                 "depends on positions, that belongs in `project_self`, which in decoding has `cache.position`")
+            beams = torch.randint(written.size(1), (2, 3), generator=draw).to(source)
+            tokens = torch.randint(EOS, c.vocab_size, (2, 3, 1), generator=draw).to(source)
+            decoder.select(sentences, beams)
+            written = torch.cat([written[sentences[:, None], beams], tokens], dim=2)

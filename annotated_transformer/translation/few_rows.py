@@ -15,9 +15,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ..model.attention import HERE
+from ..model.attention import is_exchanged
 from ..model.transformer import Transformer
-from .packed_weights import PackedEmbedding, PackedMatrix, with_matrices
+from .packed_weights import PackedEmbedding, PackedMatrix, held_by, with_matrices
 
 __all__ = ["FEW_ROWS", "HalvedMatrix", "for_few_rows", "halves_are_faster", "in_halves"]
 
@@ -103,18 +103,10 @@ def halves_are_faster(
 
 def is_changed(model: Transformer) -> bool:
     "Whether a part has a function of its own, or calls a hook: a copy would not, or would go on to."
-    return bool(HERE.exchanged) or any(
+    return is_exchanged(model) or any(
         module._forward_hooks or module._forward_pre_hooks or any(map(callable, vars(module).values()))
         for module in model.modules()
     )
-
-
-def held_by(model: Transformer) -> list[Any]:
-    "All that its parts hold: modules, weights, buffers, settings. Not the model itself, which would then never be freed."
-    return [
-        held for module in model.modules()
-        for kept in (vars(module), module._modules, module._parameters, module._buffers) for held in kept.values()
-    ]
 
 
 KNOWN: WeakKeyDictionary[Transformer, tuple[list[Any], list[int], Transformer | None]] = WeakKeyDictionary()

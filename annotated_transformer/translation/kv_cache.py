@@ -86,17 +86,17 @@ class StepwiseDecoder:
         max_steps: int,      # room for what is kept
     ):
         self.model = model
-        memory, B, c = model.encode(source), len(source), model.config
+        memory, B = model.encode(source), len(source)
         self.visible = None if (source != PAD).all() else as_summand(padding_mask(source), memory)
-        room = (B, max_steps * n_beams, c.n_heads * (c.d_k + c.d_v))        # for the keys and values of all tokens
         self.cache = []
         for layer in model.decoder.layers:
             own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
             projected = other.project_memory(memory)                        # of 16 bits under autocast, as the new ones will be
+            room = (B, max_steps * n_beams, sum(own.widths[1:]))            # for the keys and values of all tokens
             earlier = PreallocatedCache(own, projected.new_empty(room), grows=True)
             self.cache.append(LayerCache(earlier, PreallocatedCache(other, projected, grows=False)))
         self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
-        self.space = memory.new_empty(B * n_beams, c.vocab_size)            # for the logits of every step
+        self.space = memory.new_empty(B * n_beams, model.config.vocab_size)            # for the logits of every step
 
     def step(
         self,

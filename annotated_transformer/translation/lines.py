@@ -48,6 +48,12 @@ class Translation:
         return UNSURE if self.doubtful else ""
 
 
+def require_several(texts: Sequence[str]) -> None:
+    "InputError for a single text: it would be taken for a list of letters."
+    if isinstance(texts, str):
+        raise InputError(f"give a list of texts, not one: [{texts[:40]!r}]")
+
+
 def sentences_of(line: str, tokenizer: Tokenizer, name: str = "the text") -> list[str]:
     "What is translated one by one: the sentences of a line; two short ones stay together. InputError for what is no str."
     if not isinstance(line, str):
@@ -87,6 +93,7 @@ def translate_lines(
     split: bool = True,          # into sentences
 ) -> list[Translation]:          # one for each line
     "Cut, search, join. InputError names a line with a sentence too long for the model, or that is no text."
+    require_several(lines)
     if not isinstance(lines, Iterable):
         raise InputError(f"give a text or a list of texts, not {lines!r}")
     parts = [sentences_of(line, tokenizer, f"sentence {number}") if split else [line] for number, line in enumerate(lines, 1)]

@@ -7,7 +7,7 @@ __all__ = ['FEW', 'PackedMatrix', 'SixteenBits', 'EightBits', 'in_eight_bits', '
 import copy
 import warnings
 from collections.abc import Callable
-from typing import Self
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -198,12 +198,43 @@ def fits_sixteen_bits(
     return fit and all(weight.equal(weight.half().float()) for weight in model.parameters())
 
 # %% ../../nbs/translation/packed_weights.ipynb #6190000c
+def held_by(model: Transformer) -> list[Any]:
+    """All that its parts hold: modules, weights, buffers, settings, hooks. Not their mode, since copies only evaluate, and not the
+    model itself, which would then never be freed."""
+    return [
+        held for module in model.modules()
+        for kept in (vars(module), module._modules, module._parameters, module._buffers,
+                     module._forward_hooks, module._forward_pre_hooks)
+        for name, held in kept.items() if name != "training"
+    ]
+
+
+class Packed:
+    "The copy of a model with packed products; a new one where the model has other weights, parts or functions than before."
+
+    def __init__(self, pack: Callable[[Transformer], Transformer]):
+        self.pack, self.copy, self.made_from = pack, None, ([], [])
+
+    def of(self, model: Transformer) -> Transformer:
+        "The copy. A change that PyTorch does not count, such as one through `.data`, goes unnoticed."
+        held, (before, counts_before) = held_by(model), self.made_from
+        counts = [(one.data_ptr(), one.is_inference() or one._version) for one in model.parameters()]
+        if counts != counts_before or len(held) != len(before) or any(new is not old for new, old in zip(held, before)):
+            self.copy, self.made_from = self.pack(model), (held, counts)
+        return self.copy
+
+    def __reduce__(self):
+        "Pickled without the copy: a kernel's matrix has no form in a file."
+        return Packed, (self.pack,)
+
+
 def with_matrices(
     model: Transformer,
     packed: type[PackedMatrix],
 ) -> Transformer:
     "The same model, each matrix that it multiplies by replaced by a packed one."
-    found = copy.deepcopy(model, {id(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}).eval()
+    shared = [held for held in held_by(model) if isinstance(held, Tensor) or callable(held) and not isinstance(held, nn.Module)]
+    found = copy.deepcopy(model, {id(held): held for held in shared}).eval()   # a hook of somebody's is theirs in the copy, too
     for module in list(found.modules()):
         if isinstance(module, nn.Linear):
             weight = packed(module.weight, module.bias)

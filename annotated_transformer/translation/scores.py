@@ -47,7 +47,7 @@ class Scores:
 def score(
     hypotheses: list[str],
     references: list[str],
-    language: str = "de",   # of both; decides the tokeniser's rules
+    language: str,   # of both: decides the tokeniser's rules
 ) -> Scores:
     "All scores of one set of translations."
     return Scores(

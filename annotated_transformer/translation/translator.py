@@ -12,11 +12,13 @@ from typing import Any, Self, TypeVar
 import torch
 from torch import Tensor
 
-from .. import InputError
+from .. import PAD, InputError
 from ..config import TRANSLATION, Search
-from ..data.batching import pad
+from ..data.batching import pad, shift_right
 from ..data.tokenizer import Tokenizer, require_fit
 from ..figures import attention_maps
+from ..model.attention import is_exchanged
+from ..model.modes import evaluating
 from ..model.pretrained import push_model
 from ..model.transformer import Transformer, count_parameters
 from ..model.weights import model_directory, reader_of_others
@@ -25,8 +27,8 @@ from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
 from .fast_search import Allowed, beam_search
-from .lines import Translation, sentences_of, translate_lines
-from .packed_weights import fits_sixteen_bits, in_eight_bits, in_sixteen_bits
+from .lines import Translation, judged, require_several, sentences_of, translate_lines
+from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
 
 # %% ../../nbs/translation/translator.ipynb #61d00009
@@ -71,7 +73,8 @@ class ModelAndTokenizer:
         model: Transformer,
         tokenizer: Tokenizer,
         search: Search = TRANSLATION,  # how it searches unless a call says otherwise (§6.1)
-        precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto"
+        precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto". All but float32 are
+                                       # packed into a copy, anew once the model has changed, but for a change through `.data`
     ):
         loading.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
@@ -79,10 +82,16 @@ class ModelAndTokenizer:
         if precision == "auto":
             precision = "float16" if fits_sixteen_bits(model) else "float32"
         self.model, self.tokenizer, self.search, self.precision = model, tokenizer, search, precision
-        packed = {"int8": in_eight_bits, "float16": in_sixteen_bits}.get(precision)
-        self.searched = packed(model) if packed else model  # a copy, where the products are packed
+        packs = {"int8": in_eight_bits, "float16": in_sixteen_bits}
+        self.packed = Packed(packs[precision]) if precision in packs else None
+        _ = self.searched  # refuses at once what cannot be packed
         self.name: str | None = None  # what it was loaded from
         self.record = ModelRecord()   # and what is known of that
+
+    @property
+    def searched(self) -> Transformer:
+        "What is searched: where products are packed, a copy that follows the model; the model itself within `exchanged`."
+        return self.packed.of(self.model) if self.packed and not is_exchanged(self.model) else self.model
 
     @classmethod
     def from_pretrained(
@@ -140,10 +149,73 @@ def translate_ids(
     allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
 ) -> list[list[int]]:              # without PAD and EOS
     "As `translate` with split=False, in token ids."
-    ids = self.tokenizer.encode_all(sentences)
+    found = self.search_ids(ids_of(self, sentences, "sentence"), search, batch_tokens, allowed)
+    return [hypotheses[0].tokens if hypotheses else [] for hypotheses in found]
+
+
+def ids_of(self: "Translator", texts: list[str], name: str) -> list[list[int]]:
+    "Token ids, EOS last. InputError for a single text, and for one that is too long: by this name and its number."
+    require_several(texts)
+    ids = self.tokenizer.encode_all(texts)
     for number, row in enumerate(ids, 1):
-        require_fit(row, self.model.config.max_length, f"sentence {number}")
-    return [found.tokens if found else [] for found in self.search_ids(ids, search, batch_tokens, allowed)]
+        require_fit(row, self.model.config.max_length, f"{name} {number}")
+    return ids
+
+
+def n_best(
+    self: "Translator",
+    sentences: list[str],          # each is translated as a whole
+    n: int = 8,
+    search: Search | None = None,  # None: the translator's own; a beam of less than n becomes n
+    batch_tokens: int = 4_096,     # as for `translate`
+) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
+    "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
+    how = search or self.search
+    if n < 1:
+        raise InputError(f"n must be at least 1, not {n}")
+    how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")
+    found = self.search_ids(ids, how, batch_tokens, n_best=n)
+    return [
+        [judged(self.tokenizer.decode(one.tokens), sentence, row, one, self.record.doubtful_below) for one in hypotheses[:n]]
+        or [Translation("")]
+        for sentence, row, hypotheses in zip(sentences, ids, found)
+    ]
+
+
+def log_probabilities(
+    self: "Translator",
+    sources: list[str],
+    targets: list[str],         # one for each source
+    batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
+) -> list[float]:               # of each pair; of two blank ones 0
+    "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    if len(sources) != len(targets):
+        raise InputError(f"there are {len(sources)} sources and {len(targets)} targets: give one target for each source")
+    sides, model = (ids_of(self, sources, "source"), ids_of(self, targets, "target")), self.model
+
+    def of_batch(_: Tensor, part: list[int]) -> list[float]:
+        source, target = (pad([side[i] for i in part]).to(model.embedding.weight.device) for side in sides)
+        return log_p(model, source, target)
+
+    longer = [max(pair, key=len) for pair in zip(*sides)]  # so that no side of a batch has more than `batch_tokens`
+    return [found or 0.0 for found in in_batches(longer, batch_tokens, of_batch)]
+
+
+def log_p(
+    model: Transformer,
+    source: Tensor,      # (B, S) ids
+    target: Tensor,      # (B, T) ids, EOS last
+) -> list[float]:
+    "The sum over each target's tokens, as a search counts it: PAD is no word. Logits of one sentence at a time."
+    out = []
+    with evaluating(model):
+        hidden = model.decode(shift_right(target), model.encode(source), source)   # (B, T, d_model)
+        for row, ids in zip(hidden, target):
+            ids = ids[ids != PAD]
+            logits = model.embedding.project(row[: len(ids)]).float()              # (T', V)
+            logits[:, PAD] = float("-inf")
+            out.append(float(logits.log_softmax(1).gather(1, ids[:, None]).sum()))
+    return out
 
 
 def sentences(self: "Translator", line: str) -> list[str]:
@@ -180,6 +252,7 @@ class Translator(ModelAndTokenizer):
     "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     translate_ids, sentences, attention = translate_ids, sentences, attention   # the functions above (folded) as methods
+    n_best, log_probabilities = n_best, log_probabilities
 
     def translate(
         self,
@@ -188,7 +261,10 @@ class Translator(ModelAndTokenizer):
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
         split: bool = True,            # a line of several sentences is cut, and each translated for itself
     ) -> Text:                         # of a sentence its translation; of a list one for each sentence, in the same order
-        "Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model."
+        """Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model.
+
+        In several processes: start them by `spawn` (docs/speed.md). One that is forked after a translation waits for ever.
+        """
         lines = [sentences] if isinstance(sentences, str) else sentences
         found = [translation.text for translation in self.translations(lines, search, batch_tokens, split)]
         return found[0] if isinstance(sentences, str) else found
@@ -198,7 +274,7 @@ class Translator(ModelAndTokenizer):
     ) -> list[Translation]:
         "As `translate`, each with its log-probability and whether the model is unsure of it."
         def hypotheses(ids: list[list[int]]) -> list[Hypothesis | None]:
-            return self.search_ids(ids, search, batch_tokens)
+            return [found[0] if found else None for found in self.search_ids(ids, search, batch_tokens)]
 
         longest, below = self.model.config.max_length, self.record.doubtful_below
         return translate_lines(lines, self.tokenizer, longest, hypotheses, below, split)
@@ -206,16 +282,19 @@ class Translator(ModelAndTokenizer):
     def search_ids(
         self, ids: list[list[int]], search: Search | None, batch_tokens: int,
         allowed: Callable[[list[int]], Allowed] | None = None,   # for the sentences of these numbers, what may be written
-    ) -> list[Hypothesis | None]:                                # the best of each sentence, None for a blank one
+        n_best: int = 1,
+    ) -> list[list[Hypothesis]]:                                 # of each sentence, best first; none of a blank one
         "Beam search, batch by batch."
-        how, device = search or self.search, self.model.embedding.weight.device
+        how, searched = search or self.search, self.searched
 
-        def best(source: Tensor, part: list[int]) -> list[Hypothesis]:
-            found = beam_search(self.searched, source.to(device), how, allowed and allowed(part))
+        def best(source: Tensor, part: list[int]) -> list[list[Hypothesis]]:
+            source = source.to(searched.embedding.weight.device)
+            found = beam_search(searched, source, how, allowed and allowed(part), n_best)
             require_found(found, part)
-            return [hypotheses[0] for hypotheses in found]
+            return found
 
-        return in_batches(ids, batch_tokens // how.within(self.model.config.vocab_size).beam_size, best)
+        in_order = in_batches(ids, batch_tokens // how.within(self.model.config.vocab_size).beam_size, best)
+        return [found or [] for found in in_order]
 
 # %% ../../nbs/translation/translator.ipynb #aca8478c
 CARD = """---

@@ -14,6 +14,7 @@ from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad
 from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
+from annotated_transformer.model.attention import exchanged
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation.fast_search import beam_search
 from annotated_transformer.translation.translator import Translator
@@ -131,6 +132,8 @@ def test_what_cannot_travel_is_refused_with_the_reason():
         for refused, options, reason in reasons:
             with pytest.raises(InputError, match=reason):
                 to_onnx(refused, place, **options)
+        with exchanged(plain, lambda attention: attention.attend), pytest.raises(InputError, match="leave `exchanged` first"):
+            to_onnx(plain, place)
         with pytest.raises(InputError, match="is there already"):
             to_onnx(plain, directory)
         with pytest.raises(InputError, match="settings.json: there is no such file"):

@@ -37,12 +37,16 @@ def test_every_sentence_gets_a_tree_over_its_own_words(untrained):
     assert repaired > 20  # free, untrained models write no trees
 
 
-def test_a_sentence_without_words_is_refused_by_its_number(untrained):
-    try:
-        untrained(0).parse([["a"], []])
-        raise AssertionError("a tree over no words was made")
-    except InputError as error:
-        assert "sentence 2 has no words" in str(error)
+def test_what_is_no_list_of_words_is_refused_by_its_number(untrained):
+    for wrong, said in (([["a"], []], "sentence 2 has no words"), ("Ann sleeps .", "give a list of sentences"),
+                        (["Ann sleeps ."], "sentence 1 is a text: give its words, 'Ann sleeps .'.split()"),
+                        ([["Ann"], ["Ann sleeps", "."]], "sentence 2 has 'Ann sleeps', which is no word"),
+                        ([["Ann", ""]], "sentence 1 has ''")):
+        try:
+            untrained(0).parse(wrong)
+            raise AssertionError("a tree was made")
+        except InputError as error:
+            assert said in str(error), error
 
 
 def test_a_row_of_brackets_is_read_as_its_tree():

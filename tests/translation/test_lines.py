@@ -49,7 +49,8 @@ def test_a_line_is_cut_and_joined_and_two_short_sentences_stay_together():
 
 def test_what_is_no_text_is_refused_by_its_number():
     for lines, said in ((["a", None], "sentence 2 is no str, but of the type NoneType"), ([["a"]], "sentence 1 is no str, but of the type list"),
-                        (b"a", "sentence 1 is no str, but of the type int"), (None, "give a text or a list of texts, not None")):
+                        (b"a", "sentence 1 is no str, but of the type int"), (None, "give a text or a list of texts, not None"),
+                        ("A dog runs.", "give a list of texts, not one: ['A dog runs.']")):
         with pytest.raises(InputError) as refused:
             of(lines)
         assert str(refused.value).startswith(said)

@@ -557,7 +557,7 @@ def test_translator_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkeyp
 
 
 def test_translator_counts_what_is_exactly_right():
-    assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"]).exact == pytest.approx(1 / 3)
+    assert score(["ein Hund", "eine Katze", "a"], ["ein Hund", "ein Kater", "b"], "de").exact == pytest.approx(1 / 3)
 
 
 def test_tree_search_knows_the_shortest_way_and_the_deepest_tree():

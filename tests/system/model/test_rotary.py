@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import annotated_transformer
 from annotated_transformer import EOS, PAD, InputError, config
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model.attention import MultiHeadAttention
-from annotated_transformer.model.fast_attention import KeyValueCache
+from annotated_transformer.model.fast_attention import KeyValueCache, attend
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, check_decoding, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 
@@ -90,6 +90,52 @@ def test_decoding_with_a_cache_gives_what_the_whole_model_gives(model):
         expected = readable_beam_search(next_token, 3, 0.6, longest)[0]
         assert found[0][row][0].tokens == expected.tokens and abs(found[0][row][0].score - expected.score) < 1e-4
         assert found[1][row] == readable_greedy_search(next_token, longest)
+
+
+class TurnedTooLate(MultiHeadAttention):
+    "As most would write it first: in decoding the axes are no positions."
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None = None, causal: bool = False) -> Tensor:
+        query, key = (turned(heads, torch.arange(heads.size(2))) for heads in (query, key))
+        return attend(query, key, value, allowed, causal)
+
+
+class SharedKeys(MultiHeadAttention):
+    "One head of keys and values, for all queries (Shazeer 2019)."
+
+    def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
+        super().__init__(d_model, n_heads, d_k, d_v)
+        self.widths = [n_heads * d_k, d_k, d_v]
+        self.in_projection = nn.Parameter(torch.randn(sum(self.widths), d_model))
+
+    def keys_and_values(self, both: Tensor) -> tuple[Tensor, Tensor]:
+        key, value = both.split(self.widths[1:], dim=-1)
+        return tuple(one[:, None].expand(-1, self.n_heads, -1, -1) for one in (key, value))
+
+
+def with_attention(kind: type[MultiHeadAttention]) -> Transformer:
+    class Variant(Transformer):
+        def attention(self):
+            return kind(12, 2, 4, 5)
+
+    torch.manual_seed(0)
+    return Variant(TransformerConfig(11, 2, 12, 20, 2, d_k=4, d_v=5, max_length=12))
+
+
+@pytest.mark.parametrize("kind", [MultiHeadAttention, RotaryAttention, SharedKeys])
+def test_a_part_that_decodes_as_it_trains_is_let_through(kind):
+    model = with_attention(kind)
+    for dtype in (torch.float32, torch.float64):
+        check_decoding(model.to(dtype))
+    assert model.training, "the mode is as it was"
+    found = beam_search(model.float(), SOURCE, Search(beam_size=3, extra_length=4))
+    expected = readable_beam_search(next_token_without_cache(model.eval(), SOURCE[0]), 3, 0.6, 9)
+    assert found[0][0].tokens == expected[0].tokens and found[0][0].score == pytest.approx(expected[0].score, abs=1e-4)
+
+
+def test_a_part_that_knows_its_position_in_training_alone_is_refused():
+    with pytest.raises(InputError, match="token 2 has another probability in decoding.*project_self"):
+        check_decoding(with_attention(TurnedTooLate))
 
 
 def test_its_maps_its_picture_its_files_and_its_eight_bits(model, tmp_path):

@@ -1,0 +1,162 @@
+"What programs of one's own ask of a translator: the n best, how likely a given text is, heads switched off, several processes."
+import copy
+import os
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotated_transformer import EOS, PAD, InputError, Translator
+from annotated_transformer.config import Search, TransformerConfig
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.model.attention import exchanged
+from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
+
+TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
+TARGETS = ["fade", "cab", "bad bee de facade a", "e", "f f"]
+PACKED = ["float16", "int8"]
+
+
+def untrained(precision: str = "float32") -> Translator:
+    torch.manual_seed(2)
+    tokenizer = Tokenizer.train(TEXTS * 3, 20)
+    model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30))
+    return Translator(model.eval(), tokenizer, Search(beam_size=2, extra_length=4), precision)
+
+
+@pytest.mark.parametrize("n, search", [(1, None), (5, None), (3, Search(5, 2.0, 4))])
+def test_the_n_best_are_those_of_the_readable_search(n, search):
+    translator, how = untrained(), search or Search(beam_size=max(n, 2), extra_length=4)
+    torch.manual_seed(0)
+    translator.model.embedding.weight.data[EOS] = torch.randn(12)  # likely, so that it matters when a search stops
+    found = translator.n_best(["", *TEXTS], n, search)
+    assert [one.text for one in found[0]] == [""]
+    for text, ours in zip(TEXTS, found[1:], strict=True):
+        source = translator.tokenizer.encode(text)
+        next_token, longest = next_token_without_cache(translator.model, torch.tensor(source)), len(source) + how.extra_length
+        expected = readable_beam_search(next_token, how.beam_size, how.alpha, longest)[:n]
+        assert [one.text for one in ours] == [translator.tokenizer.decode(one.tokens) for one in expected]
+        assert [one.tokens for one in ours] == [len(one.tokens) + 1 for one in expected]
+        assert [one.log_probability for one in ours] == pytest.approx([one.log_probability for one in expected], abs=1e-4)
+        assert len(ours) == n
+
+
+def test_the_best_of_n_is_the_translation_with_so_many_beams():
+    translator = untrained()
+    expected = translator.translations(TEXTS, Search(beam_size=6, extra_length=4), split=False)
+    assert [one[0] for one in translator.n_best(TEXTS, 6)] == expected
+    with pytest.raises(InputError, match="n must be at least 1, not 0"):
+        translator.n_best(TEXTS, 0)
+    with pytest.raises(InputError, match=r"give a list of texts, not one: \['fade'\]"):
+        translator.n_best("fade")
+    with pytest.raises(InputError, match="the beam size must be at most 20"):
+        translator.n_best(TEXTS, 21)
+
+
+@pytest.mark.parametrize("batch_tokens", [1, 4_096])
+def test_the_log_probability_of_a_given_target_is_that_of_one_pass(batch_tokens):
+    translator = untrained()
+    found = translator.log_probabilities([*TEXTS, "", ""], [*TARGETS, "fade", ""], batch_tokens)
+    for source, target, ours in zip([*TEXTS, ""], [*TARGETS, "fade"], found):
+        source, target = (torch.tensor([translator.tokenizer.encode(side)]) for side in (source, target))
+        with torch.no_grad():
+            logits = translator.model(source, torch.cat([torch.tensor([[PAD]]), target[:, :-1]], 1))[0]
+        logits[:, PAD] = float("-inf")
+        expected = float(logits.log_softmax(1)[range(target.size(1)), target[0]].sum())
+        assert target[0, -1] == EOS and ours == pytest.approx(expected, abs=1e-4)
+    assert found[-1] == 0.0 and len(found) == 7
+
+
+def test_rescored_the_n_best_have_the_log_probabilities_of_the_search():
+    translator = Translator.from_pretrained("multi30k-en-de")
+    source = "A man is riding a bike."
+    found = translator.n_best([source], 4)[0]
+    again = translator.log_probabilities([source] * 4, [one.text for one in found])
+    assert len({one.text for one in found}) == 4 and again == pytest.approx([one.log_probability for one in found], abs=1e-3)
+
+
+def test_pairs_that_cannot_be_scored_are_refused():
+    translator = untrained()
+    long = ["a b c d e f " * 9]
+    for sources, targets, said in ((TEXTS, TEXTS[:2], "there are 5 sources and 2 targets"), ("fade", "cafe", "give a list of"),
+                                   (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
+        with pytest.raises(InputError, match=said):
+            translator.log_probabilities(sources, targets)
+
+
+def off(attention):
+    return lambda query, key, value, *_: 0 * query @ key.mT @ value
+
+
+def likelihoods(translator: Translator) -> list[float]:
+    return [one.log_probability for one in translator.translations(TEXTS)]
+
+
+@pytest.mark.parametrize("precision", PACKED)
+def test_a_packed_search_follows_the_model(precision):
+    translator = untrained(precision)
+    before, model, searched = likelihoods(translator), translator.model, translator.searched
+    assert translator.searched is searched, "packed once"
+
+    def likely_anew() -> list[float]:
+        return likelihoods(Translator(copy.deepcopy(model), translator.tokenizer, translator.search, precision))
+
+    with exchanged(model, off):
+        assert likelihoods(translator) == likely_anew() != before
+    assert likelihoods(translator) == before and translator.searched is translator.searched
+    calls = []
+    with model.decoder.layers[0].register_forward_hook(lambda *_: calls.append(1)):
+        assert likelihoods(translator) == before and calls
+    calls.clear()
+    assert likelihoods(translator) == before and not calls
+    with torch.no_grad():
+        model.decoder.layers[0].memory_attention.sublayer.out_projection.weight.zero_()
+    zeroed = likelihoods(translator)
+    assert zeroed == likely_anew() != before
+    model.decoder.layers[0].feed_forward = copy.deepcopy(model.decoder.layers[0].feed_forward)
+    torch.nn.init.normal_(model.decoder.layers[0].feed_forward.sublayer.inner.weight)
+    assert likelihoods(translator) == likely_anew() != zeroed
+
+
+def test_a_part_that_keeps_what_it_sees_is_not_copied_with_the_model():
+    class Counting:
+        def __init__(self, attention):
+            self.attend, self.seen = attention.attend, 0
+
+        def __call__(self, *given):
+            self.seen += 1
+            return self.attend(*given)
+
+    translator, counting = untrained("int8"), []
+    with exchanged(translator.model, lambda attention: counting.append(Counting(attention)) or counting[-1]):
+        translator.translate(TEXTS)
+    assert all(one.seen for one in counting)
+
+
+def test_a_translator_that_was_made_without_gradients_searches_in_few_bits():
+    with torch.inference_mode():
+        translator = untrained("int8")
+    assert likelihoods(translator) == likelihoods(untrained("int8"))
+
+
+@pytest.mark.parametrize("precision", ["float32", *PACKED])
+def test_a_translator_goes_to_another_process_with_its_precision(precision):
+    translator = untrained(precision)
+    for other in (pickle.loads(pickle.dumps(translator)), copy.deepcopy(translator)):
+        assert other.precision == precision and likelihoods(other) == likelihoods(translator)
+
+
+def test_the_example_of_several_processes_in_the_documentation_runs(tmp_path):
+    page = (Path(__file__).parents[3] / "docs" / "speed.md").read_text(encoding="utf-8")
+    program, = re.findall(r"```python\n(.*?)```", page, re.S)
+    (tmp_path / "lines.en").write_text("A dog runs.\nTwo dogs are playing in the snow.\n" * 2)
+    (tmp_path / "many.py").write_text(program.replace("Pool(2", "Pool(1"))
+    done = subprocess.run([sys.executable, "many.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == ["Ein Hund rennt.", "Zwei Hunde spielen im Schnee."] * 2
