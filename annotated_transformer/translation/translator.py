@@ -92,15 +92,16 @@ class ModelAndTokenizer:
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
+        model: type[Transformer] = Transformer,  # its class, where that is one of your own
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
         directory = model_directory(path_or_name)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
-        if average is None and (read := reader_of_others(directory)):
+        if average is None and model is Transformer and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision)
         else:
-            loaded = loading.load(path_or_name, average)
+            loaded = loading.load(path_or_name, average, model)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)
