@@ -198,17 +198,14 @@ def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
-    *,
-    model: type[Transformer] = Transformer,                     # a class of your own, which overrides a part
-    optimizer: MakeOptimizer | None = None,                     # takes the parameters; an Adam or AdamW. None: that of §5.3
-    rate: Rate | None = None,                                   # of each update, from 1 on, for all weights. None: (3)
-    watch: Callable[[dict], bool | None] | None = None,         # gets each line of metrics.jsonl; True ends the training
+    *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
+    optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
+    rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
+    watch: Callable[[dict], bool | None] | None = None,  # gets each line of metrics.jsonl; True ends with a checkpoint
 ) -> Transformer:           # with its last weights
     """Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there.
 
-    The run notes your class, optimizer and rate by name. InputError where it is continued with others, and where a run of
-    your class is loaded without `model`. After True from `watch` there is a checkpoint, and the next start goes on from it.
-    """
+    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
     run, own = Run(directory), Own(model, optimizer, rate)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
@@ -227,15 +224,13 @@ def train(
 
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
-            if state["step"] >= config.steps:
+            if (step := state["step"] + 1) > config.steps:
                 break
-            step = state["step"] + 1
             lengths = pairs.lengths_of(rows)
             source_tokens, tokens = lengths.sum(0).tolist()
             numbered = own_parts(pairs, rows, lengths, n_parts, group)
             parts = [(part_seed(config.seed, step, number), part) for number, part in numbered]
-            now, seen = rate(step), meter.watch.gradient
-            share = train_step(learner, optimizer, parts, tokens, now, config.clip_norm, group.size, seen)
+            share = train_step(learner, optimizer, parts, tokens, rate(step), config.clip_norm, group.size, meter.watch.gradient)
             meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):
@@ -245,7 +240,7 @@ def train(
             if not math.isfinite(loss) or (due.measure or due.save or watch) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
-                reporter.line(learning_rate=now, **meter.line())
+                reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
             if due.measure:
                 reporter.measure(*validate(model, validation, config, execution, group))
             enough = reporter.enough()                       # said `watch`
