@@ -94,10 +94,19 @@ def measuring(text: list[str]) -> None:
     assert_type(Tokenizer.load("tokenizer.model").encode("A girl reads."), list[int])
 
 
+class Own(Transformer):
+    pass
+
+
 def training(directory: Path) -> None:
     config = assert_type(PRESETS["tiny"], TrainingConfig)
     try:
         train(config, directory)
+        own = train(config, directory, model=Own, optimizer=torch.optim.AdamW, rate=lambda step: 0.1, watch=lambda line: True)
+        assert_type(own, Transformer)
+        assert_type(load(directory, model=Own), LoadedModel)
+        assert_type(Translator.from_pretrained(directory, model=Own), Translator)
+        assert_type(Own.from_pretrained(directory), Own)
     except InputError as mistake:
         print(mistake)
     assert_type(Run(directory).config, TrainingConfig)

@@ -2,7 +2,7 @@
 from .. import InputError
 from ..model.transformer import Transformer
 
-__all__ = ["require_form", "require_widths"]
+__all__ = ["require_form", "require_ours", "require_widths"]
 
 
 def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
@@ -15,6 +15,15 @@ def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int
             )
 
 
+def require_ours(model: Transformer, software: str) -> None:
+    "InputError for a model of another class than the paper's, whose parts may compute anything."
+    kind = type(model)
+    if kind.__module__.startswith("annotated_transformer.exchange."):
+        raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
+    if kind is not Transformer:
+        raise InputError(f"{kind.__name__} is a class of your own, which has no form in {software}: only Transformer itself has")
+
+
 def require_form(
     model: Transformer,
     software: str,    # its name
@@ -22,8 +31,7 @@ def require_form(
 ) -> None:
     "InputError with the reason, for a model that the software has no form for."
     c = model.config
-    if type(model) is not Transformer:
-        raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
+    require_ours(model, software)
     require_widths(software, c.d_model, c.n_heads, c.d_k, c.d_v)
     for name, value in {"compatibility": "dot-product", **known}.items():
         if getattr(c, name) != value:

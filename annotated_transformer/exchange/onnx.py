@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..config import Search
+from .forms import require_ours
 from ..files import new_directory, write_directory
 from annotated_transformer.model.attention import (
     Attend,
@@ -147,8 +148,7 @@ class StepGraph(Graph):
 # %% ../../nbs/exchange/onnx.ipynb #81000009
 def require_portable(model: Transformer, precision: str) -> None:
     "InputError with the reason, for what has no form in ONNX here; nothing is written then."
-    if type(model) is not Transformer:
-        raise InputError("this model came out of other software and goes to ONNX from there: take the files it came from")
+    require_ours(model, "ONNX")
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
     if is_exchanged(model) or any("attend" in vars(module) for module in model.modules()):

@@ -7,7 +7,7 @@ __all__ = []
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -17,8 +17,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .. import InputError
+from ..config import TransformerConfig
 from ..files import named, write_into
 from ..json_files import read_json
+from .class_names import name_of, require_class
 from .weights import load_into, load_weights, model_directory, said_by
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
@@ -33,15 +35,25 @@ licence of the weights.
 """
 
 
+@dataclass(frozen=True)
+class NotedConfig(TransformerConfig):
+    "What config.json of a model holds."
+
+    model: str | None = None   # its class, where that is one of the user's own
+
+
 def save_model(
     model: nn.Module,
-    config: Any,            # a dataclass
+    config: TransformerConfig,
     directory: str | Path,
+    usual: type,            # the class that is not noted
 ) -> None:
     "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
+    said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
+
     def write(beside: Path) -> None:
         save_file(model.state_dict(), beside / "model.safetensors")
-        (beside / "config.json").write_text(json.dumps(asdict(config), sort_keys=True, indent=2), encoding="utf-8", newline="\n")
+        (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
         (beside / "README.md").write_text(CARD, encoding="utf-8", newline="\n")
 
     write_model(directory, write)
@@ -60,15 +72,15 @@ def write_model(
 
 def load_model(
     kind: type[Model],
-    config_kind: type,         # of its config
     path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
     **options: Any,            # for the hub
 ) -> Model:                    # in eval mode
     "Load what `save_model` wrote."
     directory = model_directory(path_or_name, **options)
     path, weights = directory / "config.json", directory / "model.safetensors"
-    config = read_json(path, config_kind, f"is {directory} the directory of a model? Copy the file again")
-    return filled(kind, config, load_weights(weights), weights)
+    said = asdict(read_json(path, NotedConfig, f"is {directory} the directory of a model? Copy the file again"))
+    require_class(said.pop("model"), kind, path_or_name)
+    return filled(kind, TransformerConfig(**said), load_weights(weights), weights)
 
 
 def filled(

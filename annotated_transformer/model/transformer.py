@@ -53,7 +53,7 @@ def last_norm(config: TransformerConfig) -> nn.Module | None:
 
 def save_pretrained(self: "Transformer", directory: str | Path) -> None:
     "Write model.safetensors, config.json, and a README.md where there is none."
-    save_model(self, self.config, directory)
+    save_model(self, self.config, directory, usual=Transformer)
 
 
 def push_to_hub(self: "Transformer", repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
@@ -131,7 +131,7 @@ class Transformer(nn.Module):
     @classmethod
     def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
         "Load, in eval mode, what `save_pretrained` wrote: a directory, the name of shipped weights, or OWNER/NAME on the hub."
-        return load_model(cls, TransformerConfig, path_or_name, **options)
+        return load_model(cls, path_or_name, **options)
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
 def count_parameters(

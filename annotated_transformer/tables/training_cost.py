@@ -157,9 +157,11 @@ def run_cost(
     directory: str | Path,      # of a run
     rate: float | None = None,  # FLOP/s of one device: the share of it that was achieved, and the paper's rule, are added
 ) -> RunCost:
-    "What a run has cost up to its last checkpoint. InputError when there is none, or a file of the run is damaged."
+    "What a run has cost up to its last checkpoint. InputError without one, for a damaged file, and for a class of your own."
     require_positive(the_rate=1 if rate is None else rate)
     run = Run(directory)
+    if own := run.own.get("model"):
+        raise InputError(f"{run} trains a model of the class {own}, and only the work of the paper's is counted here")
     config, state = run.config, run.last()
     keys = ("step", "seconds", "device_seconds", "source_tokens", "target_tokens")
     try:

@@ -13,11 +13,13 @@ from ..data.corpora import CORPORA
 from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..json_files import checked
+from ..model.class_names import require_class
 from ..model.pretrained import filled, write_model
 from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
+from .own import require_transformer
 from .runs import Run
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb
@@ -45,11 +47,13 @@ class LoadedModel:
 def load(
     path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
     average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
+    model: type[Transformer] = Transformer,  # its class, where that is one of your own
     **options,                    # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
+    require_transformer(model)
     directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")
-    run = found if (found := Run(directory)).exists() else None
+    run = there if (there := Run(directory)).exists() else None
     if average is not None and run is None:
         raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
@@ -60,12 +64,13 @@ def load(
     tokenizer = Tokenizer.load(directory / "tokenizer.model")
     if run:
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
-        model = filled(Transformer, config, run.weights(average), directory)
+        require_class(run.own.get("model"), model, path_or_name)
+        found = filled(model, config, run.weights(average), directory)
         record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
-        model, record = Transformer.from_pretrained(directory), read_record(directory)
-    require_one_vocabulary(model, tokenizer)
-    return LoadedModel(model.eval(), tokenizer, Search(**record.search), run, record)
+        found, record = model.from_pretrained(directory), read_record(directory)
+    require_one_vocabulary(found, tokenizer)
+    return LoadedModel(found.eval(), tokenizer, Search(**record.search), run, record)
 
 # %% ../../nbs/training/loading.ipynb #c551c454
 def save(

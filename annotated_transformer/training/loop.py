@@ -24,7 +24,7 @@ from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
-from .optimizer import adam, learning_rate
+from .own import MakeOptimizer, Own, Rate
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
@@ -198,51 +198,59 @@ def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
+    *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
+    optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
+    rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
+    watch: Callable[[dict], bool | None] | None = None,  # gets each line of metrics.jsonl; True ends with a checkpoint
 ) -> Transformer:           # with its last weights
-    "Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there."
-    run = Run(directory)
+    """Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there.
+
+    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
+    run, own = Run(directory), Own(model, optimizer, rate)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
-        group.lead(lambda: begin(config, run, group, stack))
+        group.lead(lambda: begin(config, run, group, stack, own))
         tokenizer, pairs, validation = group.together(run.prepared)
-        model = new_model(config, tokenizer.vocab_size).to(group.device)
-        optimizer = adam(model.parameters(), fused=group.device.type in ("cpu", "cuda"))
+        model = new_model(config, tokenizer.vocab_size, own.model).to(group.device)
+        optimizer, rate = own.optimizer_of(model), own.rate_of(config)
         state = resume(config, run, group, model, optimizer)
         group.lead(lambda: require_room(run.directory, model, config.keep))
         stack.enter_context(as_chosen(execution))
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
         stack.callback(without_exchange, learner)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
-        reporter = Reporter(run, config, state, group, stack)
+        reporter = Reporter(run, config, state, group, stack, watch)
         meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))
 
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
-            if state["step"] >= config.steps:
+            if (step := state["step"] + 1) > config.steps:
                 break
-            step = state["step"] + 1
-            rate = learning_rate(step, config.model.d_model, config.warmup_steps, config.rate_factor)
             lengths = pairs.lengths_of(rows)
             source_tokens, tokens = lengths.sum(0).tolist()
-            own = own_parts(pairs, rows, lengths, n_parts, group)
-            parts = [(part_seed(config.seed, step, number), part) for number, part in own]
-            share = train_step(learner, optimizer, parts, tokens, rate, config.clip_norm, group.size, meter.watch.gradient)
+            numbered = own_parts(pairs, rows, lengths, n_parts, group)
+            parts = [(part_seed(config.seed, step, number), part) for number, part in numbered]
+            share = train_step(learner, optimizer, parts, tokens, rate(step), config.clip_norm, group.size, meter.watch.gradient)
             meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue
 
             loss = meter.read()                              # waits for the device
-            if not math.isfinite(loss) or (due.measure or due.save) and not all_finite(model):
+            if not math.isfinite(loss) or (due.measure or due.save or watch) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
-                reporter.line(learning_rate=rate, **meter.line())
+                reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
             if due.measure:
                 reporter.measure(*validate(model, validation, config, execution, group))
-            if due.save:
+            enough = reporter.enough()                       # said `watch`
+            if due.save or enough:
                 group.lead(partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular))
                 schedule.has_saved(due)
             if due.stop:
                 raise stopped(run, step, due.stop, group)
+            if enough:
+                break
             meter.go_on()
+        schedule.leave()
     return model

@@ -58,8 +58,8 @@ class Metrics:
         if self.board:
             self.board.close()
 
-    def record(self, state: dict, **values: float | dict) -> None:
-        "One line, and one point in each curve; of slow updates, which the line names, the curve has their number."
+    def record(self, state: dict, **values: float | dict) -> dict:
+        "One line, as it is returned; one point in each curve: of slow updates, which the line names, their number."
         place = {"step": state["step"], "epoch": state["epoch"], "seconds": round(state["seconds"], 2)}
         self.log.write(json.dumps(place | values) + "\n")
         if self.board and not self.curves.is_dir():  # its own thread would fail at the next write, and end the run
@@ -67,6 +67,7 @@ class Metrics:
             self.board = None
         for name, value in values.items() if self.board else ():
             self.board.add_scalar(name, len(value) if isinstance(value, dict) else value, state["step"])
+        return place | values
 
 
 def curves(directory: Path, step: int):

@@ -64,6 +64,11 @@ class Schedule:
         self.asked = None if over else self.group.highest_later(*wishes)
         return found
 
+    def leave(self) -> None:
+        "Wait for what was asked, so that all leave with nothing on the way, also where `watch` ended the training."
+        if self.asked is not None:
+            self.asked()
+
     def has_saved(self, due: Due) -> None:
         "Count the minutes to the next checkpoint from here."
         if due.regular:
@@ -118,16 +123,29 @@ class Meter:
 class Reporter:
     "What a run reports: metrics.jsonl and curves, both written by the leader, and the bar."
 
-    def __init__(self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack):
-        self.state, self.group = state, group
+    def __init__(
+        self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack,
+        watch: Callable[[dict], bool | None] | None = None,  # gets each line
+    ):
+        self.state, self.group, self.watch, self.wants_no_more = state, group, watch, False
         self.metrics = group.lead(lambda: stack.enter_context(Metrics(run.directory, state["step"])))
         named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
         self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
 
+    def record(self, **values: float | dict) -> None:
+        "The leader writes a line, and shows it to `watch`."
+        line = self.metrics.record(self.state, **values)
+        if self.watch is not None and self.watch(line):
+            self.wants_no_more = True
+
+    def enough(self) -> bool:
+        "Whether `watch` wants the training to end; all processes get the same answer."
+        return self.watch is not None and bool(self.group.highest(self.wants_no_more)[0])
+
     def line(self, loss: float, target_tokens_per_second: float, learning_rate: float, **watched) -> None:
         "Of the updates since the last line."
         speed = {"target_tokens_per_second": target_tokens_per_second, **watched}
-        self.group.lead(lambda: self.metrics.record(self.state, loss=loss, learning_rate=learning_rate, **speed))
+        self.group.lead(lambda: self.record(loss=loss, learning_rate=learning_rate, **speed))
         share = f", {watched['share_of_peak']:.0%} of peak" if "share_of_peak" in watched else ""
         self.bar.set_postfix_str(f"loss {loss:.3f}, {target_tokens_per_second:,.0f} tokens/s{share}")
         for step, seconds in watched.get("slow_updates", {}).items() if not self.bar.disable else ():
@@ -136,6 +154,6 @@ class Reporter:
     def measure(self, loss: float, perplexity: float) -> None:
         "On the validation split."
         values = {"validation_loss": loss, "validation_perplexity": perplexity}
-        self.group.lead(lambda: self.metrics.record(self.state, **values))
+        self.group.lead(lambda: self.record(**values))
         if not self.bar.disable:
             self.bar.write(f"step {self.state['step']:,}: validation perplexity {perplexity:.3f}")

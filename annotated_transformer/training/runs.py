@@ -19,6 +19,7 @@ from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
 from ..files import SUMS, damage, leftovers, named, read_sums, write_directory, write_file, write_sums
 from ..json_files import read_json
+from ..model.class_names import one_name
 from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
@@ -32,6 +33,14 @@ class RunFile(TypedDict):
     "What config.json of a run holds, among other things."
     training: dict
     starts: NotRequired[list[dict]]
+    own: NotRequired[dict[str, str]]
+
+
+def renamed(before: dict[str, str], now: dict[str, str]) -> dict[str, tuple]:
+    "As `changed`, of what is not the paper's, which `train` takes in Python alone."
+    both = {name: (before.get(name, "the paper's"), now.get(name, "the paper's")) for name in sorted(before | now)}
+    return {f"train(..., {name})": names for name, names in both.items() if not one_name(*names)}
+
 
 # %% ../../nbs/training/runs.ipynb #fecb4d50
 class Run:
@@ -60,6 +69,11 @@ class Run:
         "How each start was executed."
         return self._record().get("starts", [])
 
+    @property
+    def own(self) -> dict[str, str]:
+        "What was not the paper's, by name: `model`, `optimizer`, `rate`, as they were given to `train`."
+        return self._record().get("own", {})
+
     def _record(self) -> dict:
         "All that config.json says."
         path = self.directory / "config.json"
@@ -75,13 +89,14 @@ class Run:
         self,
         config: TrainingConfig,
         group: Group | None = None,  # the processes that start to train, if any
+        own: dict[str, str] | None = None,  # as `own` below
     ) -> None:
         "Write config.json; if there is one, it must say the same. Each start adds how it is executed."
         self.require_whole()
         path, starts = self.directory / "config.json", []
         if path.exists():
             before, starts = self.config, self.starts
-            if other := changed(before, config):
+            if other := changed(before, config) | renamed(self.own, own or {}):
                 said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
                     f"{path}: the run was started with {said}: take another --run-directory, or the old settings"
@@ -92,7 +107,7 @@ class Run:
             choices = dataclasses.asdict(on_device(config.execution, group.device))
             starts.append({"date": about["date"], **how, **choices, "hardware": about["hardware"]})
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._write({"training": config.to_dict(), **about, "starts": starts})
+        self._write({"training": config.to_dict(), **({"own": own} if own else {}), **about, "starts": starts})
 
     def _write(self, record: dict) -> None:
         "config.json."

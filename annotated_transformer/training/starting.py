@@ -10,10 +10,10 @@ from .. import InputError
 from ..config import TrainingConfig
 from ..data.tokenizer import Tokenizer
 from ..files import SUMS
-from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
 from .loading import load
+from .own import PAPERS, Own
 from .processes import Group
 from .runs import Run, prepare
 
@@ -26,10 +26,11 @@ MADE = ("config.json", "tokenizer.model", SUMS, "data", "metrics.jsonl", "tensor
 def new_model(
     config: TrainingConfig,
     vocab_size: int,
+    kind: type[Transformer] = Transformer,
 ) -> Transformer:
     "A model with the initial weights that (seed, init_gain) decide."
     torch.manual_seed(config.seed)
-    model = Transformer(dataclasses.replace(config.model, vocab_size=vocab_size))
+    model = kind(dataclasses.replace(config.model, vocab_size=vocab_size))
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() == 2 and name.startswith(("encoder", "decoder")):
@@ -39,9 +40,10 @@ def new_model(
 
 def load_start(
     config: TrainingConfig,
+    kind: type[Transformer] = Transformer,
 ) -> tuple[Transformer, Tokenizer]:
     "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
-    start = load(config.start_from)
+    start = load(config.start_from, model=kind)
     free = {"vocab_size", "dropout"} | ({"max_length"} if config.model.positions == "sinusoidal" else set())
     for name, there in dataclasses.asdict(start.model.config).items():
         here = getattr(config.model, name)
@@ -74,19 +76,20 @@ def begin(
     run: Run,
     group: Group,
     stack: ExitStack,   # holds the lock on the run directory
+    own: Own = PAPERS,
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
-    planned(Transformer, config.model)  # a model that cannot stand must not bind the run to its configuration
+    own.require_fit(config.model)
     run.require_whole()
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:
-        run.open(config, group)
+        run.open(config, group, own.names())
         if config.start_from and not run.has_tokenizer():
-            run.keep_tokenizer(load_start(config)[1])
+            run.keep_tokenizer(load_start(config, own.model)[1])
         _, *splits = prepare(config, run.directory)
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:
@@ -123,7 +126,7 @@ def resume(
     if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
         state = group.together(lambda: whole_state(load_checkpoint(found[-1], model, optimizer), state, found[-1]))
     elif config.start_from:
-        model.load_state_dict(group.together(lambda: load_start(config))[0].state_dict())
+        model.load_state_dict(group.together(lambda: load_start(config, type(model)))[0].state_dict())
     highest, lowest = group.highest(state["step"], -state["step"])
     if highest != -lowest:
         raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")

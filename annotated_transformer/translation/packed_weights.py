@@ -199,7 +199,7 @@ def fits_sixteen_bits(
 
 # %% ../../nbs/translation/packed_weights.ipynb #6190000c
 def held_by(model: Transformer) -> list[Any]:
-    """All that its parts hold: modules, weights, buffers, settings, hooks. Not their mode, since copies only evaluate, and not the
+    """All that its parts hold: modules, weights, buffers, settings, hooks. Not their mode, as copies only evaluate, and not the
     model itself, which would then never be freed."""
     return [
         held for module in model.modules()

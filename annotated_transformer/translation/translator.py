@@ -102,16 +102,17 @@ class ModelAndTokenizer:
         *,
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
+        model: type[Transformer] = Transformer,  # its class, where that is one of your own
         **options: Any,               # for the hub: revision, token, cache_dir, ...
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
         directory = model_directory(path_or_name, **options)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
-        if average is None and (read := reader_of_others(directory)):
+        if average is None and model is Transformer and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision, **options)
         else:
-            loaded = loading.load(path_or_name, average, **options)
+            loaded = loading.load(path_or_name, average, model, **options)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)

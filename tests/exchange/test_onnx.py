@@ -120,7 +120,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
     pytest.importorskip("onnx", reason="the extra `exchange` is not installed")
 
 
-    class Foreign(Transformer):
+    class Own(Transformer):
         pass
 
 
@@ -128,7 +128,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
     plain = Transformer(config)
     with tempfile.TemporaryDirectory() as directory:
         place = Path(directory, "model")
-        reasons = (Foreign(config), {}, "came out of other software"), (plain, {"precision": "int4"}, "not 'int4'")
+        reasons = (Own(config), {}, "Own is a class of your own"), (plain, {"precision": "int4"}, "not 'int4'")
         for refused, options, reason in reasons:
             with pytest.raises(InputError, match=reason):
                 to_onnx(refused, place, **options)

@@ -27,6 +27,7 @@ from annotated_transformer.config import PRESETS, Search, TrainingConfig, Transf
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures import attention_maps
+from annotated_transformer.files import read_sums, write_sums
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import record_of
 from annotated_transformer.parsing.parser import PARSING, TREES
@@ -347,6 +348,25 @@ def test_a_run_with_a_fault(fault, run, tmp_path, complaint):
     assert expected in complaint("translate", copy, stdin=b"one\n")
     assert expected in complaint("score", copy, "--out", out)
     assert not out.parent.exists()
+
+
+def test_no_command_takes_a_model_of_a_class_of_ones_own_for_the_papers(run, corpus, tmp_path, complaint):
+    mine, model = shutil.copytree(run, tmp_path / "mine"), tmp_path / "model"
+    Translator.from_pretrained(run).save_pretrained(model)
+    for place, note in ((mine, {"own": {"model": "mine:Rotary"}}), (model, {"model": "mine:Rotary"})):
+        (place / "config.json").write_text(json.dumps(json.loads((place / "config.json").read_text()) | note))
+        write_sums(place, sorted(read_sums(place)))
+        new = tmp_path / "new"
+        for words in (
+            ["translate", place], ["score", place, "--corpus", corpus], ["train", "--run", new, "--start-from", place],
+            ["attend", "one", "--model", place, "--out", f"{new}.svg"],
+        ):
+            said = complaint(*words, stdin=b"one\n")
+            assert f"{place} holds a model of the class mine:Rotary" in said and "model=Rotary" in said
+    assert "holds a model of the class mine:Rotary" in complaint("average", mine, tmp_path / "new")
+    assert "trains a model of the class mine:Rotary" in complaint("cost", mine)
+    assert "train(..., model)='mine:Rotary', not \"the paper's\"" in complaint("train", "--run", mine)
+    assert not (tmp_path / "new").exists()
 
 
 # Scoring

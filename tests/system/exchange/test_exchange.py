@@ -228,6 +228,17 @@ def test_a_model_from_marian_is_neither_trained_on_nor_saved_nor_handed_on(opus,
     assert list(tmp_path.iterdir()) == [] and not translator.model.training
 
 
+def test_a_class_of_ones_own_is_refused_as_such(tmp_path):
+    class Own(Transformer):
+        pass
+
+    model = Own(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2))
+    for software, export in (("Marian", to_marian), ("CTranslate2", lambda model: to_ctranslate2(model, tmp_path / "ct2"))):
+        with pytest.raises(InputError, match=f"^Own is a class of your own, which has no form in {software}"):
+            export(model)
+    assert not any(tmp_path.iterdir())
+
+
 def test_a_plain_model_with_two_languages_of_pieces_is_not_saved_in_our_form(opus, tmp_path):
     tokenizer = transformers.MarianTokenizer.from_pretrained(opus)
     marian = random_marian(biases=False, activation_function="relu", vocab_size=len(tokenizer.get_vocab()))

@@ -180,15 +180,15 @@ def test_matrices_are_rounded_to_the_nearest_of_255_steps_and_vectors_not_at_all
 
 
 def test_what_no_page_can_show_is_refused_before_anything_is_written(tmp_path, fake_runtime):
-    class Foreign(Transformer):
+    class Own(Transformer):
         pass
 
     sizes = {"n_layers": 1, "d_model": 8, "d_ff": 16, "n_heads": 2}
     tokenizer = Translator.from_pretrained("numbers-en-de", device="cpu").tokenizer
     additive = Transformer(TransformerConfig(tokenizer.vocab_size, compatibility="additive", **sizes))
-    foreign = Foreign(TransformerConfig(tokenizer.vocab_size, **sizes))
+    own = Own(TransformerConfig(tokenizer.vocab_size, **sizes))
     if importlib.util.find_spec("onnx") and importlib.util.find_spec("onnxruntime"):
-        for model, reason in ((additive, "scaling of a dot product"), (foreign, "came out of other software")):
+        for model, reason in ((additive, "scaling of a dot product"), (own, "Own is a class of your own")):
             with pytest.raises(InputError, match=reason):
                 live_page.write_page(Translator(model, tokenizer), tmp_path / "page")
     with pytest.raises(InputError, match="is there already"):

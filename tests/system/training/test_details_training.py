@@ -28,7 +28,7 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training import loop as training
 from annotated_transformer.training import processes, progress, runs
-from annotated_transformer.training.checkpoints import read_state
+from annotated_transformer.training.checkpoints import load_checkpoint, read_state, save_checkpoint
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.optimizer import adam
@@ -401,6 +401,31 @@ def test_loop_exchanges_gradients_once_for_all_parts():
         assert seen == order
         gradients[number] = learner.weight.grad
     assert gradients[1].tolist() == [[3, 3, 3]] and gradients[2].tolist() == [[6, 6, 6]]  # the mean of two processes is the sum
+
+
+def test_checkpoints_give_each_weight_its_own_means_in_whatever_groups_it_stands(tmp_path):
+    config = TransformerConfig(20, n_layers=1, d_model=8, d_ff=8, n_heads=2)
+    models = [Transformer(config), Transformer(config)]
+
+    def adam_by_stack(model):
+        names = ("decoder", "encoder", "embedding")  # the model has them in another order
+        return torch.optim.AdamW([{"params": getattr(model, name).parameters()} for name in names], lr=0.01)
+
+    optimizers = [adam_by_stack(model) for model in models]
+    models[0](torch.tensor([[5, 1]]), torch.tensor([[0, 7, 8]])).square().sum().backward()
+    optimizers[0].step()
+    load_checkpoint(save_checkpoint(tmp_path, models[0], optimizers[0], {"step": 1}, keep=1), models[1], optimizers[1])
+    for one, other in zip(models[0].parameters(), models[1].parameters()):
+        before, after = optimizers[0].state[one], optimizers[1].state[other]
+        assert all(torch.equal(before[key], after[key]) for key in ("step", "exp_avg", "exp_avg_sq"))
+
+
+def test_checkpoints_refuse_when_they_are_written_what_they_could_not_give_back(tmp_path):
+    model = Transformer(TransformerConfig(20, n_layers=1, d_model=8, d_ff=8, n_heads=2))
+    for made in (torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.Adam(model.parameters(), amsgrad=True)):
+        with pytest.raises(InputError, match=f"not what {type(made).__name__} keeps: take torch.optim.Adam or AdamW"):
+            save_checkpoint(tmp_path, model, made, {"step": 1}, keep=1)
+    assert not any(tmp_path.iterdir())
 
 
 @pytest.fixture

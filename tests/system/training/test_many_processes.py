@@ -161,6 +161,23 @@ def test_dropout_draws_the_same_whoever_works_a_part_off(goes_on, corpus, alone,
     assert difference(tmp_path / "whole", tmp_path / "one") > 1e-4
 
 
+WATCHED = """
+from functools import partial
+def watch(line):
+    assert os.environ["RANK"] == "0", "the leader alone is asked"
+    return line["step"] == 10 and "validation_loss" in line
+train = partial(train, watch=watch)
+"""
+
+
+def test_who_watches_is_asked_by_the_leader_and_all_end_together_at_that_update(corpus, alone, tmp_path):
+    train_together(config_for(corpus, checkpoint_every=4), tmp_path / "watched", 2, WATCHED)
+    run = Run(tmp_path / "watched")
+    assert run.last()["step"] == run.metrics()[-1]["step"] == 10 and not run.last()["regular"]
+    train_together(config_for(corpus, checkpoint_every=4), tmp_path / "watched", 2)
+    assert run.last()["step"] == 20 and difference(tmp_path / "watched", alone) < 1e-4
+
+
 ALONE = """
 from annotated_transformer.training import loop
 step, count = loop.train_step, []

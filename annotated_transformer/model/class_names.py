@@ -1,0 +1,35 @@
+"""The names of a user's own classes and functions: files note them, so that nothing of one class is opened as another.
+
+Nothing is imported by such a name: who opens the file gives the class.
+"""
+from pathlib import Path
+from typing import Any
+
+from .. import InputError
+
+__all__ = ["name_of", "one_name", "require_class"]
+
+
+def name_of(what: Any) -> str:
+    "Of a class or a function, `module:name`; of a `partial`, that of its function; of another object, that of its class."
+    what = getattr(what, "func", what)
+    named = what if hasattr(what, "__qualname__") else type(what)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def one_name(first: str, second: str) -> bool:
+    "Whether two names are of one thing. A script or a notebook is called `__main__` while it runs, and else by its own name."
+    (module, _, name), (other, _, other_name) = first.partition(":"), second.partition(":")
+    return name == other_name and (module == other or "__main__" in (module, other))
+
+
+def require_class(
+    noted: str | None,   # the name of the class in a file; None: of no class of a user's own
+    kind: type,          # as which it is to be opened
+    place: str | Path,   # where the file is, for the message
+) -> None:
+    "InputError for a model of a user's own class that is not opened as such."
+    if noted and not one_name(noted, name_of(kind)):
+        how = f"Translator.from_pretrained({str(place)!r}, model={noted.rpartition(':')[2]})"
+        raise InputError(f"{place} holds a model of the class {noted}, not of {name_of(kind)}: no command can open it; in Python "
+                         f"give the class, as in {how}")

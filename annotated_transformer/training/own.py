@@ -1,0 +1,78 @@
+"What a training may have of its user's own: the class of its model, its optimizer, its learning rate."
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+from torch import nn
+
+from .. import InputError
+from ..config import TrainingConfig, TransformerConfig
+from ..model.class_names import name_of
+from ..model.embedding import SharedEmbedding
+from ..model.pretrained import planned
+from ..model.transformer import Transformer
+from .checkpoints import require_adam
+from .optimizer import adam, learning_rate
+
+__all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "require_transformer"]
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+Rate = Callable[[int], float]  # of each update, counted from 1
+
+
+def require_transformer(kind: type[Transformer]) -> None:
+    "InputError for what is no class of models."
+    if not (isinstance(kind, type) and issubclass(kind, Transformer)):
+        raise InputError(f"model={kind!r}: give a class that inherits from Transformer")
+
+
+def one_rate(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    "The same; InputError where a checkpoint could not hold its state, or an update would take other rates than its groups name."
+    require_adam(optimizer)
+    if len(rates := {group["lr"] for group in optimizer.param_groups}) > 1:
+        raise InputError(f"optimizer: its groups have rates of their own, {sorted(rates)}, and one rate is set for all")
+    return optimizer
+
+
+@dataclass(frozen=True)
+class Own:
+    "What was given in place of the paper's."
+
+    model: type[Transformer] = Transformer
+    optimizer: MakeOptimizer | None = None
+    rate: Rate | None = None
+
+    def names(self) -> dict[str, str]:
+        "Of what is not the paper's, as config.json of a run notes it."
+        given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate}
+        return {name: name_of(what) for name, what in given.items() if what not in (None, Transformer)}
+
+    def require_fit(self, config: TransformerConfig) -> None:
+        "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
+        require_transformer(self.model)
+        made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
+        table = type(made.embedding)
+        for kind, base, name in (
+            (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),
+        ):
+            if getattr(kind, name) is not getattr(base, name):
+                raise InputError(f"{kind.__name__}.{name} would not be called: training and search put the parts together "
+                                 "themselves; override a part (attention, feed_forward, residual), embed or encode")
+        if self.optimizer:
+            one_rate(self.optimizer([nn.Parameter(torch.zeros(2, 2))]))
+
+    def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
+        "For all parameters; unless another was given, the Adam of §5.3."
+        fused = model.embedding.weight.device.type in ("cpu", "cuda")
+        return one_rate((self.optimizer or partial(adam, fused=fused))(model.parameters()))
+
+    def rate_of(self, config: TrainingConfig) -> Rate:
+        "Unless another was given, (3)."
+        if self.rate is None:
+            settings = {"d_model": config.model.d_model, "warmup_steps": config.warmup_steps, "factor": config.rate_factor}
+            return partial(learning_rate, **settings)
+        return lambda step: float(self.rate(step))
+
+
+PAPERS = Own()  # nothing of one's own

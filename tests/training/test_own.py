@@ -1,0 +1,205 @@
+"What a training has of its user's own: taken, noted, and not taken for the paper's afterwards."
+import dataclasses
+import json
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from annotated_transformer import InputError, Transformer, Translator, load
+from annotated_transformer.config import TrainingConfig, TransformerConfig
+from annotated_transformer.model.embedding import SharedEmbedding
+from annotated_transformer.model.feed_forward import FeedForward
+from annotated_transformer.training.launch import launch
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.own import Own
+from annotated_transformer.training.runs import Run
+
+
+class GeluFeedForward(FeedForward):
+    def forward(self, x):
+        return self.outer(nn.functional.gelu(self.inner(x)))
+
+
+class Gelu(Transformer):
+    def feed_forward(self):
+        return GeluFeedForward(self.config.d_model, self.config.d_ff)
+
+
+class Other(Gelu):
+    pass
+
+
+class OwnForward(Transformer):
+    def forward(self, source, target_input):
+        return 2 * super().forward(source, target_input)
+
+
+class OwnDecode(Transformer):
+    def decode(self, target_input, memory, source):
+        return -super().decode(target_input, memory, source)
+
+
+class OwnProjection(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+
+        class Biased(SharedEmbedding):
+            def project(self, x):
+                return super().project(x) + 1
+
+        self.embedding = Biased(config.vocab_size, config.d_model)
+
+
+class Frozen(Gelu):
+    "Its embedding is not trained, and a weight of it is in no loss."
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.embedding.weight.requires_grad_(False)
+        self.unused = nn.Parameter(torch.ones(3))
+
+
+def decays(parameters):
+    "Matrices decay, and stand behind vectors: not in the order of the model."
+    matrices, vectors = [], []
+    for parameter in parameters:
+        (matrices if parameter.dim() > 1 else vectors).append(parameter)
+    groups = [{"params": vectors, "weight_decay": 0.0}, {"params": matrices, "weight_decay": 0.5}]
+    return torch.optim.AdamW(groups, betas=(0.9, 0.98))
+
+
+def constant(step):
+    return 0.01
+
+
+@pytest.fixture
+def config(tmp_path):
+    for split, n in (("train", 30), ("validation", 4)):
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
+    return TrainingConfig(
+        sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2, log_every=1, keep=2,
+    )
+
+
+def equal(one: Transformer, other: Transformer) -> bool:
+    return all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
+
+
+@pytest.mark.parametrize("model", [Gelu, Frozen])
+def test_a_training_with_all_of_ones_own_is_resumed_bit_for_bit(model, config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    own = {"model": model, "optimizer": decays, "rate": constant}
+    whole = train(config, tmp_path / "whole", **own)
+    train(dataclasses.replace(config, steps=4), tmp_path / "parts", **own)
+    resumed = train(config, tmp_path / "parts", **own)
+    assert type(whole) is type(resumed) is model and equal(whole, resumed)
+    rates = {line["learning_rate"] for line in Run(tmp_path / "parts").metrics() if "learning_rate" in line}
+    assert rates == {0.01} and not equal(whole, train(config, tmp_path / "adam", model=model, rate=constant))
+
+
+def test_a_run_notes_what_is_its_own_and_goes_on_with_nothing_else(config, tmp_path):
+    own = {"model": Gelu, "optimizer": decays, "rate": constant}
+    train(config, tmp_path / "run", **own)
+    assert Run(tmp_path / "run").own == {name: f"{__name__}:{what.__name__}" for name, what in own.items()}
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    for change in ({"model": Other}, {"model": Transformer}, {"optimizer": torch.optim.AdamW}, {"rate": None}):
+        name, = change
+        with pytest.raises(InputError, match=rf"train\(..., {name}\)='.*{own[name].__name__}', not "):
+            train(config, tmp_path / "run", **own | change)
+    with pytest.raises(InputError, match="not \"the paper's\""):
+        launch(config, tmp_path / "run", 2)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+    train(config, tmp_path / "plain")
+    assert "own" not in json.loads((tmp_path / "plain" / "config.json").read_text())
+    with pytest.raises(InputError, match=r"model\)=\"the paper's\", not '.*:Gelu'"):
+        train(config, tmp_path / "plain", model=Gelu)
+
+
+def test_a_run_of_ones_own_class_is_opened_with_it_alone_and_so_is_what_is_saved_of_it(config, tmp_path):
+    run, saved = tmp_path / "run", tmp_path / "saved"
+    trained = train(config, run, model=Gelu)
+    assert equal(load(run, 1, model=Gelu).model, trained)
+    translator = Translator.from_pretrained(run, average=2, model=Gelu)
+    translator.save_pretrained(saved)
+    assert json.loads((saved / "config.json").read_text())["model"] == f"{__name__}:Gelu"
+    for found in (Gelu.from_pretrained(saved), load(saved, model=Gelu).model, Translator.from_pretrained(saved, model=Gelu).model):
+        assert type(found) is Gelu and equal(found, translator.model)
+    for place in (run, saved):
+        for opened in (load, Translator.from_pretrained, partial(load, model=Other)):
+            with pytest.raises(InputError, match=f"{place.name} holds a model of the class {__name__}:Gelu, not of"):
+                opened(place)
+    with pytest.raises(InputError, match="not of annotated_transformer.model.transformer:Transformer"):
+        Transformer.from_pretrained(saved)
+    with pytest.raises(InputError, match="give a class that inherits from Transformer"):
+        load(saved, model=lambda config: Gelu(config))
+
+
+def test_a_run_of_ones_own_class_starts_from_weights_of_that_class_or_of_the_paper_s(config, tmp_path):
+    train(config, tmp_path / "plain")
+    own = dataclasses.replace(config, start_from=str(tmp_path / "plain"), steps=2)
+    assert type(train(own, tmp_path / "own", model=Gelu)) is Gelu
+    again = dataclasses.replace(config, start_from=str(tmp_path / "own"), steps=2)
+    assert type(train(again, tmp_path / "again", model=Gelu)) is Gelu
+    with pytest.raises(InputError, match="holds a model of the class"):
+        train(again, tmp_path / "wrong")
+    assert not (tmp_path / "wrong").exists()
+
+
+def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
+    model = Transformer(config.model)
+    model.save_pretrained(tmp_path / "saved")
+    assert json.loads((tmp_path / "saved" / "config.json").read_text()) == dataclasses.asdict(config.model)
+    assert equal(Gelu.from_pretrained(tmp_path / "saved"), model), "nobody said of which class they were"
+
+
+@pytest.mark.parametrize("own, reason", [
+    ({"model": lambda config: Transformer(config)}, "give a class that inherits from Transformer"),
+    ({"model": nn.Linear}, "give a class that inherits from Transformer"),
+    ({"model": OwnForward}, "OwnForward.forward would not be called"),
+    ({"model": OwnDecode}, "OwnDecode.decode would not be called"),
+    ({"model": OwnProjection}, "Biased.project would not be called"),
+    ({"optimizer": partial(torch.optim.SGD, lr=0.1)}, "not what SGD keeps"),
+    ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
+    ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),
+])
+def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, reason, config, tmp_path):
+    with pytest.raises(InputError, match=reason):
+        train(config, tmp_path / "run", **own)
+    assert not (tmp_path / "run").exists()
+
+
+def test_groups_with_rates_of_their_own_are_also_refused_where_only_the_model_fills_them():
+    model = Gelu(TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2))
+    with pytest.raises(InputError, match="rates of their own"):
+        Own(optimizer=lambda weights: torch.optim.Adam(
+            [{"params": [weight], "lr": 0.1 * weight.dim()} for weight in weights])).optimizer_of(model)
+
+
+def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    seen = []
+
+    def watch(line):
+        seen.append(line)
+        return line["step"] == 3
+
+    run = Run(tmp_path / "run")
+    ended = train(config, run.directory, watch=watch)
+    assert seen == run.metrics() and [line["step"] for line in seen] == [1, 2, 2, 3]
+    assert [path.name for path in run.checkpoints()] == ["step-00000002", "step-00000003"]
+    assert equal(load(run.directory, average=1).model, ended)
+    resumed = train(config, run.directory, watch=lambda line: None)
+    assert equal(resumed, train(config, tmp_path / "whole")) and run.own == {}
+    assert [path.name for path in run.checkpoints()] == ["step-00000004", "step-00000006"]
+
+
+@pytest.mark.parametrize("last", [1, 2])  # at an infinite rate the first update spoils the weights, and so the second loss
+def test_no_weight_out_of_range_is_saved_when_who_watches_ends_the_training(last, config, tmp_path):
+    config = dataclasses.replace(config, validate_every=100, checkpoint_every=100)
+    with pytest.raises(InputError, match="infinite or no number"):
+        train(config, tmp_path / "run", rate=lambda step: 1e39, watch=lambda line: line["step"] == last)
+    assert not (tmp_path / "run" / "checkpoints").exists()
