@@ -8,17 +8,16 @@ import random
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 
 from .. import PAD
 from ..config import Search
 from ..data.batching import Batch, batches, collate
 from ..data.trees import TOP, Tree, bracket_free, is_word, linearize, print_tree
+from ..model.modes import evaluating
 from .parser import Parse, Parser
 
 # %% ../../nbs/parsing/self_training.ipynb #cfef85d9
-@torch.inference_mode()
 def confidences(
     parser: Parser,
     trees: Sequence[Tree],
@@ -31,11 +30,12 @@ def confidences(
     found, device = np.zeros(len(rows)), model.embedding.weight.device
     short = np.array([i for i, row in enumerate(rows) if max(map(len, row)) <= model.config.max_length], dtype=int)
     lengths = np.array([[len(side) for side in rows[i]] for i in short]).reshape(-1, 2)
-    for chosen in batches(lengths, max(batch_tokens, lengths.max(initial=1)), epoch=None):
-        source, target_input, target = Batch(*(ids.to(device) for ids in collate(rows, short[chosen])))
-        logits = model(source, target_input)                                                            # (B, T, V)
-        losses = F.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD, reduction="none")    # (B, T)
-        found[short[chosen]] = (-losses.sum(1) / (target != PAD).sum(1)).exp().cpu()
+    with evaluating(model):
+        for chosen in batches(lengths, max(batch_tokens, lengths.max(initial=1)), epoch=None):
+            source, target_input, target = Batch(*(ids.to(device) for ids in collate(rows, short[chosen])))
+            logits = model(source, target_input)                                                          # (B, T, V)
+            losses = F.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD, reduction="none")  # (B, T)
+            found[short[chosen]] = (-losses.sum(1) / (target != PAD).sum(1)).exp().cpu()
     return found.tolist()
 
 # %% ../../nbs/parsing/self_training.ipynb #cf0d4c73
