@@ -155,7 +155,7 @@ def test_the_example_of_several_processes_in_the_documentation_runs(tmp_path):
     page = (Path(__file__).parents[3] / "docs" / "speed.md").read_text(encoding="utf-8")
     program, = re.findall(r"```python\n(.*?)```", page, re.S)
     (tmp_path / "lines.en").write_text("A dog runs.\nTwo dogs are playing in the snow.\n" * 2)
-    (tmp_path / "many.py").write_text(program.replace("Pool(2", "Pool(1"))
+    (tmp_path / "many.py").write_text(program.replace("Executor(2", "Executor(1"))
     done = subprocess.run([sys.executable, "many.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300,
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert (done.returncode, done.stderr) == (0, "")
