@@ -198,7 +198,7 @@ def details() -> dict[str, list[str]]:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
                 own = [name for name in CORE if node.name.startswith(f"test_{name.rpartition('.')[2]}_")]
                 if not own:
-                    raise SystemExit(f"{path}: {node.name} begins with the name of no module that is changed here")
+                    raise ValueError(f"{path}: {node.name} begins with the name of no module that is changed here")
                 module = max(own, key=lambda name: len(name.rpartition(".")[2]))
                 found.setdefault(module, []).append(f"{path}::{node.name}")
     return found

@@ -116,7 +116,7 @@ def test_files_are_whole_or_not_there():
             assert path.read_bytes().startswith(start)
         assert len(list(Path(directory).iterdir())) == 3
         deeper = replace(found.maps, **{kind: weights.repeat(2, 1, 1, 1) for kind, weights in zip(found.maps.kinds, scores)})
-        for wrong, named, beside in (
+        for wrong, place, beside in (
             (Path(directory, "heads.pdf"), "heads.pdf", None), (Path(directory, "missing", "heads.svg"), "heads.svg", None),
             (Path(directory, "two.svg"), "two.svg: two sentences", found.maps),
             (Path(directory, "two.html"), "1 layers of 1 heads, the other by 2 of 1", deeper),
@@ -124,7 +124,7 @@ def test_files_are_whole_or_not_there():
             try:
                 found.save(wrong, beside)
             except InputError as error:
-                assert named in str(error)
+                assert place in str(error)
             else:
                 raise AssertionError(f"{wrong} was accepted")
         assert len(list(Path(directory).iterdir())) == 3
@@ -134,11 +134,11 @@ def test_a_head_that_is_not_there_is_refused():
     scores = [torch.ones(2, 4, *size) / size[-1] for size in ((3, 3), (2, 2), (2, 3))]
     maps = AttentionMaps(["a", "b", "<eos>"], ["<start>", "x"], ["x", "<eos>"], *scores)
     refused = [({"kind": "cross"}, "encoder_decoder"), ({"layer": 0}, "1 to 2"), ({"layer": 3}, "1 to 2"), ({"head": 5}, "1 to 4")]
-    for wrong, named in refused:
+    for wrong, option in refused:
         try:
             explore(maps, **wrong)
         except InputError as error:
-            assert named in str(error) and str(next(iter(wrong.values()))) in str(error)
+            assert option in str(error) and str(next(iter(wrong.values()))) in str(error)
         else:
             raise AssertionError(f"{wrong} was accepted")
 

@@ -579,7 +579,7 @@ def test_loop_reads_each_pair_in_one_part():
     assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
 
 
-def test_the_readable_loop_trains_with_dropout_in_whatever_mode_the_model_comes():
+def test_loop_in_its_readable_form_trains_with_dropout_in_whatever_mode_the_model_comes():
     source, target, losses = pad([[4, 5, EOS]]), pad([[7, 8, EOS]]), []
     for mode in (True, False):
         torch.manual_seed(0)
@@ -589,7 +589,7 @@ def test_the_readable_loop_trains_with_dropout_in_whatever_mode_the_model_comes(
     assert losses[0] == losses[1]
 
 
-def test_what_measures_puts_the_mode_back_also_when_it_is_stopped_and_refuses_no_data():
+def test_loop_that_measures_puts_the_mode_back_also_when_it_is_stopped_and_refuses_no_data():
     model = Transformer(SMALL)
 
     def stopped():
