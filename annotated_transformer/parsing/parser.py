@@ -34,7 +34,8 @@ def require_room(
 ) -> None:
     "InputError names the first sentence that is too long for the model."
     limit = self.translator.model.config.max_length
-    for number, ids in enumerate(self.translator.tokenizer.encode_all([" ".join(map(bracket_free, words)) for words in sentences]), 1):
+    lines = [" ".join(map(bracket_free, words)) for words in sentences]
+    for number, ids in enumerate(self.translator.tokenizer.encode_all(lines), 1):
         require_fit(ids, limit, place(number))
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #f9e1a9e2
