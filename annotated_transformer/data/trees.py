@@ -27,6 +27,11 @@ def linearize(
     inside = [token for child in tree for token in linearize(child, leaves)]
     return inside if tree.label() == TOP else [f"({tree.label()}", *inside, f"){tree.label()}"]
 
+# %% ../../nbs/paper/6.3_trees.ipynb #3f242134
+def bracket_free(word: str) -> str:
+    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
 # %% ../../nbs/paper/6.3_trees.ipynb #b3ecdefd
 def delinearize(
     tokens: Iterable[str],
@@ -38,7 +43,10 @@ def delinearize(
 
 
 def print_tree(tree: Tree) -> str:
-    "The tree on one line, in the treebank's brackets."
+    "The tree on one line, in the treebank's brackets. It reads back: a round bracket in a word is written as there."
+    tree = tree.copy(deep=True)
+    for place in tree.treepositions("leaves"):
+        tree[place] = bracket_free(tree[place])
     return " ".join(tree.pformat(margin=1).split())
 
 # %% ../../nbs/paper/6.3_trees.ipynb #e8816301
@@ -61,8 +69,3 @@ def clean(tree: Tree) -> Tree | None:  # None: no word is left
     if found is None or found.label() == TOP:
         return found
     return Tree(TOP, list(found)) if found.label() in ROOTS and not is_word(found) else Tree(TOP, [found])
-
-# %% ../../nbs/paper/6.3_trees.ipynb #3f242134
-def bracket_free(word: str) -> str:
-    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -48,7 +48,8 @@ def require_room(
 ) -> None:
     "InputError names the first sentence that is too long for the model."
     limit = self.translator.model.config.max_length
-    for number, ids in enumerate(self.translator.tokenizer.encode_all([" ".join(words) for words in sentences]), 1):
+    lines = [" ".join(map(bracket_free, words)) for words in sentences]
+    for number, ids in enumerate(self.translator.tokenizer.encode_all(lines), 1):
         require_fit(ids, limit, place(number))
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #f9e1a9e2
@@ -99,10 +100,9 @@ class Parser:
         search: Search | None = None,  # None: the parser's own, or `PARSING` if free
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
-        "A tree for each sentence, with the beam and the length limit of §6.3; a round bracket in it as the treebank writes it."
+        "A tree for each sentence, with the beam and the length limit of §6.3."
         require_words(sentences)
-        sentences = [[bracket_free(word) for word in words] for words in sentences]  # on paper they would be the tree's own
-        lines, search = [" ".join(words) for words in sentences], search or (PARSING if free else self.search)
+        lines, search = [" ".join(map(bracket_free, words)) for words in sentences], search or (PARSING if free else self.search)
         if free:
             outputs = self.translator.translate(lines, search, split=False)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
