@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import InputError
-from ..files import regular
+from ..files import named, regular
 
 # %% ../../nbs/data/parallel_text.ipynb #1248fa4b
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
@@ -76,7 +76,7 @@ def line_batches(
     size: int = 1 << 18,  # bytes to read at a time
 ) -> Iterator[list[str]]:
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
-    path = Path(path)
+    path = named(path)
     with one_sentence_about(path), gzip.open(regular(path)) if path.suffix == ".gz" else open(regular(path), "rb") as file:
         rest = file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
         before, blank, more = 0, True, True

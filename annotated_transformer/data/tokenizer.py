@@ -14,7 +14,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from .. import EOS, PAD, UNK, InputError
-from ..files import opened
+from ..files import named, opened
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #6204efc7
 def join(
@@ -112,7 +112,7 @@ def checked_model(path: str | Path) -> bytes:
 
     damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
     try:
-        with opened(Path(path)) as file:
+        with opened(named(path)) as file:
             model = file.read()
         sp = SentencePieceProcessor(model_proto=model)
     except FileNotFoundError:
@@ -159,7 +159,7 @@ class Tokenizer:
 
     def save(self, path: str | Path) -> None:
         "Write the `.model` file, which any SentencePiece reads."
-        Path(path).write_bytes(self.model)
+        named(path).write_bytes(self.model)
 
     @property
     def vocab_size(self) -> int:

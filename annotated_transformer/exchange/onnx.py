@@ -152,7 +152,8 @@ def require_portable(model: Transformer, precision: str) -> None:
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
     if is_exchanged(model) or any("attend" in vars(module) for module in model.modules()):
-        raise InputError("another function attends in place of the model's own, and has no form in ONNX: leave `exchanged` first")
+        raise InputError("a function attends in place of the model's own, and has no form in ONNX: leave `exchanged`, or delete "
+                         "the `attend` of the attention")
     for package in ("onnx", "onnxruntime"):
         extra(package)
 

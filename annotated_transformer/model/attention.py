@@ -110,7 +110,7 @@ class Here(threading.local):
     "What each thread has for itself: one may draw the maps of a model by which others translate."
 
     def __init__(self):
-        self.exchanged: dict[MultiHeadAttention, Attend] = {}   # what attentions call instead of their own `attend`
+        self.exchanged: dict[int, Attend] = {}   # by `id` of an attention, what it calls instead of its own `attend`
 
 
 HERE = Here()
@@ -118,12 +118,12 @@ HERE = Here()
 
 def attend_of(attention: MultiHeadAttention) -> Attend:
     "What it attends by: its own `attend`, or what `exchanged` has put in its place."
-    return HERE.exchanged.get(attention, attention.attend)
+    return HERE.exchanged.get(id(attention), attention.attend) if HERE.exchanged else attention.attend
 
 
 def is_exchanged(model: nn.Module) -> bool:
     "Whether an attention in the model attends by another function now, in this thread."
-    return bool(HERE.exchanged) and any(module in HERE.exchanged for module in model.modules())
+    return bool(HERE.exchanged) and any(id(module) in HERE.exchanged for module in model.modules())
 
 
 @contextmanager
@@ -131,9 +131,9 @@ def exchanged(
     model: nn.Module,
     attend_for: Callable[[MultiHeadAttention], Attend],   # what it is to call instead, for each attention in the model
 ) -> Iterator[None]:
-    "Within, every attention in the model attends by another function, in this thread alone."
+    "Within, every attention in the model attends by another function, in this thread alone; a copy made within does not."
     before, attentions = HERE.exchanged, (module for module in model.modules() if isinstance(module, MultiHeadAttention))
-    HERE.exchanged = {**before, **{attention: attend_for(attention) for attention in attentions}}
+    HERE.exchanged = {**before, **{id(attention): attend_for(attention) for attention in attentions}}
     try:
         yield
     finally:

@@ -24,7 +24,7 @@ from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
-from .own import MakeOptimizer, Own, Rate
+from .own import MakeOptimizer, Own, Rate, Watch
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
@@ -201,12 +201,12 @@ def train(
     *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
     optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
-    watch: Callable[[dict], bool | None] | None = None,  # gets each line of metrics.jsonl; True ends with a checkpoint
+    watch: Watch | None = None,                          # gets each line of metrics.jsonl; True ends with a checkpoint
 ) -> Transformer:           # with its last weights
     """Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there.
 
     It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
-    run, own = Run(directory), Own(model, optimizer, rate)
+    run, own = Run(directory), Own(model, optimizer, rate, watch)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
         group.lead(lambda: begin(config, run, group, stack, own))

@@ -1,4 +1,4 @@
-"What a training may have of its user's own: the class of its model, its optimizer, its learning rate."
+"What a training may have of its user's own: the class of its model, its optimizer, its learning rate, and what watches it."
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +15,11 @@ from ..model.transformer import Transformer
 from .checkpoints import require_adam
 from .optimizer import adam, learning_rate
 
-__all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "require_transformer"]
+__all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transformer"]
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 Rate = Callable[[int], float]  # of each update, counted from 1
+Watch = Callable[[dict], bool | None]  # gets each line of metrics.jsonl; True ends the training
 
 
 def require_transformer(kind: type[Transformer]) -> None:
@@ -42,6 +43,7 @@ class Own:
     model: type[Transformer] = Transformer
     optimizer: MakeOptimizer | None = None
     rate: Rate | None = None
+    watch: Watch | None = None
 
     def names(self) -> dict[str, str]:
         "Of what is not the paper's, as config.json of a run notes it."
@@ -51,6 +53,9 @@ class Own:
     def require_fit(self, config: TransformerConfig) -> None:
         "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
         require_transformer(self.model)
+        for name, takes in {"optimizer": "the parameters", "rate": "the number of an update", "watch": "a line"}.items():
+            if (given := getattr(self, name)) is not None and not callable(given):
+                raise InputError(f"{name}: give a function that takes {takes}, not {type(given).__name__}")
         made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
         table = type(made.embedding)
         for kind, base, name in (
@@ -59,8 +64,10 @@ class Own:
             if getattr(kind, name) is not getattr(base, name):
                 raise InputError(f"{kind.__name__}.{name} would not be called: training and search put the parts together "
                                  "themselves; override a part (attention, feed_forward, residual), embed or encode")
-        if self.optimizer:
-            one_rate(self.optimizer([nn.Parameter(torch.zeros(2, 2))]))
+        if self.optimizer:  # of as many weights as the model's, each of one number: a mistake shows here
+            one_rate(self.optimizer(nn.Parameter(torch.zeros((1,) * weight.dim())) for weight in made.parameters()))
+        if self.rate:
+            float(self.rate(1))
 
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
         "For all parameters; unless another was given, the Adam of §5.3."

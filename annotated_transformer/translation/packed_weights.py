@@ -216,9 +216,11 @@ class Packed:
         self.pack, self.copy, self.made_from = pack, None, ([], [])
 
     def of(self, model: Transformer) -> Transformer:
-        "The copy. A change that PyTorch does not count, such as one through `.data`, goes unnoticed."
+        """The copy. PyTorch does not count the steps of a fused optimizer, nor changes through `.data`: these are noticed by the
+        first number of a weight alone."""
         held, (before, counts_before) = held_by(model), self.made_from
-        counts = [(one.data_ptr(), one.is_inference() or one._version) for one in model.parameters()]
+        weights = list(model.parameters())
+        counts = [(one.data_ptr(), one.is_inference() or one._version, one[(0,) * one.dim()].item()) for one in weights]
         if counts != counts_before or len(held) != len(before) or any(new is not old for new, old in zip(held, before)):
             self.copy, self.made_from = self.pack(model), (held, counts)
         return self.copy

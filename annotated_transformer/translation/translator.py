@@ -74,7 +74,7 @@ class ModelAndTokenizer:
         tokenizer: Tokenizer,
         search: Search = TRANSLATION,  # how it searches unless a call says otherwise (§6.1)
         precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto". All but float32 are
-                                       # packed into a copy, anew once the model has changed, but for a change through `.data`
+                                       # packed into a copy, anew once the model has changed
     ):
         loading.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
@@ -112,7 +112,8 @@ class ModelAndTokenizer:
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision, **options)
         else:
-            loaded = loading.load(path_or_name, average, model, **options)
+            known = {name: value for name, value in options.items() if name != "force_download"}  # it has just been fetched
+            loaded = loading.load(path_or_name, average, model, **known)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)
@@ -157,7 +158,7 @@ def translate_ids(
 def ids_of(self: "Translator", texts: list[str], name: str) -> list[list[int]]:
     "Token ids, EOS last. InputError for a single text, and for one that is too long: by this name and its number."
     require_several(texts)
-    ids = self.tokenizer.encode_all(texts)
+    ids = self.tokenizer.encode_all([*texts])
     for number, row in enumerate(ids, 1):
         require_fit(row, self.model.config.max_length, f"{name} {number}")
     return ids
@@ -171,9 +172,9 @@ def n_best(
     batch_tokens: int = 4_096,     # as for `translate`
 ) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
     "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
-    how = search or self.search
-    if n < 1:
-        raise InputError(f"n must be at least 1, not {n}")
+    how, sentences = search or self.search, sentences if isinstance(sentences, str) else [*sentences]
+    if not isinstance(n, int) or n < 1:
+        raise InputError(f"n must be a whole number of at least 1, not {n}")
     how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")
     found = self.search_ids(ids, how, batch_tokens, n_best=n)
     return [

@@ -132,7 +132,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
         for refused, options, reason in reasons:
             with pytest.raises(InputError, match=reason):
                 to_onnx(refused, place, **options)
-        with exchanged(plain, lambda attention: attention.attend), pytest.raises(InputError, match="leave `exchanged` first"):
+        with exchanged(plain, lambda attention: attention.attend), pytest.raises(InputError, match="leave `exchanged`, or delete"):
             to_onnx(plain, place)
         with pytest.raises(InputError, match="is there already"):
             to_onnx(plain, directory)

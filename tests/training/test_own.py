@@ -13,8 +13,8 @@ from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.own import Own
 from annotated_transformer.training.runs import Run
+from annotated_transformer.training.starting import new_model
 
 
 class GeluFeedForward(FeedForward):
@@ -68,6 +68,10 @@ def decays(parameters):
         (matrices if parameter.dim() > 1 else vectors).append(parameter)
     groups = [{"params": vectors, "weight_decay": 0.0}, {"params": matrices, "weight_decay": 0.5}]
     return torch.optim.AdamW(groups, betas=(0.9, 0.98))
+
+
+def by_size(parameters):
+    return torch.optim.Adam([{"params": [parameter], "lr": 0.1 * parameter.dim()} for parameter in parameters])
 
 
 def constant(step):
@@ -165,6 +169,10 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"optimizer": partial(torch.optim.SGD, lr=0.1)}, "not what SGD keeps"),
     ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
     ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),
+    ({"optimizer": by_size}, r"rates of their own"),
+    ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer: give a function that takes the parameters, not Adam"),
+    ({"rate": 0.1}, "rate: give a function that takes the number of an update, not float"),
+    ({"watch": True}, "watch: give a function that takes a line, not bool"),
 ])
 def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, reason, config, tmp_path):
     with pytest.raises(InputError, match=reason):
@@ -172,11 +180,14 @@ def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, re
     assert not (tmp_path / "run").exists()
 
 
-def test_groups_with_rates_of_their_own_are_also_refused_where_only_the_model_fills_them():
-    model = Gelu(TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2))
-    with pytest.raises(InputError, match="rates of their own"):
-        Own(optimizer=lambda weights: torch.optim.Adam(
-            [{"params": [weight], "lr": 0.1 * weight.dim()} for weight in weights])).optimizer_of(model)
+def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_they_are(config, tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        train(config, tmp_path / "run", rate=lambda step: 1 / (step - 1))
+    assert not (tmp_path / "run").exists()
+    vectors = train(config, tmp_path / "run", optimizer=lambda weights: torch.optim.Adam([w for w in weights if w.dim() == 1]))
+    start = new_model(config, vectors.config.vocab_size)
+    changed = {not torch.equal(now, before) for now, before in zip(vectors.parameters(), start.parameters()) if now.dim() > 1}
+    assert changed == {False} and not equal(vectors, start)
 
 
 def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(config, tmp_path, monkeypatch):

@@ -46,6 +46,13 @@ def test_words_of_a_line_of_any_length_are_learnt():
     assert UNK not in without_blanks.encode("京東") and without_blanks.decode(without_blanks.encode("京東")) == "京東"
 
 
+def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    learnt = Tokenizer.train(TEXT * 9, 30)
+    learnt.save("~/tokenizer.model")
+    assert (tmp_path / "tokenizer.model").read_bytes() == Tokenizer.load("~/tokenizer.model").model == learnt.model
+
+
 def test_a_size_that_is_none_is_refused():
     assert "choose another --vocab-size" in refusal(TEXT, 0)
 

@@ -56,3 +56,14 @@ def test_heads_that_are_off_here_are_on_elsewhere(model, other):
         with without_heads(model, {"encoder": [(1, 2)]}):
             assert not torch.allclose(model(SOURCE, TARGET), whole)
             assert torch.equal(other.submit(torch.no_grad()(model), SOURCE, TARGET).result(), whole)
+
+
+def test_heads_that_are_off_are_off_in_layers_that_share_what_is_compiled(model):
+    model.eval()
+    found = []
+    for compiled in (False, True):
+        for layer in (*model.encoder.layers, *model.decoder.layers) if compiled else ():
+            layer.compile(backend="eager", dynamic=True)
+        with torch.no_grad(), without_heads(model, {"encoder": [(1, 2)]}):
+            found.append(model(SOURCE, TARGET))
+    torch.testing.assert_close(*found)

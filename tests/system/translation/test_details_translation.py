@@ -3,6 +3,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from types import SimpleNamespace
 
+import huggingface_hub
 import pytest
 import torch
 
@@ -29,7 +30,7 @@ def searches(monkeypatch):
     "What each search was given, and a word for each of its sentences instead of the search."
     given = []
 
-    def found(model, source, search, allowed=None):
+    def found(model, source, search, allowed=None, n_best=1):
         given.append(SimpleNamespace(model=model, source=source, search=search, allowed=allowed))
         return [[Hypothesis([5], -0.5, -1.0)] for _ in source]
 
@@ -92,7 +93,6 @@ def test_translator_searches_as_the_call_says(searches):
     assert model("ab") == model("ab", asked) == model.translate("ab", search=asked)
     assert model.translate_ids(["ab"], asked) == [[5]]
     assert [given.search for given in searches] == [own, asked, asked, asked]
-    assert translator(search=own).model.training is False
     searches.clear()
     model(["ab", "cd", "ef"], Search(beam_size=2), batch_tokens=2 * 2 * len(LETTERS.encode("ab")))
     assert [len(given.source) for given in searches] == [2, 1], "as many positions as were asked for, for each beam"
@@ -171,11 +171,20 @@ def test_translator_of_others_is_read_from_where_its_weights_are(tmp_path, monke
     assert asked == [(tmp_path if weights_there else "Helsinki-NLP/opus", "cuda:0", "int8")] and found.name == "Helsinki-NLP/opus"
 
 
+def test_translator_is_fetched_once_where_a_fresh_copy_is_asked_for(monkeypatch, tmp_path):
+    asked = []
+    translator().save_pretrained(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: asked.append(options) or str(tmp_path))
+    Translator.from_pretrained("ann/model", force_download=True, revision="v2", device="cpu")
+    assert [options.get("force_download") for options in asked] == [True, None]
+    assert {options["revision"] for options in asked} == {"v2"}
+
+
 def test_translator_of_a_run_takes_the_mean_that_is_asked_for(monkeypatch):
     asked, one = [], translator()
     monkeypatch.setattr(translation, "model_directory", lambda name: name)
     monkeypatch.setattr(translation, "reader_of_others", lambda directory: pytest.fail("a run is none of others"))
-    monkeypatch.setattr(translation.loading, "load", lambda name, average: asked.append((name, average)) or SimpleNamespace(
+    monkeypatch.setattr(translation.loading, "load", lambda name, average, kind: asked.append((name, average)) or SimpleNamespace(
         model=one.model, tokenizer=LETTERS, search=Search(beam_size=3), record=ModelRecord()))
     assert Translator.from_pretrained("a-run", average=7, device="cpu").search == Search(beam_size=3)
     assert asked == [("a-run", 7)]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -15,6 +16,7 @@ from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.attention import exchanged
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -50,7 +52,7 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
     translator = untrained()
     expected = translator.translations(TEXTS, Search(beam_size=6, extra_length=4), split=False)
     assert [one[0] for one in translator.n_best(TEXTS, 6)] == expected
-    with pytest.raises(InputError, match="n must be at least 1, not 0"):
+    with pytest.raises(InputError, match="n must be a whole number of at least 1, not 0"):
         translator.n_best(TEXTS, 0)
     with pytest.raises(InputError, match=r"give a list of texts, not one: \['fade'\]"):
         translator.n_best("fade")
@@ -80,6 +82,17 @@ def test_rescored_the_n_best_have_the_log_probabilities_of_the_search():
     assert len({one.text for one in found}) == 4 and again == pytest.approx([one.log_probability for one in found], abs=1e-3)
 
 
+def test_texts_may_come_in_whatever_several_come_in():
+    translator = untrained()
+    rows, expected = np.array(TEXTS), translator.n_best(TEXTS, 2)
+    for texts in (tuple(TEXTS), rows, iter(TEXTS)):
+        assert translator.n_best(texts, 2) == expected
+    assert translator.log_probabilities(rows, tuple(TARGETS)) == translator.log_probabilities(TEXTS, TARGETS)
+    for n in (0, 2.5):
+        with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {n}"):
+            translator.n_best(TEXTS, n)
+
+
 def test_pairs_that_cannot_be_scored_are_refused():
     translator = untrained()
     long = ["a b c d e f " * 9]
@@ -107,13 +120,20 @@ def test_a_packed_search_follows_the_model(precision):
         return likelihoods(Translator(copy.deepcopy(model), translator.tokenizer, translator.search, precision))
 
     with exchanged(model, off):
-        assert likelihoods(translator) == likely_anew() != before
+        by_the_model = likelihoods(Translator(model, translator.tokenizer, translator.search))
+        assert likelihoods(translator) == by_the_model != before
     assert likelihoods(translator) == before and translator.searched is translator.searched
     calls = []
     with model.decoder.layers[0].register_forward_hook(lambda *_: calls.append(1)):
         assert likelihoods(translator) == before and calls
     calls.clear()
     assert likelihoods(translator) == before and not calls
+    step = adam(model.parameters())  # fused: PyTorch counts no change of a weight
+    for weight in model.parameters():
+        weight.grad = torch.ones_like(weight)
+    step.param_groups[0]["lr"] = 0.02
+    step.step()
+    assert likelihoods(translator) == likely_anew() != before
     with torch.no_grad():
         model.decoder.layers[0].memory_attention.sublayer.out_projection.weight.zero_()
     zeroed = likelihoods(translator)
