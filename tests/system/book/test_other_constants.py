@@ -16,7 +16,10 @@ from annotated_transformer.model.position import sinusoids
 
 PAPER = Path(__file__).parents[3] / "nbs/paper"
 
-pytestmark = pytest.mark.usefixtures("closed_figures")
+pytestmark = [
+    pytest.mark.usefixtures("closed_figures"),
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),  # PyTorch, drawn by Matplotlib
+]
 
 
 @pytest.fixture(autouse=True)
