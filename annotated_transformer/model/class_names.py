@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import InputError
 
-__all__ = ["name_of", "one_name", "require_class"]
+__all__ = ["name_of", "require_class", "same_name"]
 
 
 def name_of(what: Any) -> str:
@@ -17,7 +17,7 @@ def name_of(what: Any) -> str:
     return f"{named.__module__}:{named.__qualname__}"
 
 
-def one_name(first: str, second: str) -> bool:
+def same_name(first: str, second: str) -> bool:
     "Whether two names are of one thing. A script or a notebook is called `__main__` while it runs, and else by its own name."
     (module, _, name), (other, _, other_name) = first.partition(":"), second.partition(":")
     return name == other_name and (module == other or "__main__" in (module, other))
@@ -29,7 +29,7 @@ def require_class(
     place: str | Path,   # where the file is, for the message
 ) -> None:
     "InputError for a model of a user's own class that is not opened as such."
-    if noted and not one_name(noted, name_of(kind)):
+    if noted and not same_name(noted, name_of(kind)):
         how = f"Translator.from_pretrained({str(place)!r}, model={noted.rpartition(':')[2]})"
         raise InputError(f"{place} holds a model of the class {noted}, not of {name_of(kind)}: no command can open it; in Python "
                          f"give the class, as in {how}")

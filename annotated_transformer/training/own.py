@@ -55,7 +55,7 @@ class Own:
         require_transformer(self.model)
         for name, takes in {"optimizer": "the parameters", "rate": "the number of an update", "watch": "a line"}.items():
             if (given := getattr(self, name)) is not None and not callable(given):
-                raise InputError(f"{name}: give a function that takes {takes}, not {type(given).__name__}")
+                raise InputError(f"{name} is of the type {type(given).__name__}: give a function that takes {takes}")
         made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
         table = type(made.embedding)
         for kind, base, name in (

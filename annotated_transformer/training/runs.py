@@ -19,7 +19,7 @@ from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
 from ..files import SUMS, damage, leftovers, named, read_sums, write_directory, write_file, write_sums
 from ..json_files import read_json
-from ..model.class_names import one_name
+from ..model.class_names import same_name
 from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
@@ -39,7 +39,7 @@ class RunFile(TypedDict):
 def renamed(before: dict[str, str], now: dict[str, str]) -> dict[str, tuple]:
     "As `changed`, of what is not the paper's, which `train` takes in Python alone."
     both = {name: (before.get(name, "the paper's"), now.get(name, "the paper's")) for name in sorted(before | now)}
-    return {f"train(..., {name})": names for name, names in both.items() if not one_name(*names)}
+    return {f"train(..., {name})": names for name, names in both.items() if not same_name(*names)}
 
 
 # %% ../../nbs/training/runs.ipynb #fecb4d50

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from annotated_transformer import InputError, Transformer
-from annotated_transformer.model.class_names import name_of, one_name, require_class
+from annotated_transformer.model.class_names import name_of, require_class, same_name
 
 
 class Own(Transformer):
@@ -24,9 +24,9 @@ def test_classes_functions_and_objects_have_names():
 
 
 def test_a_script_has_two_names_and_is_one():
-    assert one_name("mine:Own", "mine:Own") and one_name("__main__:Own", "mine:Own") and one_name("mine:Own", "__main__:Own")
+    assert same_name("mine:Own", "mine:Own") and same_name("__main__:Own", "mine:Own") and same_name("mine:Own", "__main__:Own")
     for other in ("mine:Other", "theirs:Own", "__main__:Other", "the paper's"):
-        assert not one_name("mine:Own", other)
+        assert not same_name("mine:Own", other)
 
 
 def test_a_model_of_ones_own_is_opened_as_such_alone():

@@ -170,9 +170,9 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
     ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),
     ({"optimizer": by_size}, r"rates of their own"),
-    ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer: give a function that takes the parameters, not Adam"),
-    ({"rate": 0.1}, "rate: give a function that takes the number of an update, not float"),
-    ({"watch": True}, "watch: give a function that takes a line, not bool"),
+    ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
+    ({"rate": 0.1}, "rate is of the type float: give a function that takes the number of an update"),
+    ({"watch": True}, "watch is of the type bool: give a function that takes a line"),
 ])
 def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, reason, config, tmp_path):
     with pytest.raises(InputError, match=reason):
