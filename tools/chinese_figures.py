@@ -88,7 +88,8 @@ def explained(known: dict[str, str]) -> str:
         by_turns = enumerate(re.split(r"(\$[^$]+\$)", text))  # words, formula, words ...
         return "".join(part if at % 2 else re.sub(r"([\\*_<|`])", r"\\\1", part) for at, part in by_turns)
 
-    told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in known.items() if word != ours and re.search(r"[^\W_]", word))
+    unlike = [(word, ours) for word, ours in known.items() if word != ours and re.search(r"[^\W_]", word)]
+    told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in unlike)
     return f"<small>图中文字：{told}</small>" if told else ""
 
 

@@ -64,4 +64,5 @@ def launch(
             if not run.checkpoints():
                 undo(run.directory, before)
             raise InputError(mistakes[0])
-        raise RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-2000:]}")
+        # torchrun's report takes up to 4,000 characters; what a process said before it died stands above
+        raise RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-6000:]}")

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import TypeVar
 
 import torch
@@ -134,6 +135,7 @@ def connected(
     size: int,
 ) -> dist.ProcessGroup | None:
     "The line over which the processes talk once they have met; None: the default, which takes the gradients too."
+    import_module("torch.distributed.nn")  # first imported later, by PyTorch, it would keep the group for ever: in its defaults
     # The others wait for the leader as long as it takes to prepare a corpus; that a process died, torchrun notices at once.
     patient, known = timedelta(days=1), {"rank": rank, "world_size": size}
     if device.type != "cuda":
@@ -180,7 +182,8 @@ def exchanging_gradients(
 
 def without_exchange(learner: nn.Module) -> None:
     "Frees what exchanges gradients, before the processes part. Another module stays as it is."
-    # It holds the group, too. Freed last, it would wait for a thread of gloo, and hold Python's lock, which that thread may want:
-    # trainings hung after their last update.
+    # Freed last, it would wait for a thread of gloo, and hold Python's lock, which that thread may want: trainings hung after
+    # their last update. Nor may it keep the group, whose threads would still run while Python ends.
     if isinstance(learner, DistributedDataParallel):
-        learner.reducer = learner.logger = None
+        learner.reducer = learner.logger = learner.process_group = None
+

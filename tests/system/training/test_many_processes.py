@@ -136,6 +136,26 @@ def test_the_processes_end_when_the_training_has_ended(corpus, tmp_path):
         train_together(config, tmp_path / str(attempt), 2)
 
 
+THREADS_LEFT = """
+import os, sys
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
+train(Run(sys.argv[1]).config, sys.argv[1])
+names = [open(f"/proc/self/task/{thread}/comm").read().strip() for thread in os.listdir("/proc/self/task")]
+sys.exit(", ".join(name for name in names if "gloo" in name) or 0)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux names a process's threads")
+def test_no_thread_of_the_group_outlives_the_training(corpus, tmp_path):
+    # Such threads would still run while Python ends. In processes of their own: those of SERVER have imported more of PyTorch.
+    Run(tmp_path / "run").open(config_for(corpus, steps=2, validate_every=2, checkpoint_every=2))
+    (tmp_path / "train.py").write_text(THREADS_LEFT)
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node=2", tmp_path / "train.py", tmp_path / "run"]
+    ended = subprocess.run([sys.executable, "-m", *torchrun], env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True)
+    assert ended.returncode == 0, ended.stderr[-5000:]
+
+
 def test_a_mean_of_means_would_be_noticed(corpus, alone, tmp_path):
     train_together(config_for(corpus), tmp_path / "wrong", 2, MEAN_OF_MEANS)
     assert difference(tmp_path / "wrong", alone) > 1e-4
@@ -295,6 +315,15 @@ def test_a_mistake_is_told_once_and_launch_raises_it(corpus, tmp_path, monkeypat
     told = [line for line in output.splitlines() if line.startswith("annotated-transformer: ")]
     assert len(told) == 1 and "150 lines" in told[0] and "151" in told[0]
     assert "exitcode  : 2" in output
+
+
+def test_launch_tells_what_a_process_said_before_it_died_and_not_the_report_of_torchrun_alone(corpus, tmp_path, monkeypatch):
+    dies = tmp_path / "dies"
+    dies.write_text("#!/bin/sh\necho 'terminate called: why it died'\nprintf '%4000s' report\nexit 1\n")
+    dies.chmod(0o700)
+    monkeypatch.setattr(launching, "sys", SimpleNamespace(executable=str(dies)))
+    with pytest.raises(RuntimeError, match="status 1:\nterminate called: why it died"):
+        launch(config_for(corpus), tmp_path / "run", processes=2)
 
 
 def test_an_orphan_keeps_its_run_to_itself(long, tmp_path, command):
