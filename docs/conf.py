@@ -1,4 +1,5 @@
 "Sphinx's settings for `make site`; tools/build_site.py prepares what it reads."
+import gettext
 import inspect
 import logging
 import re
@@ -12,7 +13,7 @@ from sphinx.util.inspect import stringify_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
-from chinese_site import switch  # noqa: E402
+from chinese_site import LANGUAGE, OF_THE_THEME, switch  # noqa: E402
 
 logging.getLogger("jieba").setLevel(logging.WARNING)  # cuts Chinese into words for the search, and tells of it
 
@@ -176,7 +177,16 @@ def with_other_language(app, page, template, context, doctree):
         context["body"] = found + context["body"]
 
 
+class OfTheTheme(gettext.NullTranslations):
+    "The words of the theme that Sphinx's own Chinese has not."
+
+    def gettext(self, message):
+        return OF_THE_THEME.get(message, message)
+
+
 def setup(app):
+    if app.config.language == LANGUAGE:
+        app.translator.add_fallback(OfTheTheme())
     app.connect("autodoc-process-docstring", with_shapes)
     app.connect("autodoc-process-signature", own_signature)
     app.connect("autodoc-skip-member", not_for_the_reference)

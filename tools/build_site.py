@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from collections.abc import Mapping
 from html import unescape
 from pathlib import Path
 
@@ -37,6 +38,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
+IN_ENGLISH = {words: words for words in chinese_site.ON_FOLDED_CELLS}
 GUIDES = Path("docs")  # pages of the site, too, under this name
 
 
@@ -124,26 +126,29 @@ def only_imports(source: str) -> bool:
     return bool(statements) and all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in statements)
 
 
-def folded_or_plain(cell: dict, source: str) -> dict:
+def folded_or_plain(cell: dict, source: str, words: Mapping[str, str]) -> dict:
     """A code cell without directives, whose first line says what it tests, if it tests something.
 
     Folded is what JupyterLab folds (`jupyter.source_hidden`), and cells that only import. An answer's output is folded with it
     (`jupyter.outputs_hidden`).
     """
     test = re.search(r"^#\| *test (\w+)", source, re.MULTILINE)
-    said = f"Test: {test[1].replace('_', ' ')}" if test else ""
+    said = f"{words['Test: ']}{test[1].replace('_', ' ')}" if test else ""
     plain = re.sub(r"^#\|.*\n?", "", source, flags=re.MULTILINE)
     folded = cell["metadata"].get("jupyter", {}).get("source_hidden") or only_imports(plain)
     if not folded:
         return cell | {"source": f"# {said}\n{plain}" if said else plain}
     answer = cell["metadata"].get("jupyter", {}).get("outputs_hidden")
-    prompt = dict.fromkeys(("code_prompt_show", "code_prompt_hide"), said or ("Answer" if answer else "Code"))
+    prompt = dict.fromkeys(("code_prompt_show", "code_prompt_hide"), said or words["Answer" if answer else "Code"])
     tag = "hide-cell" if answer else "hide-input"
     return cell | {"metadata": cell["metadata"] | {"tags": [tag], "mystnb": prompt}, "source": plain}
 
 
-def prepare_notebook(notebook: dict, name: str) -> dict:
-    "Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way."
+def prepare_notebook(notebook: dict, name: str, words: Mapping[str, str] = IN_ENGLISH) -> dict:
+    """Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way.
+
+    `words`: what stands on folded cells, in the language of the page.
+    """
     cells = []
     for cell in notebook["cells"]:
         source = "".join(cell["source"])
@@ -157,7 +162,7 @@ def prepare_notebook(notebook: dict, name: str) -> dict:
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
-            cell = folded_or_plain(cell, source)
+            cell = folded_or_plain(cell, source, words)
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
             if CHART in data:

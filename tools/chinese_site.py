@@ -19,6 +19,10 @@ from contents import INDEX, Page, chapters, read_contents
 LANGUAGE, FOLDER = "zh_CN", "zh"
 WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
 GUIDES = "[第一个小时](../docs/first-hour.md)（英文）· [安装了什么](../docs/installation.md)（英文）"
+ON_FOLDED_CELLS = {"Code": "代码", "Answer": "代码和结果", "Test: ": "测试："}
+OF_THE_THEME = {  # which Sphinx's own Chinese has not
+    "Back to top": "回到顶部", "Made with ": "生成工具：", "Next": "下一页", "On this page": "本页目录", "Previous": "上一页",
+}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
@@ -130,7 +134,7 @@ def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
                 if "text/markdown" in output.get("data", {}):
                     text = "".join(output["data"]["text/markdown"])
                     output["data"]["text/markdown"] = with_english_pages(text, name, published)
-        notebook = prepare_notebook(notebook, name)
+        notebook = prepare_notebook(notebook, name, ON_FOLDED_CELLS)
         if name == INDEX:
             notebook["cells"].append(navigation(pages, found))
         path = source / f"{name}.ipynb"

@@ -77,6 +77,13 @@ def test_an_answer_is_folded_with_what_it_prints():
     assert cell["metadata"]["tags"] == ["hide-cell"] and cell["metadata"]["mystnb"]["code_prompt_show"] == "Answer"
 
 
+@pytest.mark.parametrize("source, prompt", [("draw()", "代码"), ("#| test it_halves\nassert half(2) == 1", "测试：it halves")])
+def test_on_chinese_pages_folded_cells_are_named_in_chinese(source, prompt):
+    words = build_site.chinese_site.ON_FOLDED_CELLS
+    [cell] = build_site.prepare_notebook({"cells": [code_cell(source, hidden=True)]}, "00_toy", words)["cells"]
+    assert cell["metadata"]["mystnb"]["code_prompt_show"] == prompt
+
+
 def test_beside_the_link_to_colab_stands_one_to_github():
     title = {"cell_type": "markdown", "id": "title", "source": "# A toy\n\n[Open in Colab](https://c.org/x)\n\nIt halves."}
     [cell] = build_site.prepare_notebook({"cells": [title]}, "00_toy")["cells"]
