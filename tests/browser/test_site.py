@@ -219,6 +219,13 @@ def test_every_page_of_the_edition_is_on_the_site():
     assert len(TRANSLATED) == len(list((ROOT / "nbs/zh/paper").glob("*.md"))) + 2  # index, reference
 
 
+def test_what_stands_around_a_chinese_page_is_chinese():
+    text = (SITE / "zh/paper/3.2_attention.html").read_text(encoding="utf-8")
+    words = {"下一页": "Next", "上一页": "Previous", "本页目录": "On this page", "回到顶部": "Back to top", "代码": "Code"}
+    for ours, english in words.items():
+        assert re.search(rf">\s*{ours}\s*<", text) and not re.search(rf">\s*{english}\s*<", text), english
+
+
 def test_the_switch_leads_to_the_place_where_the_reader_is(page, address):
     heading = "document.querySelectorAll('article h1, article h2, article h3, article h4')"
     in_view = f"[...{heading}].filter(one => one.getBoundingClientRect().top < innerHeight / 3).length - 1"
