@@ -147,6 +147,13 @@ def unlike(monkeypatch, english: str, ours: str) -> list[str]:
     return list(chinese_compared.unlike(PAGE, chinese_texts.glossary()))
 
 
+def test_the_comments_in_a_block_of_code_may_be_chinese_and_nothing_else_of_it(monkeypatch):
+    code = "Run:\n\n```\nmake lab    # opens the book\n```"
+    ours = code.replace("Run:", "运行：").replace("opens the book", "打开本书")
+    assert unlike(monkeypatch, code, ours) == []
+    assert any("block of code" in line for line in unlike(monkeypatch, code, ours.replace("make lab", "make test")))
+
+
 @pytest.mark.parametrize("english, ours", [
     ("It read 4.5 million pairs.", "读过 450 万个句对。"),
     ("It read 4.5 million pairs.", "读过 4.5 百万个句对。"),
