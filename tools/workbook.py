@@ -78,7 +78,7 @@ CHINESE = Words("zh", chinese_workbook.in_one_line("""\
 第一条提示说得最少。"""), "提示", "测试什么", "答案", "下一页：", chinese_workbook.in_one_line("""\
 # 合在一起：你的 Transformer
 
-在这里，你自己写的函数合成一个模型。它先学会把数字倒过来写，再学会翻译钟点，
+在这里，你自己写的函数合成一个模型。它先学会把数字倒过来写，再学会翻译时刻，
 用的是你的训练步和你的搜索。还没写的，或者还是 red 的，取自软件包。"""))
 
 
@@ -308,7 +308,7 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Wor
         cells += [cell("markdown", heading, f"{here} text"), cell("code", exercise["stub"], f"{here} stub"),
                   cell("code", f'check("{exercise["name"]}")', f"{here} check"),
                   cell("markdown", "\n\n".join(below), f"{here} hints")]
-    return whole([*cells, cell("markdown", f"{words.after}[{after}]({after}.ipynb)", f"{name} next")])
+    return whole([*cells, cell("markdown", f"{words.after}{after}", f"{name} next")])
 
 
 def whole(cells: list[dict]) -> dict:
@@ -347,10 +347,13 @@ def write_workbook() -> None:
     for words in (ENGLISH, CHINESE) if chinese_workbook.EXERCISES.exists() else (ENGLISH,):
         exercises = read_exercises(pages, words)
         names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
+        called = {page.name: chinese_workbook.label(page) if words == CHINESE else page.label for page in pages}
+        called[TOGETHER] = words.together.partition("\n")[0].removeprefix("# ")
         for name, after in zip(names, [*names[1:], TOGETHER]):
             [page] = [page for page in pages if page.name == name]
             own = [exercise for exercise in exercises if exercise["page"] == name]
-            files[TARGET / words.folder / f"{name}.ipynb"] = notebook_of(page, own, after, about, words)
+            link = f"[{called[after]}]({after}.ipynb)"
+            files[TARGET / words.folder / f"{name}.ipynb"] = notebook_of(page, own, link, about, words)
         files[TARGET / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN), about, words)
     kept = ("name", "page", "module", "methods", "solution", "tests")
     files[TARGET / "exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]

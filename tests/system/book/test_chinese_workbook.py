@@ -27,6 +27,7 @@ def test_code_is_the_same_and_prose_is_chinese(name):
             assert here == there
         else:
             assert re.search("[\u4e00-\u9fff]", here), here
+            assert not re.search(r"\[([^\]]+)\]\(\1\.ipynb\)", here + there), "a page is called by its name, not by its file's"
             blocks = r"```python\n.*?```"
             assert re.findall(blocks, here, re.DOTALL) == re.findall(blocks, there, re.DOTALL)
             assert re.findall(r"\$\$.*?\\tag\{(.*?)\}", here, re.DOTALL) == re.findall(r"\$\$.*?\\tag\{(.*?)\}", there, re.DOTALL)
