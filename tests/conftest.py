@@ -1,9 +1,13 @@
 "What tests of several wings share."
 import copy
 import gc
+import os
 from functools import cache
 
 import pytest
+
+# Before torch is imported, as `make test` has it: else a training takes fewer threads while others work, and is not the same.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @cache
