@@ -80,7 +80,7 @@ def _score(
         signature = signature.replace("tok:none", f"tok:{recipe}") + f"|sacremoses:{version('sacremoses')}"
     return Bleu(result.score, tuple(result.precisions), result.bp, result.sys_len, result.ref_len, signature)
 
-# %% ../../nbs/paper/6.1_bleu.ipynb #74694fe7
+
 def sacre_bleu(
     hypotheses: Sequence[str],  # translations, plain text
     references: Sequence[str | Sequence[str]],  # as many references; or of each translation all that there are
@@ -99,7 +99,7 @@ def _moses(language: str):
 
     return MosesPunctNormalizer(lang=language, perl_parity=True), MosesTokenizer(lang=language)
 
-# %% ../../nbs/paper/6.1_bleu.ipynb #2fc2a40c
+
 def paper_tokens(sentence: str, language: str = "de") -> str:
     "The tokens that the authors' script counts, between blanks: plain punctuation, Moses tokens, hyphens split off."
     normalizer, tokenizer = _moses(language)
