@@ -281,6 +281,24 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
         assert words.format(*spread) in text
 
 
+def test_what_is_said_of_the_everyday_weights_is_of_those_that_ship():
+    text, figures = page("docs/trained-weights.md"), {}
+    for name in ("everyday-sentences", "everyday-2-sentences", "phrasebook-sentences", "paragraphs", "expected_bleu"):
+        figures[name] = json.loads(page(f"results/translation/{name}.json"))["figures"]
+    for name, words in (
+        ("everyday-sentences", "{} are right ({} of the {} that training did not have)"),
+        ("everyday-2-sentences", " {} ({} of {}), of [forty"), ("phrasebook-sentences", " {} ({} of {}). After"),
+    ):
+        new = figures[name]["counts_not_in_training"]
+        assert words.format(figures[name]["counts"]["right"], new["right"], sum(new.values())) in text
+    bleu = {name: figures["expected_bleu"][name]["validation_bleu"]["all"] for name in ("before", "0.3", "0.03")}
+    assert f"rises from {bleu['before']:.2f} to {bleu['0.3']:.2f}, with 0.03 to {bleu['0.03']:.2f}" in text
+    together = figures["paragraphs"]["together_in_training_by_length"].values()
+    gains = [one["whole"] - one["by_sentence"] for one in together]
+    said = f"the whole is better at every length, by {min(gains):.0f} to {max(gains):.0f} BLEU"
+    assert said in page("benchmarks/README.md") and all(one["p_by_sentence"] < 0.01 for one in together)
+
+
 def save_small_bert(directory: str) -> None:
     "A random model with its tokenizer, where Hugging Face's classes look before they ask a network."
     names = ("transformers", "tokenizers")
