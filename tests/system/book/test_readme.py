@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 import shlex
+import statistics
 from contextlib import redirect_stdout, suppress
 from html import unescape
 from io import StringIO
@@ -101,27 +102,75 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"the same trees, has {berkeley['test']['f1']:.2f} " in text
 
 
+def quotient(by: dict, name: str, beside: str) -> str:
+    "The median of the rounds' quotients of two contenders that took turns."
+    seconds = by[name]["seconds"], by[beside]["seconds"]
+    return f"{statistics.median(one / other for one, other in zip(*seconds, strict=True)):.2f}"
+
+
+def works_of(name: str) -> dict:
+    return json.loads(page(f"results/speed/{name}.json"))["figures"]["works"]
+
+
+def test_the_goals_of_decoding_are_what_was_measured():
+    text = page("benchmarks/README.md")
+    here, amx, avx2 = (works_of(f"decoding{unit}") for unit in ("", "-amx", "-avx2"))
+
+    def three(works, name, beside):
+        "Beam 4 with 16 sentences, with 64, greedy with one."
+        names = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
+        return "{}, {} and {}".format(*(quotient(works[work]["by"], name, beside) for work in names))
+
+    eight, sixteen = ("ctranslate2_int8", "ours_int8"), ("onnx_runtime", "ours_float16")
+    for said in (
+        f"our 8 bits against our float32: {three(here, 'ours', 'ours_int8')} (goals",
+        f"our float32 against ONNX Runtime: {three(here, 'onnx_runtime', 'ours')} (goal",
+        f"against ONNX Runtime in float32: {three(here, *sixteen)}; against",
+        f"against CTranslate2 in float32 {three(here, 'ctranslate2', 'ours_float16')}.",
+        f"Our float32 against ONNX Runtime {three(amx, 'onnx_runtime', 'ours')} (goal",
+        f"against CTranslate2 {three(amx, 'ctranslate2', 'ours')}. With one thread",
+        f"8 bits against CTranslate2's {three(avx2, *eight)}, float32",
+        f"float32 against ONNX Runtime {three(avx2, 'onnx_runtime', 'ours')}, against",
+        f"against CTranslate2 {three(avx2, 'ctranslate2', 'ours')}. With two threads",
+    ):
+        assert said in text, said
+    for works, spread in ((here, "1.12 to 1.41"), (amx, "0.70 to 1.74")):
+        first, *others = three(works, *eight).split(", ")
+        assert f"{first} ({spread} in four rounds), {', '.join(others)} (goals" in text
+        seconds = [works["beam 4, batch 16"]["by"][name]["seconds"] for name in eight]
+        rounds = [theirs / ours for theirs, ours in zip(*seconds)]
+        assert f"{min(rounds):.2f} to {max(rounds):.2f}" == spread
+
+
 def test_the_table_of_speed_is_what_was_measured():
     text = page("docs/speed.md").split("## How many threads")[0]
     training, decoding = (json.loads(page(f"results/speed/{name}.json"))["figures"] for name in ("training", "decoding"))
     table = re.findall(r"^\| (.*) \| (.*) \| ([\d.; ]+) \|$", text, re.MULTILINE)
 
-    def time(work, name, beside):
-        by = decoding["works"][work]["by"]
-        return by[name]["times_ours"] if beside == "ours" else by[name]["median_seconds"] / by[beside]["median_seconds"]
-
+    works = {**decoding["works"], "four": decoding["growth"]["beams"]["4"]}
+    in_32_bits = ("ours", ["hugging_face", "ctranslate2", "ctranslate2_onednn", "onnx_runtime"])
+    in_16_bits = ("ours_float16", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime", "ours"])
+    in_8_bits = ("ours_int8", ["ctranslate2_int8", "ours"])
     assert [tuple(row[2].split("; ")) for row in table] == [
         *[(f"{training['steps'][work]['contenders']['peer']['times_ours']:.2f}",) for work in ("tiny", "base")],
         *[
-            tuple(f"{time(work, name, beside):.2f}" for name in names)
-            for work in ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
-            for beside, names in (
-                ("ours", ["hugging_face"]), ("ours", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime"]),
-                ("ours_float16", ["ctranslate2", "ctranslate2_onednn", "onnx_runtime", "ours"]),
-                ("ours_int8", ["ctranslate2_int8", "ours"]),
-            )
+            tuple(quotient(works[work]["by"], name, beside) for name in names)
+            for work in ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1", "greedy, batch 64, sentences end", "four")
+            for beside, names in ([in_32_bits] if work == "four" else [in_32_bits, in_16_bits, in_8_bits])
         ],
     ]
+    rounds = [len(works[work]["by"]["ours"]["seconds"]) for work in works]
+    assert sorted(rounds) == [2, 2, 4, 4, 4] and "four rounds (two with 64 or four sentences and a beam)" in text
+    tiny = training["steps"]["tiny"]["contenders"]
+    single = [peer / ours for peer, ours in zip(tiny["peer"]["seconds"], tiny["ours"]["seconds"])]
+    again, = (part["median_seconds"] for part in training["growth"]["tiny"]["tokens"] if part["size"] == 4_096)
+    assert f"between {min(single):.1f} and {max(single):.1f} in single rounds" in text
+    assert f"and {again['peer'] / again['ours']:.2f} in three other rounds" in text
+    amx, avx2 = works_of("decoding-amx"), works_of("decoding-avx2")
+    elsewhere = [[quotient(found["greedy, batch 1"]["by"], name, "ours") for found in (amx, avx2)]
+                 for name in ("hugging_face", "ctranslate2", "onnx_runtime")]
+    assert "takes {} and {} times as long as our float32 for one sentence, ".format(*elsewhere[0]) in text
+    assert "CTranslate2 only {} and {}, ONNX Runtime {} and {} (".format(*elsewhere[1], *elsewhere[2]) in text
     start = {name: f"{seconds:.2f} s" for name, seconds in decoding["start"].items()}
     assert f"`translate` needs {start['translate, one sentence']} " in text and f"{start['import torch']}." in text
     assert f"{start['translate --precision float32']} with `--precision float32`" in text
@@ -143,6 +192,9 @@ def test_the_sections_of_speed_are_what_was_measured():
         parts = [training["steps"][work]["contenders"][contender] for work in ("tiny", "base")]
         said = [f"{part['median_seconds']:.2f} s, {part['share_of_matrix_products']:.0%}" for part in parts]
         assert f"| {row} | {said[0]} | {said[1]} |" in text
+    shares = {what: f"{share:.0%}" for what, share in training["profile"]["base"]["ours"]["shares"].items()}
+    assert f"products, {shares['matrix products']} of the step (copies and sums {shares['copies and additions']}, " in text
+    assert f"attention and dropout {shares['attention']} each)" in text and shares["dropout"] == shares["attention"]
     for size in ("half", "whole"):
         stages = preparation[size]
         peaks = " | ".join(f"{stages[stage]['peak_gibibytes']:.2f} GiB" for stage in ("prepare", "epoch"))
@@ -168,7 +220,9 @@ def test_the_threads_of_speed_are_what_was_measured():
     alone, beside = (max(one["chosen_to_the_better"] for one in found[f"beside {n}"].values()) for n in (0, 2))
     assert f"at most {alone} times the better of one and two alone, and {beside} beside the others" in text
     for number, said in ((0, "{:.2f} to {:.2f} times the better of the two"), (2, "{:.1f} to {:.1f} times beside the others.")):
-        long = [one["two, waiting long"] / min(one["one"], one["two"]) for one in found[f"beside {number}"].values()]
+        seconds = [one["seconds"] for one in found[f"beside {number}"].values()]
+        rounds = [zip(each["one"], each["two"], each["two, waiting long"]) for each in seconds]
+        long = [statistics.median(waiting / min(one, two) for one, two, waiting in each) for each in rounds]
         assert said.format(min(long), max(long)) in text
 
 
@@ -194,9 +248,8 @@ def test_what_is_installed_is_what_was_measured():
 
 def test_what_is_said_of_16_bits_is_what_was_measured():
     figures = json.loads((ROOT / "results/speed/precision.json").read_text(encoding="utf-8"))["figures"]["precision"]
-    seconds = {work: {name: part["median_seconds"] for name, part in found.items()} for work, found in figures.items()}
     ours, theirs = (
-        {work: f"{found[f'{name}, bfloat16'] / found[beside]:.2f}" for work, found in seconds.items()}
+        {work: quotient(found, f"{name}, bfloat16", beside) for work, found in figures.items()}
         for name, beside in (("ours", "ours"), ("peer", "ours, bfloat16"))
     )
     text = page("docs/speed.md")
@@ -226,6 +279,24 @@ def test_what_is_said_of_the_shipped_weights_is_what_was_measured():
             bleu = mean_and_deviation([found["tests"][test]["multi30k_bleu"]["score"] for found in seeds])
             spread.append(f"{bleu['mean']:.2f} ± {bleu['deviation']:.2f}")
         assert words.format(*spread) in text
+
+
+def test_what_is_said_of_the_everyday_weights_is_of_those_that_ship():
+    text, figures = page("docs/trained-weights.md"), {}
+    for name in ("everyday-sentences", "everyday-2-sentences", "phrasebook-sentences", "paragraphs", "expected_bleu"):
+        figures[name] = json.loads(page(f"results/translation/{name}.json"))["figures"]
+    for name, words in (
+        ("everyday-sentences", "{} are right ({} of the {} that training did not have)"),
+        ("everyday-2-sentences", " {} ({} of {}), of [forty"), ("phrasebook-sentences", " {} ({} of {}). After"),
+    ):
+        new = figures[name]["counts_not_in_training"]
+        assert words.format(figures[name]["counts"]["right"], new["right"], sum(new.values())) in text
+    bleu = {name: figures["expected_bleu"][name]["validation_bleu"]["all"] for name in ("before", "0.3", "0.03")}
+    assert f"rises from {bleu['before']:.2f} to {bleu['0.3']:.2f}, with 0.03 to {bleu['0.03']:.2f}" in text
+    together = figures["paragraphs"]["together_in_training_by_length"].values()
+    gains = [one["whole"] - one["by_sentence"] for one in together]
+    said = f"the whole is better at every length, by {min(gains):.0f} to {max(gains):.0f} BLEU"
+    assert said in page("benchmarks/README.md") and all(one["p_by_sentence"] < 0.01 for one in together)
 
 
 def save_small_bert(directory: str) -> None:
