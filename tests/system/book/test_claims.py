@@ -238,7 +238,7 @@ def test_the_readme_says_what_the_finish_and_what_r_drop_added():
         means.append(sum(bleu) / 3)
         said.append(f"{means[-1]:.2f} ± {(sum((one - means[-1]) ** 2 for one in bleu) / 2) ** 0.5:.2f}")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"Three seeds, test2016, lower-cased: mean {said[0]} before them and {said[2]} after them; " in readme
+    assert f"Three seeds, likewise: mean {said[0]} before them and {said[2]} after them; " in readme
     assert f"after them; the same updates without R-Drop, {said[1]}." in readme
     without = f"{means[1]:.2f}"
     assert f"does harm: {without}" in prose("training/r_drop") and means[1] < means[0] < 41.02 < means[2]
