@@ -183,7 +183,7 @@ def draw_foot(canvas: Canvas, x: float, ids: str, shape: str, matrix: str) -> fl
 def draw_transformer(
     model: nn.Module,  # a Transformer, or one that has been changed
 ) -> Figure:
-    "Figure 1: the model as one forward pass runs through it, each box with its sizes and its notebook."
+    "Figure 1: the model as one forward pass runs through it, each box with its sizes and its page."
     found = calls(model)
     tables = [p for p in model.parameters() if model.config.vocab_size in p.shape]
     matrix = f"{model.config.vocab_size:,} × {model.config.d_model}"
@@ -221,10 +221,9 @@ def draw_transformer(
         canvas.note(MIDDLE, 1.14, "one matrix", ha="center", color=tie["color"])
     parameters = sum(p.numel() for p in model.parameters())
     canvas.note(0.46, top - 0.2, f"{parameters:,} parameters", size=12, weight="bold", color=INK)
-    caption = ("Grey frames: read from one run of the model.", "The other boxes are placed by hand, their sizes filled in.",
-               "A dark tab names the notebook that builds the box.", "B sentences of S source and T target tokens,",
+    caption = ("A dark tab names the page that builds the box.", "B sentences of S source and T target tokens,",
                "V tokens in the vocabulary.")
-    canvas.note(0.46, top - 1.15, "\n".join(caption), linespacing=1.6)
+    canvas.note(0.46, top - 0.87, "\n".join(caption), linespacing=1.6)
     return canvas.finish(10.45, top + 0.8)
 
 # %% ../../nbs/figures/architecture.ipynb #47162d6f

@@ -192,7 +192,7 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     counted = re.search(r"units in layer 2, of 1,024: (.*)", shown)[1]
     units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", counted)}
     assert min(units.values()) == 2 and max(units.values()) == 6 and "uses two to six units of 1,024" in page
-    off = re.findall(r"unit +\d+ off: (.*) -> (.*)", shown)
+    off = re.findall(r"; off: (.*) -> (.*)", shown)
     assert [after == "the same" for _, after in off] == [True, True, False, True]
     assert "zu Fuß" in off[2][0] and "zu Fuß" not in off[2][1]
     assert "one translation of four loses *zu Fuß*" in page
@@ -200,7 +200,11 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
     for _, before, ten, twenty, forty, _ in on:
         assert int(before) == int(ten) == 0 < int(twenty) and forty == "20"
-    assert "At 10 the units reach about their largest values above, or more (their inputs lie below zero), and no" in page
+    own = [float(value) for line in re.findall(r", on at (.*); off:", shown) for value in re.findall(r" (\d\.\d)", line)]
+    [means] = re.findall(r"^mean value at \+10: (.*)$", shown, re.MULTILINE)
+    at_10 = [float(mean) for mean in re.findall(r"unit \d+ (\d\.\d)", means)]
+    assert len(own) == 5 and len(at_10) == 4 and f"drive them in a sentence ({min(own)} to {max(own)}), and no" in page
+    assert (round(min(at_10)), round(max(at_10))) == (5, 7) and "At 10 the units stand at 5 to 7 on average" in page
     [at_40] = re.findall(r"unit 70 at \+40: (.*)\.$", shown, re.MULTILINE)
     assert {word.lower() for word in at_40.split()} <= {"maria", "frau"} and "At 40 the output is the word over and over" in page
     words = ["Maria", "Weiß", "spazieren", "spricht"]
@@ -230,7 +234,7 @@ def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chose
     assert found["best"]["score"] == max(score for layer in found["scores"] for score in layer)
     said = f"For {found['held_out']:.0%} of them, this head's largest weight is on the linked word"
     assert said in printed("paper/3.2_attention")
-    assert "We chose the head that finds most translations" in prose("paper/3.2_attention")
+    assert "We chose the head that finds most translations in other sentences" in prose("paper/3.2_attention")
 
 
 def test_the_readme_says_what_the_finish_added():
