@@ -528,7 +528,7 @@ def test_the_page_names_all_that_the_finish_changed(trainings):
         assert (before["rate_factor"], after["rate_factor"]) == (1.4, 0.2) and "rate from 1.4 to 0.2 times" in said
         assert after["start_from"] and after["consistency"] == 5 and "Adam begins anew" in said
         assert after["steps"] == 2500 and "had 2,500 updates more with R-Drop" in prose("paper/6.1_translation")
-    assert "all else the same but processor or number format" in said
+    assert "all else the same" in said
 
 
 @pytest.mark.parametrize("seed", ["", "-seed2", "-seed3"])
@@ -575,8 +575,7 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     assert longer["seed"] == plain[0]["seed"] and longer["alpha"] == 1
     assert {found["alpha"] for found in plain + finished} == {0.6}
     assert all(late < early for early, late in zip(bleu(plain[0])[:2], bleu(longer)[:2]))
-    assert longer["updates"][0] - plain[0]["updates"][0] == 8000
-    assert "8,000 plain updates more brought the seed that ships no clear gain" in recipe
+    assert longer["updates"][0] - plain[0]["updates"][0] == 8000 and "Nor did 8,000 plain updates more help" in recipe
     assert {record["config"]["recipe"][-1]["model"]["dropout"] for name, record in trainings.items() if "finish" in name} == {0.1}
     of_all = result("translation/multi30k-en-de.test2016")["figures"]["multi30k_bleu"]["score"]
     assert f"has a [BLEU](6.1_bleu.ipynb) of {of_all:.2f}" in page
