@@ -212,12 +212,12 @@ def write_graph(
 
 
 def to_float16(path: Path) -> None:
-    "Matrices of 16 bits, computed with in 32."
+    "Matrices of 16 bits, computed with in 32; the table of positions, which is small, keeps its 32."
     onnx = extra("onnx")
     model = onnx.load(str(path))
     graph = model.graph
     for weight in graph.initializer:
-        if weight.data_type == onnx.TensorProto.FLOAT and len(weight.dims) > 1:
+        if weight.data_type == onnx.TensorProto.FLOAT and len(weight.dims) > 1 and "positions" not in weight.name:
             name, numbers = weight.name, onnx.numpy_helper.to_array(weight)
             weight.CopyFrom(onnx.numpy_helper.from_array(numbers.astype(np.float16), f"{name}.float16"))
             graph.node.insert(0, onnx.helper.make_node("Cast", [weight.name], [name], to=onnx.TensorProto.FLOAT))

@@ -115,6 +115,22 @@ def test_fewer_bits_make_smaller_files_that_still_translate():
     assert sizes[1] < 0.6 * sizes[0] and sizes[2] < 0.5 * sizes[0]
 
 
+def test_weights_that_16_bits_hold_lose_nothing_in_16_bits():
+    runtime = pytest.importorskip("onnxruntime", reason="the extra `exchange` is not installed")
+    pytest.importorskip("onnx", reason="the extra `exchange` is not installed")
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(24, n_layers=1, d_model=12, d_ff=20, n_heads=3, max_length=30)).eval()
+    for weight in model.parameters():
+        weight.data = weight.data.half().float()
+    source, memories = np.array([[5, 6, 7, EOS]]), []
+    with tempfile.TemporaryDirectory() as directory:
+        for precision in ("float32", "float16"):
+            to_onnx(model, Path(directory, precision), precision=precision)
+            encoder = runtime.InferenceSession(str(Path(directory, precision, "encoder.onnx")))
+            memories += encoder.run(["memory"], {"source": source})
+    assert np.array_equal(*memories), "the sines and cosines were rounded"
+
+
 def test_what_cannot_travel_is_refused_with_the_reason():
     pytest.importorskip("onnxruntime", reason="the extra `exchange` is not installed")
     pytest.importorskip("onnx", reason="the extra `exchange` is not installed")
