@@ -595,8 +595,10 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     longer, = result("translation/multi30k-en-de-longer")["figures"]["by_seed"]
     assert longer["seed"] == plain[0]["seed"] and longer["alpha"] == 1
     assert {found["alpha"] for found in plain + finished} == {0.6}
-    assert all(late < early for early, late in zip(bleu(plain[0])[:2], bleu(longer)[:2]))
-    assert longer["updates"][0] - plain[0]["updates"][0] == 8000 and "Nor did 8,000 plain updates more help" in recipe
+    gains = [longer["bleu_by_alpha"][alpha] - plain[0]["bleu_by_alpha"][alpha] for alpha in ("0.6", "1.0")]
+    assert -0.2 < min(gains) < 0 < max(gains) < 0.2, "one search gains, another loses"
+    assert longer["updates"][0] - plain[0]["updates"][0] == 8000
+    assert "8,000 plain updates more brought the seed that ships no clear gain on the validation split" in recipe
     assert {record["config"]["recipe"][-1]["model"]["dropout"] for name, record in trainings.items() if "finish" in name} == {0.1}
     of_all = result("translation/multi30k-en-de.test2016")["figures"]["multi30k_bleu"]["score"]
     assert f"has a [BLEU](6.1_bleu.ipynb) of {of_all:.2f}" in page
