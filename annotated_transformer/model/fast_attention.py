@@ -116,7 +116,8 @@ def attend(
 ) -> Tensor:                        # (B, h, T, d_v)
     """Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`.
 
-    In decoding the axes T and S are beams and kept tokens, not positions: what depends on a position belongs in `project_self`.
+    In decoding T counts the beams of a sentence and S the tokens kept for all of them, in no order of positions: so what
+    depends on a position belongs in `project_self`.
     """
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)

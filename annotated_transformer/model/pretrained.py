@@ -41,9 +41,8 @@ class NotedConfig(TransformerConfig):
 
     model: str | None = None   # its class, where that is one of the user's own
 
-
-def save_model(
-    model: nn.Module,
+# %% ../../nbs/model/pretrained.ipynb #649167b2
+def save_model(    model: nn.Module,
     config: TransformerConfig,
     directory: str | Path,
     usual: type,            # the class that is not noted
@@ -58,20 +57,8 @@ def save_model(
 
     write_model(directory, write)
 
-
-def write_model(
-    directory: str | Path,
-    write: Callable[[Path], object],   # as for `write_into`
-) -> None:
-    "Write a model's files: all, or what was there stays. InputError for a run, which could not go on without its config.json."
-    directory = named(directory)
-    if "training" in said_by(directory):
-        raise InputError(f"{directory} is a run, and a model's config.json would replace its own: give another directory")
-    write_into(directory, write, kept=["README.md"])
-
-
-def load_model(
-    kind: type[Model],
+# %% ../../nbs/model/pretrained.ipynb #649167b3
+def load_model(    kind: type[Model],
     path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
     **options: Any,            # for the hub
 ) -> Model:                    # in eval mode
@@ -82,9 +69,18 @@ def load_model(
     require_class(said.pop("model"), kind, path_or_name)
     return filled(kind, TransformerConfig(**said), load_weights(weights), weights)
 
+# %% ../../nbs/model/pretrained.ipynb #649167b1
+def write_model(    directory: str | Path,
+    write: Callable[[Path], object],   # as for `write_into`
+) -> None:
+    "Write a model's files: all, or what was there stays. InputError for a run, which could not go on without its config.json."
+    directory = named(directory)
+    if "training" in said_by(directory):
+        raise InputError(f"{directory} is a run, and a model's config.json would replace its own: give another directory")
+    write_into(directory, write, kept=["README.md"])
 
-def filled(
-    kind: type[Model],
+
+def filled(    kind: type[Model],
     config: Any,                # a `TransformerConfig`
     weights: dict[str, Tensor],
     path: Path,                 # where the weights come from, for the message
@@ -96,7 +92,7 @@ def filled(
     load_into(model, weights, path)
     return model.eval()
 
-# %% ../../nbs/model/pretrained.ipynb #649167b1
+
 def no_larger(
     config,                     # a `TransformerConfig`
     weights: dict[str, Tensor],

@@ -38,7 +38,7 @@ class AdditiveAttention(nn.Module):
 
 # %% ../../nbs/model/variants.ipynb #32a00007
 class AdditiveMultiHeadAttention(MultiHeadAttention):
-    "Heads that score by the small network in place of the dot product: the paper's open question (§6.2), not its model."
+    "Heads that score by the small network in place of the dot product: what §6.2 leaves open, not the paper's model."
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
         additive = AdditiveAttention(d_k, d_k)  # made first: so a seed gives the weights that it always gave

@@ -15,7 +15,7 @@ from .. import InputError
 from ..model.attention import MultiHeadAttention
 from .layer_costs import longest_chain, multiplications, reach  # noqa: F401
 
-_all_ = ["longest_chain", "multiplications"]  # built in 40, and part of this module's names too
+_all_ = ["longest_chain", "multiplications"]  # of `layer_costs`, and names of this module too
 
 # %% ../../nbs/tables/layer_types.ipynb #102b9777
 class SelfAttention(nn.Module):
@@ -191,16 +191,6 @@ def layer_types(
         "convolution, separable": SeparableConvolution(d, kernel),
     }
 
-# %% ../../nbs/tables/layer_types.ipynb #3a82598a
-def fitted_exponents(
-    counts: dict[tuple[int, int], int],  # by (n, d)
-) -> tuple[float, float]:                # a and b
-    "The a and b with which c · n^a · d^b comes closest to the counts, in their logarithms."
-    sizes = torch.tensor(list(counts), dtype=torch.float64).log()
-    logarithms = torch.tensor(list(counts.values()), dtype=torch.float64).log()
-    solution = torch.linalg.lstsq(F.pad(sizes, (0, 1), value=1.0), logarithms[:, None]).solution
-    return solution[0].item(), solution[1].item()
-
 # %% ../../nbs/tables/layer_types.ipynb #07d2b5f8
 def turns(
     layer: Recurrent,
@@ -238,3 +228,13 @@ def path_length(name: str, n: int, n_heads: int, kernel: int, neighbourhood: int
     x = torch.randn(1, n, 2 * n_heads, dtype=torch.float64, requires_grad=True)
     outputs = by_steps(name, x, n, n_heads, kernel, neighbourhood)
     return next((steps for steps, output in enumerate(outputs, 1) if reach(output, x)[0] > 0), None)
+
+# %% ../../nbs/tables/layer_types.ipynb #3a82598a
+def fitted_exponents(
+    counts: dict[tuple[int, int], int],  # by (n, d)
+) -> tuple[float, float]:                # a and b
+    "The a and b with which c · n^a · d^b comes closest to the counts, in their logarithms."
+    sizes = torch.tensor(list(counts), dtype=torch.float64).log()
+    logarithms = torch.tensor(list(counts.values()), dtype=torch.float64).log()
+    solution = torch.linalg.lstsq(F.pad(sizes, (0, 1), value=1.0), logarithms[:, None]).solution
+    return solution[0].item(), solution[1].item()

@@ -925,12 +925,12 @@ def test_what_pages_of_the_workshop_say_of_heads_bits_leaks_and_trees():
     assert round(2_000 / (leaks["either"] - leaks["English"])) == 13
     assert "One in thirteen leaks through its German sentence alone" in prose("data/small_corpora")
     *one, many = result("speed/layer-types")["figures"]["times"]
-    said_of = {512: (one, "from about 500 positions on"), 1_024: ([many], "with 16 sentences at once from about 1,000")}
-    for n, (settings, said) in said_of.items():
-        for setting in settings:
-            gain = dict(zip(setting["lengths"], setting["times_as_fast"]["self-attention, restricted"]))
-            assert gain[n // 2] < 1 < gain[n]
-        assert said in prose("tables/layer_types")
+    gains = [dict(zip(setting["lengths"], setting["times_as_fast"]["self-attention, restricted"])) for setting in one]
+    (low, high), (slow, fast) = ((min(gain[n] for gain in gains), max(gain[n] for gain in gains)) for n in (512, 1_024))
+    said = f"{low:.1f} to {high:.1f} times as fast as full attention at 512 positions and {slow:.1f} to {fast:.1f} times at 1,024"
+    assert said in prose("tables/layer_types")
+    assert abs(many["times_as_fast"]["self-attention, restricted"][many["lengths"].index(1_024)] - 1) < 0.05
+    assert "with 16 sentences at once, about as fast even there" in prose("tables/layer_types")
     points = result("parsing/parser.amounts")["figures"]["points"]
     some, all_of_them = (point["scores"] for point in points if point["trees"] and point["kind"] == "another parser")
     assert all_of_them["validation"]["f1"] - some["validation"]["f1"] < 0.1
