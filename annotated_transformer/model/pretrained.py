@@ -42,7 +42,8 @@ class NotedConfig(TransformerConfig):
     model: str | None = None   # its class, where that is one of the user's own
 
 # %% ../../nbs/model/pretrained.ipynb #649167b2
-def save_model(    model: nn.Module,
+def save_model(
+    model: nn.Module,
     config: TransformerConfig,
     directory: str | Path,
     usual: type,            # the class that is not noted
@@ -58,7 +59,8 @@ def save_model(    model: nn.Module,
     write_model(directory, write)
 
 # %% ../../nbs/model/pretrained.ipynb #649167b3
-def load_model(    kind: type[Model],
+def load_model(
+    kind: type[Model],
     path_or_name: str | Path,  # a directory, the name of weights that ship with the package, or of a model on the hub
     **options: Any,            # for the hub
 ) -> Model:                    # in eval mode
@@ -70,7 +72,8 @@ def load_model(    kind: type[Model],
     return filled(kind, TransformerConfig(**said), load_weights(weights), weights)
 
 # %% ../../nbs/model/pretrained.ipynb #649167b1
-def write_model(    directory: str | Path,
+def write_model(
+    directory: str | Path,
     write: Callable[[Path], object],   # as for `write_into`
 ) -> None:
     "Write a model's files: all, or what was there stays. InputError for a run, which could not go on without its config.json."
@@ -80,7 +83,8 @@ def write_model(    directory: str | Path,
     write_into(directory, write, kept=["README.md"])
 
 
-def filled(    kind: type[Model],
+def filled(
+    kind: type[Model],
     config: Any,                # a `TransformerConfig`
     weights: dict[str, Tensor],
     path: Path,                 # where the weights come from, for the message

@@ -186,4 +186,3 @@ def without_exchange(learner: nn.Module) -> None:
     # their last update. Nor may it keep the group, whose threads would still run while Python ends.
     if isinstance(learner, DistributedDataParallel):
         learner.reducer = learner.logger = learner.process_group = None
-
