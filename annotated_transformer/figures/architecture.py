@@ -163,7 +163,7 @@ def draw_stack(canvas: Canvas, x: float, y: float, side: int, name: str, groups:
         readers += found
     if norm:
         canvas.arrow((x, y), (x, y + 0.4))
-        y = canvas.box(x, y + 0.4, "Norm", "", look_of("Residual"))
+        y = canvas.box(x, y + 0.4, "Norm", "", look_of("Residual")._replace(section=""))  # not the paper's
     return y, readers
 
 
@@ -185,8 +185,9 @@ def draw_transformer(
 ) -> Figure:
     "Figure 1: the model as one forward pass runs through it, each box with its sizes and its page."
     found = calls(model)
-    tables = [p for p in model.parameters() if model.config.vocab_size in p.shape]
-    matrix = f"{model.config.vocab_size:,} × {model.config.d_model}"
+    V, d_model = model.embedding.weight.shape
+    tables = [p for p in model.parameters() if V in p.shape]
+    matrix = f"{V:,} × {d_model}"
     canvas = Canvas(unit=0.74, upward=True)
 
     y = draw_foot(canvas, SOURCE, "source", "(B, S)", matrix)
@@ -291,6 +292,11 @@ def in_letters(shape: tuple[int, ...], letters: dict[int, str]) -> str:
     return f"({', '.join(letters.get(size, str(size)) for size in shape)})"
 
 
+def heading(name: str) -> str:  # of a function or class
+    "What the drawing calls the attention of one head: by the paper's name only if it is the paper's."
+    return "Scaled dot-product attention" if look_of(name).section else "Attention of one head"
+
+
 def draw_steps(canvas: Canvas, attend: Callable, x: float, y: float) -> float:
     "The left half of Figure 2, from the operations of the function; gives the y of its upper end."
     letters = {3: "T", 5: "S", 4: "$d_k$", 6: "$d_v$"}
@@ -353,8 +359,8 @@ def draw_heads(canvas: Canvas, attention: nn.Module, x: float, y: float) -> floa
         top = draw_pile(canvas, h, place, y, f"$W_i^{name}$", f"{d_model} → {rows.size(-1)}", PROJECTION, 1.75)
         canvas.arrow((place + shift, top), (place + shift, top + 0.5))
         canvas.note(place + shift + 0.1, top + 0.22, in_letters(rows.shape[1:], letters))
-    weights = in_letters(attention.weights(queries_from, memory).shape[1:], letters)
-    top = draw_pile(canvas, h, x, top + 0.5, "Scaled dot-product attention", f"weights {weights}", PRODUCT, 6.25)
+    weights, title = in_letters(attention.weights(queries_from, memory).shape[1:], letters), heading(type(attention).__name__)
+    top = draw_pile(canvas, h, x, top + 0.5, title, f"weights {weights}", PRODUCT, 6.25)
     canvas.note(x + 6.25 / 2 + 2 * shift + 0.08, top - 0.12, f"h = {h}", size=10, color=INK)
     canvas.arrow((x, top), (x, top + 0.5))
     canvas.note(x + 0.1, top + 0.22, heads)
@@ -375,7 +381,7 @@ def draw_attention(
     canvas, left, right, y = Canvas(unit=0.74, upward=True), 3.2, 9.65, 1.25
     top = max(draw_steps(canvas, attend, left, y), draw_heads(canvas, attention, right, y)) + 0.9
     for x, title, name in (
-        (left, "Scaled dot-product attention", attend.__name__), (right, "Multi-head attention", type(attention).__name__),
+        (left, heading(attend.__name__), attend.__name__), (right, "Multi-head attention", type(attention).__name__),
     ):
         canvas.note(x, top, title, ha="center", size=12, weight="bold", color=INK)
         section = look_of(name).section

@@ -71,7 +71,7 @@ class BracketScores:
 
     def __str__(self) -> str:
         return (f"F1 {self.f1:.2f}  precision {self.precision:.2f}  recall {self.recall:.2f}  "
-                f"complete match {self.complete_match:.2f}  {self.sentences:,} sentences")
+                f"complete match {self.complete_match:.2f}  {self.sentences:,} sentence{'s' * (self.sentences != 1)}")
 
     def to_dict(self) -> dict:
         "Counts and percentages."

@@ -14,6 +14,7 @@ import pytest
 import torch
 from PIL import Image
 
+from annotated_transformer import Translator
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
 
@@ -249,6 +250,20 @@ def test_two_sentences_stand_side_by_side_and_answer_apart(open_explorer):
     thumbnail(right, 2, 3).click()
     assert lit(left) == expected_lines(one, "encoder_decoder", 2, 3, query=2)
     assert lit(right) == expected_lines(other, "encoder_decoder", 2, 3, key=1)
+
+
+def test_the_picture_of_the_notebook(open_explorer):
+    "nbs/figures/explorer_page.png is what this leaves in screenshots/."
+    translator = Translator.from_pretrained("everyday-en-de")
+    before, after = (translator.attention(text) for text in ("He read the book.", "He has read the book."))
+    page = open_explorer(explore(before, layer=4, head=4), beside=after, viewport={"width": 1200, "height": 880})
+    for number, (maps, word) in enumerate(((before, "las"), (after, "gelesen"))):
+        section = page.locator("section").nth(number)
+        token(section, "query", maps.words().target.index(word)).click()
+        page.mouse.move(0, 0)
+        said = section.locator(".said").text_content()
+        assert said.startswith(f"“{word}” looks at “read” 0.9") and said.endswith("Frozen.")
+    save(page, "notebook")
 
 
 def test_a_keyboard_is_enough(open_explorer):

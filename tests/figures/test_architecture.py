@@ -86,10 +86,12 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model(text
     learned.output = nn.Linear(12, 11)  # a second matrix with a row for each token: nothing says that it is the same
     found = texts(draw_transformer(learned.train()))
     assert "learned" in found and "sinusoids" not in found and "one matrix" not in found
+    learned.config = replace(learned.config, vocab_size=9_999)  # no longer what the model has
+    assert texts(draw_transformer(learned)).count("11 × 12") == 2
     assert learned.training and not any(module._forward_pre_hooks for module in learned.modules())
 
 
-def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own():
+def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_of_its_own(texts):
     def norms(model):
         figure = draw_transformer(model)
         plt.close(figure)
@@ -108,6 +110,7 @@ def test_a_norm_before_the_sublayer_is_drawn_before_it_and_the_last_sum_has_one_
     drawn = norms(pre_norm)
     assert not drawn["Add & Norm"] and len(drawn["Add"]) == 2 and len(drawn["Norm"]) == 3
     assert drawn["Norm"][1] < drawn["Add"][1] < drawn["Norm"][2]
+    assert "3.1" not in texts(draw_transformer(pre_norm))  # a part that the paper does not have, the last norm too
 
 
 def test_each_tab_names_the_section_whose_page_builds_the_class():
@@ -134,7 +137,9 @@ def test_a_change_of_attention_changes_figure_2(texts):
     for text in (r"Divide by $\sqrt{d_k}$", "Mask with −∞", "allowed\n(T, S)\n(optional)", "weights\n(T, S)", "(T, $d_v$)",
                  "h = 2", "(2, T, 4)", "(2, S, 6)", "weights (2, T, S)", "2 × 6 = 12", "12 → 24", "(T, 24)"):
         assert text in found, text
+    assert found.count("Scaled dot-product attention") == 2  # above the steps, and in the pile of heads
     found = texts(draw_attention(plain, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7)))
     assert not any(text.startswith(("Divide", "Mask", "allowed")) for text in found) and "Softmax" in found
+    assert found.count("Attention of one head") == 1  # the module has the paper's
     assert "h = 3" in found and "(3, T, 5)" in found and "3 × 7 = 21" in found
     assert "Divide by 7.5" in texts(draw_attention(badly_scaled, MultiHeadAttention(24, n_heads=3, d_k=5, d_v=7)))

@@ -9,6 +9,7 @@ def test_the_examples_worked_by_hand():
     (NP (NP (DT a) (NN cat)) (PP (IN in) (NP (DT the) (NN garden))))) (. .)))""")
     predicted = Tree.fromstring("""(TOP (S (NP (XX The) (XX dog)) (VP (XX saw)
     (NP (XX a) (XX cat)) (PP (XX in) (NP (XX the) (XX garden)))) (XX .)))""")
+    assert str(bracket_scores([gold], [predicted])).endswith("  1 sentence")
     assert bracket_scores([gold], [predicted]) == BracketScores(sentences=1, complete=0, matched=6, gold=7, predicted=6)
     second = (Tree.fromstring("(TOP (S (NP (PRP he)) (VP (VBD gave) (PRT (RP up))) (, ,) (NP (NP (PRP it)))))"),
               Tree.fromstring("(TOP (S (NP (XX he)) (VP (XX gave) (ADVP (XX up)) (X (XX ,))) (NP (XX it))))"))
