@@ -156,23 +156,27 @@ unsaid: list[str] = []  # what looks like words and has no Chinese
 
 
 def speak(known: dict[str, str]) -> None:
-    "From here on Matplotlib writes the Chinese of these words. Beside a formula it would draw boxes: such a text stays English."
+    """From here on Matplotlib writes the Chinese of these words. Beside a formula it would draw boxes: such a text stays English.
+
+    It is changed as late as Matplotlib allows, where lines are laid out: a page may look for a text by its English.
+    """
     import matplotlib
     from matplotlib.text import Text
 
     family = [*matplotlib.rcParams["font.sans-serif"][:1], font()]
     matplotlib.rcParams.update({"font.family": family})
-    write = Text.set_text
+    written = Text._get_wrapped_text
 
-    def set_text(self, text):
-        ours = translated(text, known) if isinstance(text, str) else text
+    def in_chinese(self):
+        text = written(self)
+        ours = translated(text, known)
         if ours != text and any("$" in line and re.search(r"[\u3000-\u9fff]", line) for line in ours.split("\n")):
             ours = text
-        if ours == text and isinstance(text, str) and re.search(r"[a-z]{3} .*[a-z]{2}", text):
+        if ours == text and re.search(r"[a-z]{3} .*[a-z]{2}", text):
             unsaid.append(text)
-        write(self, ours)
+        return ours
 
-    Text.set_text = set_text
+    Text._get_wrapped_text = in_chinese
 
 
 def printed(cell: dict) -> str:
