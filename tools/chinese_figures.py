@@ -40,6 +40,11 @@ def pictures(cell: dict) -> list[dict]:
     return [output["data"] for output in cell.get("outputs", []) if PICTURE in output.get("data", {})]
 
 
+def drawable(cell: dict) -> bool:
+    "Whether Matplotlib drew a cell's pictures: the picture beside a live chart stays English."
+    return bool(pictures(cell)) and not any(CHART in data for data in pictures(cell))
+
+
 def notebook_of(name: str) -> dict:
     return json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
 
@@ -73,6 +78,8 @@ def complaints(name: str) -> Iterator[str]:
                 yield f"{WORDS}, {name}, {cell}: no code draws {word!r}"
             if word.count("{}") != ours.count("{}"):
                 yield f"{WORDS}, {name}, {cell}: {ours!r} must have as many {{}} as {word!r}"
+            if "$" in ours:
+                yield f"{WORDS}, {name}, {cell}: {ours!r} needs plain letters, as Matplotlib has no Chinese font beside a formula"
 
 
 def parts(word: str) -> list[str]:
@@ -88,14 +95,9 @@ def explained(known: dict[str, str]) -> str:
         by_turns = enumerate(re.split(r"(\$[^$]+\$)", text))  # words, formula, words ...
         return "".join(part if at % 2 else re.sub(r"([\\*_<|`])", r"\\\1", part) for at, part in by_turns)
 
-    unlike = [(word, ours) for word, ours in known.items() if word != ours and re.search(r"[^\W_]", word)]
+    unlike = [(word, ours) for word, ours in known.items() if word != ours and re.search(r"[^\W_]", re.sub(r"\$.*?\$", "", word))]
     told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in unlike)
     return f"<small>图中文字：{told}</small>" if told else ""
-
-
-def with_formulas(known: dict[str, str]) -> dict[str, str]:
-    "The words that Matplotlib sets together with a formula, for which it takes no second font: they stay English."
-    return {word: ours for word, ours in known.items() if "$" in word}
 
 
 def pattern(word: str) -> re.Pattern:
@@ -154,21 +156,27 @@ unsaid: list[str] = []  # what looks like words and has no Chinese
 
 
 def speak(known: dict[str, str]) -> None:
-    "From here on Matplotlib writes the Chinese of these words. Formulas with words keep their letters' font."
+    """From here on Matplotlib writes the Chinese of these words. Beside a formula it would draw boxes: such a text stays English.
+
+    It is changed as late as Matplotlib allows, where lines are laid out: a page may look for a text by its English.
+    """
     import matplotlib
     from matplotlib.text import Text
 
     family = [*matplotlib.rcParams["font.sans-serif"][:1], font()]
     matplotlib.rcParams.update({"font.family": family})
-    write = Text.set_text
+    written = Text._get_wrapped_text
 
-    def set_text(self, text):
-        ours = translated(text, known) if isinstance(text, str) else text
-        if ours == text and isinstance(text, str) and re.search(r"[a-z]{3} .*[a-z]{2}", text):
+    def in_chinese(self):
+        text = written(self)
+        ours = translated(text, known)
+        if ours != text and any("$" in line and re.search(r"[\u3000-\u9fff]", line) for line in ours.split("\n")):
+            ours = text
+        if ours == text and re.search(r"[a-z]{3} .*[a-z]{2}", text):
             unsaid.append(text)
-        write(self, ours)
+        return ours
 
-    Text.set_text = set_text
+    Text._get_wrapped_text = in_chinese
 
 
 def printed(cell: dict) -> str:
@@ -184,7 +192,7 @@ def draw(name: str) -> str:
     from nbclient import NotebookClient
 
     notebook, english = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4), notebook_of(name)["cells"]
-    known = {word: ours for cell in words()[name].values() for word, ours in cell.items() if "$" not in word}
+    known = {word: ours for cell in words()[name].values() for word, ours in cell.items()}
     start = (f"import sys; sys.path.insert(0, {str(ROOT / 'tools')!r}); import chinese_figures; sys.path.pop(0)\n"
              f"chinese_figures.speak({known!r})")
     notebook.cells.insert(0, nbformat.v4.new_code_cell(start))
@@ -196,12 +204,12 @@ def draw(name: str) -> str:
     for ours, theirs in zip(notebook.cells[1:], english):
         if ours.cell_type == "code" and printed(ours) != printed(theirs):
             left.append(theirs["id"])
-        if not left and pictures(theirs) and len(pictures(ours)) == len(pictures(theirs)):
+        if not left and drawable(theirs) and len(pictures(ours)) == len(pictures(theirs)):
             kept[theirs["id"]] = [found[PICTURE] for found in pictures(ours)]
     path = DRAWN / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps({"of": of(name), "pictures": kept}), encoding="utf-8", newline="\n")
-    wanted = sum(bool(pictures(cell)) for cell in english)
+    wanted = sum(map(drawable, english))
     said = [f"{name}: {len(kept)} of {wanted} figures", *(f"cell {cell} prints something else here" for cell in left[:1])]
     in_english = "".join(output.text for output in notebook.cells[-1].outputs).strip()
     return "; ".join([*said, f"in English: {in_english}"] if in_english else said)

@@ -149,16 +149,14 @@ def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[s
 
 
 def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
-    "The cells with figures in Chinese where they have been drawn, and below each other one what its words mean."
+    "The cells with figures in Chinese where they have been drawn, and below the others what their words mean."
     words, drawn = chinese_figures.words().get(name, {}), chinese_figures.drawn(name)
     for cell in cells:
         yield cell
-        english = words.get(cell["id"], {})
         if cell["id"] in drawn:
-            english = chinese_figures.with_formulas(english)
             for data, picture in zip(chinese_figures.pictures(cell), drawn[cell["id"]]):
                 data[chinese_figures.PICTURE] = picture
-        if text := chinese_figures.explained(english):
+        elif text := chinese_figures.explained(words.get(cell["id"], {})):
             yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 

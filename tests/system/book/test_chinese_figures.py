@@ -24,6 +24,7 @@ def with_words(monkeypatch, change) -> list[str]:
     (lambda found: found.update(colab={}), "this cell draws no figure"),
     (lambda found: found[CELL].update({"a word that no code has": "词"}), "no code draws 'a word that no code has'"),
     (lambda found: found[CELL].update({"gradients {}": "梯度"}), "must have as many {}"),
+    (lambda found: found[CELL].update({"weight": "权重 $w$"}), "needs plain letters"),
 ])
 def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said):
     [found] = with_words(monkeypatch, change)
@@ -81,18 +82,41 @@ def test_matplotlib_writes_the_chinese(monkeypatch):
     from matplotlib import pyplot
     from matplotlib.text import Text
 
-    monkeypatch.setattr(Text, "set_text", Text.set_text)
+    monkeypatch.setattr(Text, "_get_wrapped_text", Text._get_wrapped_text)
     monkeypatch.setattr(chinese_figures, "unsaid", [])
     with matplotlib.rc_context():
         chinese_figures.speak({"learning rate": "学习率", "step {}": "第 {} 步"})
         figure, axis = pyplot.subplots()
         axis.set(xlabel="learning rate", title="step 3")
         word = axis.text(0, 0, "words that nobody knows")
-        assert (axis.get_xlabel(), axis.get_title(), word.get_text()) == ("学习率", "第 3 步", "words that nobody knows")
+        texts = axis.xaxis.label, axis.title, word
+        assert [text._get_wrapped_text() for text in texts] == ["学习率", "第 3 步", "words that nobody knows"]
+        assert axis.get_xlabel() == "learning rate"  # for the page's code
         assert chinese_figures.unsaid == ["words that nobody knows"]
         wide = figure.axes[0].xaxis.label.get_window_extent().width
         assert wide > 2 * axis.xaxis.label.get_fontsize()  # three characters, and not three boxes of no width
         pyplot.close(figure)
+
+
+@pytest.mark.parametrize("words, said", [
+    ("those of the figure", "除以 √d_k"),
+    ({"Divide by {}": "除以 {}"}, r"Divide by $\sqrt{d_k}$"),
+])
+def test_no_chinese_is_written_beside_a_formula(monkeypatch, words, said):
+    from matplotlib.text import Text
+
+    monkeypatch.setattr(Text, "_get_wrapped_text", Text._get_wrapped_text)
+    monkeypatch.setattr(chinese_figures, "font", lambda: "DejaVu Sans")
+    with matplotlib.rc_context():
+        known = chinese_figures.words()["paper/3.2_attention"]["c1d904cb"]
+        chinese_figures.speak(known if isinstance(words, str) else words)
+        assert Text(text=r"Divide by $\sqrt{d_k}$")._get_wrapped_text() == said
+
+
+def test_the_picture_beside_a_live_chart_is_not_drawn():
+    alone = {"data": {chinese_figures.PICTURE: "AAAA"}}
+    beside = {"data": {chinese_figures.PICTURE: "AAAA", chinese_figures.CHART: {}}}
+    assert [chinese_figures.drawable({"outputs": found}) for found in ([], [alone], [beside])] == [False, True, False]
 
 
 def test_times_are_no_difference_between_two_runs():
