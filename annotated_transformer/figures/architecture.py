@@ -222,7 +222,7 @@ def draw_transformer(
         canvas.note(MIDDLE, 1.14, "one matrix", ha="center", color=tie["color"])
     parameters = sum(p.numel() for p in model.parameters())
     canvas.note(0.46, top - 0.2, f"{parameters:,} parameters", size=12, weight="bold", color=INK)
-    caption = ("A dark tab names the page that builds the box.", "B sentences of S source and T target tokens,",
+    caption = ("A dark tab names the page of the box.", "B sentences of S source and T target tokens,",
                "V tokens in the vocabulary.")
     canvas.note(0.46, top - 0.87, "\n".join(caption), linespacing=1.6)
     return canvas.finish(10.45, top + 0.8)

@@ -230,6 +230,7 @@ def path_length(name: str, n: int, n_heads: int, kernel: int, neighbourhood: int
     return next((steps for steps, output in enumerate(outputs, 1) if reach(output, x)[0] > 0), None)
 
 # %% ../../nbs/tables/layer_types.ipynb #3a82598a
+# The powers of n and d in Table 1.
 def fitted_exponents(
     counts: dict[tuple[int, int], int],  # by (n, d)
 ) -> tuple[float, float]:                # a and b

@@ -203,8 +203,10 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     own = [float(value) for line in re.findall(r", on at (.*); off:", shown) for value in re.findall(r" (\d\.\d)", line)]
     [means] = re.findall(r"^mean value at \+10: (.*)$", shown, re.MULTILINE)
     at_10 = [float(mean) for mean in re.findall(r"unit \d+ (\d\.\d)", means)]
-    assert len(own) == 5 and len(at_10) == 4 and f"drive them in a sentence ({min(own)} to {max(own)}), and no" in page
-    assert (round(min(at_10)), round(max(at_10))) == (5, 7) and "At 10 the units stand at 5 to 7 on average" in page
+    assert [round(value) for value in own] == [4, 5, 5, 6, 6] and len(at_10) == 4
+    assert "than words of their own drive them (4 to 5), two about as high (5 to 6), and no translation has the word" in page
+    assert [round(mean) for mean in sorted(at_10)] == [5, 6, 7, 7]
+    assert "At 10 two units stand higher on average (7) than words" in page
     [at_40] = re.findall(r"unit 70 at \+40: (.*)\.$", shown, re.MULTILINE)
     assert {word.lower() for word in at_40.split()} <= {"maria", "frau"} and "At 40 the output is the word over and over" in page
     words = ["Maria", "Weiß", "spazieren", "spricht"]
@@ -243,7 +245,9 @@ def test_the_readme_says_what_the_finish_added():
         seeds = [result(f"translation/multi30k-en-de{kind}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
         means.append(statistics.mean(found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"three seeds' mean rises from {means[0]:.2f} to {means[2]:.2f}." in readme
+    noise = 4.303 * statistics.stdev(found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds) * (1 + 1 / 3) ** 0.5
+    said = f"three seeds' mean rises from {means[0]:.2f} to {means[2]:.2f}, {means[2] - 41.02:.2f} above 41.02"
+    assert f"{said} and within three seeds' noise ({noise:.2f})." in readme and 0 < means[2] - 41.02 < noise
     without = f"{means[1]:.2f}"
     assert f"does harm: {without}" in prose("training/r_drop") and means[1] < means[0] < 41.02 < means[2]
     assert "pip install 'annotated_transformer" not in readme  # it is installed from a clone
@@ -270,18 +274,18 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
     assert clearly("verb's object") and clearly("object's verb")
     assert not clearly("verb's object, not trained on") and not clearly("object's verb, not trained on")
     assert clearly("verb's object, by hand") and not clearly("object's verb, by hand")
-    assert "Of sentences written by hand, *yes*, but *no* from object to verb (folded)." in page
+    assert "In sentences written by hand it is *yes* from verb to object, *no* from object to verb (folded)." in page
     back = [question for question in everyday if question.startswith("noun's pronoun") and clearly(question)]
     assert back == ["noun's pronoun, not trained on"] and f"from {everyday[back[0]]['queries']} nouns to their pronouns." in page
     assert "The other way there is one *yes* (folded): in the sentences that training did not show," in page
-    assert new["queries"] < known["queries"] / 2 and "*yes* over all sentences, most of which training showed;" in page
+    assert new["queries"] < known["queries"] / 2 and "*yes* over all sentences, most of which training showed." in page
     assert (new["position"]["rule"], new["position"]["number"]) == ("offset", 2)
     back = everyday["object's verb, not trained on"]
     assert (back["position"]["rule"], back["position"]["number"], back["queries"]) == ("offset", -2, new["queries"])
-    rule = f'"two words on" {new["position"]["score"]:.0%}'
+    rule = f'another rule, "two words on", {new["position"]["score"]:.0%}'
     rule += f' (from object to verb {back["held_out"]:.0%}, "two words back" {back["position"]["score"]:.0%})'
-    said = f"another rule is the best rival: heads find {new['held_out']:.0%} of {new['queries']} objects, {rule}"
-    assert f"in those it did not show, {said}" in page and known["position"]["rule"] != new["position"]["rule"]
+    said = f"heads find {new['held_out']:.0%} of {new['queries']} objects, and {rule}"
+    assert f"In those it did not show, {said}" in page and known["position"]["rule"] != new["position"]["rule"]
     assert new["interval"][0] < new["position"]["score"] < new["interval"][1]
 
 
@@ -339,7 +343,9 @@ def test_regularization_says_what_dropout_and_smoothing_gain_with_three_seeds_ea
     new, own = ([[float(share.rstrip("%")) for share in row.split()] for row in column] for column in zip(*shares))
     assert [len(row) for row in new] == 4 * [3] and min(own[0] + own[1]) >= 97  # 100 pairs and all, without dropout and with it
     few, many = ([with_it - without for without, with_it in zip(new[i], new[i + 1])] for i in (0, 2))
-    assert "So 0.1 gains 1.2 BLEU." in page and round(25.8 - 24.6, 1) == 1.2
+    quoted = re.search(r"without dropout: [\d.]+ and ([\d.]+); with 0.1: [\d.]+ and ([\d.]+);", page)
+    without, with_it = map(float, quoted.groups())
+    assert f"So 0.1 gains {with_it - without:.1f} BLEU." in page
     assert min(few) == 9 and "dropout gains with each of these three seeds: 9 points or more" in page
     assert sum(gain > 0 for gain in many) == 1 and "dropout gains with one seed and loses with two; those two know" in page
     learnt = [with_it - without for without, with_it in zip(own[2], own[3])]
@@ -388,6 +394,9 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert all(run["padding_share"] > 0.05 for run in figures[by_kind])
     assert max(right[by_kind]) < min(right[longer] + right[ours]) - 0.01
     assert min(more[by_kind]) > 2 * max(max(runs) - min(runs) for runs in (right[ours], right[by_kind]))
+    apart = abs(sum(right[longer]) - sum(right[ours])) / 3
+    assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
+    assert "(With ties at random, no difference from ours is seen.)" in page
     assert "with each seed there are more mistakes than with our order, by far more than the seeds differ. So it does." in page
 
 
@@ -408,7 +417,6 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     assert max(low for low, _ in ranges) < min(high for _, high in ranges), "the seeds of the three ways overlap"
     assert "Which of the three ways that work ends lowest, three seeds cannot say." in page
     filled = ends["0.004, no warm-up, means filled first"]
-    assert min(filled) > known - 0.1
     assert len(filled) == 3 and f"With full means none of the three gets below {known:.2f}, so" in page and min(filled) > known
     pre_norm, both = ends["0.004, no warm-up, pre-norm"], ends["0.004, with warm-up, pre-norm"]
     assert all(bare < other for bare, other in zip(pre_norm, warm))
@@ -989,7 +997,7 @@ def test_what_eight_bits_change_in_the_field_of_each_translator_and_outside():
 def test_the_picture_of_decoding_is_described_as_it_is():
     page, figures = prose("translation/kv_cache"), result("speed/decoding")["figures"]
     works = [work["by"] for growth in figures["growth"].values() for work in growth.values()]
-    assert {len(by["ours"]["seconds"]) for by in works} == {2} and "in two rounds" in page
+    assert {len(by["ours"]["seconds"]) for by in works} == {2} and "had two rounds, the others four" in page
     assert all(by["onnx_runtime"]["median_seconds"] < by["ours"]["median_seconds"] for by in works)
     assert "ONNX Runtime is sooner than our float32, and so is CTranslate2" in page
     sooner = [n for n, work in figures["growth"]["beams"].items() if work["by"]["ctranslate2"]["times_ours"] < 1]
