@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["judged_apart", "tell", "workbook_command"]
 
-SECONDS = 180  # for one exercise; the first of a notebook also waits for PyTorch, and for the notebook's own cells
+SECONDS = 180  # for one exercise; the first of a notebook also waits for the notebook's own cells
 PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 
 
@@ -112,15 +112,17 @@ def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator
     with subprocess.Popen(words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as child:
         lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=pass_on, args=(child.stdout, lines), daemon=True).start()
+        limit = SECONDS  # to be ready
         try:
-            while line := lines.get(timeout=seconds):
-                said = json.loads(line)
+            while line := lines.get(timeout=limit):
+                limit, said = seconds, json.loads(line)
                 if "mistake" in said:
                     raise InputError(said["mistake"])
-                yield said
+                if said:
+                    yield said
             yield f"it has ended Python (status {child.wait()})"
         except queue.Empty:
-            yield f"it has not come to an end within {seconds:g} seconds"
+            yield f"it has not come to an end within {limit:g} seconds"
         finally:
             child.kill()
 
@@ -133,12 +135,15 @@ def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
 
 
 def tell() -> None:
-    "In that process: a line of JSON for each exercise. What readers' code prints on standard output is lost."
+    "In that process: a line of JSON when ready, and for each exercise. What readers' code prints on standard output is lost."
     directory, *names = sys.argv[1:]
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        import torch  # noqa: F401
+
         from ..workbook import exercises, verdicts_on
 
+        print("{}", file=out, flush=True)  # on a busy machine PyTorch alone takes long, and no exercise is to blame
         try:
             for verdict in verdicts_on([exercises()[name] for name in names], Path(directory)):
                 print(json.dumps(verdict._asdict()), file=out, flush=True)

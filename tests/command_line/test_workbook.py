@@ -28,9 +28,9 @@ def test_what_never_ends_and_what_ends_python_is_red_and_the_rest_is_judged(note
     directory = notebook("3.3_feed_forward", "import time\nclass Forever:\n    while True:\n        time.sleep(1)")
     [position] = [one for one in exercises().values() if one.page == "3.5_position"]
     notebook("3.5_position", f"import torch\nfrom torch import Tensor\n\n{position.solution}")
-    said = {one.name: verdict for one, verdict in judged_apart(in_directory(directory), directory, seconds=20)}
+    said = {one.name: verdict for one, verdict in judged_apart(in_directory(directory), directory, seconds=10)}
     assert said.pop(position.name).green is True
-    assert said and all(verdict.green is False and "20 seconds" in verdict.sentence for verdict in said.values())
+    assert said and all(verdict.green is False and "10 seconds" in verdict.sentence for verdict in said.values())
     notebook("3.3_feed_forward", "import os\nclass Away:\n    os._exit(0)")
     said = {one.name: verdict for one, verdict in judged_apart(in_directory(directory), directory)}
     assert said.pop(position.name).green is True and all("has ended Python" in verdict.sentence for verdict in said.values())
