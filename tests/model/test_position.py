@@ -52,6 +52,8 @@ def test_each_number_is_pos_1():
                 angle = pos / 10000 ** ((column - column % 2) / d_model)
                 expected = math.cos(angle) if column % 2 else math.sin(angle)
                 assert abs(table[pos, column].item() - expected) < 1e-6
+    far, angle = sinusoids(5000, 512)[4999, 2:4].tolist(), 4999 / 10000 ** (2 / 512)  # far out, float32 angles are too coarse
+    assert abs(far[0] - math.sin(angle)) < 1e-6 and abs(far[1] - math.cos(angle)) < 1e-6
 
 
 def test_no_two_positions_have_the_same_encoding():

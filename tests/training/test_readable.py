@@ -33,6 +33,14 @@ def test_each_update_is_that_of_pytorchs_own_loss_and_adam():
         torch.testing.assert_close(one, other)
 
 
+def test_the_model_is_in_training_mode_at_each_update():
+    pairs, modes = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 1])], []
+    model = Transformer(TransformerConfig(23, n_layers=1, d_model=12, d_ff=20, n_heads=3)).eval()
+    model.register_forward_pre_hook(lambda module, given: modes.append(module.training))
+    readable_train(model, [collate(pairs, rows) for rows in ([0, 1], [1])])
+    assert modes == [True, True], "without training mode there is no dropout"
+
+
 def test_perplexity_of_an_even_guess_is_the_size_of_the_vocabulary():
     model = Transformer(TransformerConfig(37, n_layers=1, d_model=12, d_ff=20, n_heads=3))
     torch.nn.init.zeros_(model.embedding.weight)

@@ -91,6 +91,7 @@ def label_smoothed_cross_entropy(logits, target, smoothing):
 def readable_train(model, data, warmup_steps=4000, smoothing=0.1):
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
     losses, step = [], 0
+    model.train()
     for source, target_input, target in data:
         step += 1
         for group in optimizer.param_groups:
