@@ -302,6 +302,7 @@ def test_curves_that_vanish_end_no_training(trained, run, caplog):
     from annotated_transformer.training.metrics import Metrics
 
     with Metrics(run, 20) as metrics:
+        metrics.board.flush()  # its thread has written what the run begins with
         shutil.rmtree(run / "tensorboard")
         for step in (21, 22):
             metrics.record({"step": step, "epoch": 1, "seconds": 1.0}, loss=1.0)
