@@ -5,10 +5,12 @@ python tools/chinese_figures.py draw [NAME ...]    run the pages, keep their fig
 nbs/zh/figures.yml has the words. Code and outputs stand once, in the English notebooks, so a Chinese page shows the English
 figure and says below it what its words mean. `draw` runs a page once more, its code unchanged, and Matplotlib writes the Chinese
 in place of the words; `make zh` and `make site` then take these figures, as long as page and words are those that were drawn.
-A figure counts only if its cell, and those above it, print what they print in the English notebook, times apart.
+A figure counts only if its cell, and those above it, print what they print in the English notebook. Times may be others, and
+numbers with a point a little: the same training comes to other last digits on another processor.
 """
 import ast
 import json
+import math
 import os
 import re
 import sys
@@ -24,6 +26,8 @@ FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han S
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
 TIMES = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|minutes|times)\b)")
+DECIMAL = re.compile(r"[- ]?\d+\.\d+")  # a sign may come and go, too
+NEAR, NOTHING = 0.1, 0.02                 # of a number, and beside 0
 
 
 @cache
@@ -186,6 +190,14 @@ def printed(cell: dict) -> str:
     return TIMES.sub("#", "".join("".join(text) for text in said)).strip()
 
 
+def alike(one: str, other: str) -> bool:
+    "Whether both say the same in the same words, numbers with a point nearly."
+    pairs = zip(DECIMAL.findall(one), DECIMAL.findall(other))
+    return DECIMAL.sub("#", one) == DECIMAL.sub("#", other) and all(
+        math.isclose(float(this), float(that), rel_tol=NEAR, abs_tol=NOTHING) for this, that in pairs
+    )
+
+
 def draw(name: str) -> str:
     "Run a page, keep its figures, and say how it went."
     import nbformat
@@ -202,7 +214,7 @@ def draw(name: str) -> str:
     NotebookClient(notebook, timeout=1200, resources={"metadata": {"path": str((NOTEBOOKS / name).parent)}}).execute()
     kept, left = {}, []
     for ours, theirs in zip(notebook.cells[1:], english):
-        if ours.cell_type == "code" and printed(ours) != printed(theirs):
+        if ours.cell_type == "code" and not alike(printed(ours), printed(theirs)):
             left.append(theirs["id"])
         if not left and drawable(theirs) and len(pictures(ours)) == len(pictures(theirs)):
             kept[theirs["id"]] = [found[PICTURE] for found in pictures(ours)]

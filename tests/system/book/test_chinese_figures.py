@@ -44,6 +44,18 @@ def test_words_are_translated_whole_and_what_changes_in_them_too(text, ours):
     assert chinese_figures.translated(text, known) == ours
 
 
+@pytest.mark.parametrize("one, other, alike", [
+    ("loss 0.123, 7 of 9 right", "loss 0.121, 7 of 9 right", True),      # another processor
+    ("by tensor([-0.000,  0.500])", "by tensor([ 0.000,  0.500])", True),
+    ("loss 0.123, 7 of 9 right", "loss 0.181, 7 of 9 right", False),
+    ("loss 0.123, 7 of 9 right", "loss 0.123, 8 of 9 right", False),     # a page may say so
+    ("loss 12.3, Ein Hund", "loss 12.3, Der Hund", False),
+    ("0.5 0.5", "0.5", False),
+])
+def test_a_figure_counts_where_its_page_says_nearly_the_same(one, other, alike):
+    assert chinese_figures.alike(one, other) is chinese_figures.alike(other, one) is alike
+
+
 def cells_of(name: str) -> dict[str, dict]:
     pages, found = read_contents(), chinese_texts.titles()
     return {cell["id"]: cell for cell in chinese_notebooks.made(name, pages, found, {})["cells"]}
