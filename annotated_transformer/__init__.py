@@ -55,9 +55,15 @@ _HOME = {
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
+if not TYPE_CHECKING:  # else a type checker would believe in every name
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
 
-    return getattr(import_module(f".{_HOME[name]}", __name__), name)
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    "With the names that are not loaded yet: what an editor offers after a dot."
+    return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})

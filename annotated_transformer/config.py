@@ -62,6 +62,7 @@ def require_between(settings: object, name: str, least: float, most: float) -> N
 @dataclass(frozen=True)
 class TransformerConfig:
     """Every size that Table 3 varies. A row of that table is `dataclasses.replace(base, n_heads=1, d_k=512, d_v=512)`.
+    `replace` keeps d_k and d_v, so name them where n_heads or d_model change; on the command line they follow.
 
     Args:
         vocab_size: V, shared by source and target

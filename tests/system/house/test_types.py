@@ -10,7 +10,10 @@ import annotated_transformer
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("planted, expected", [("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1)])
+@pytest.mark.parametrize("planted, expected", [
+    ("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1),
+    ("\nfrom annotated_transformer import Transfomer\n", 1),
+])
 def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_factory):
     pytest.importorskip("mypy", reason="the extra `dev` is not installed")
     program = tmp_path / "typed_use.py"
@@ -26,3 +29,9 @@ def test_every_public_name_of_the_package_is_used():
     text = (ROOT / "tests/typed_use.py").read_text(encoding="utf-8")
     names = set(annotated_transformer.__all__) - {"PAD", "UNK"}  # numbers, as EOS is
     assert all(name in text for name in names) and (ROOT / "annotated_transformer/py.typed").exists()
+
+
+def test_an_editor_offers_the_public_names_before_they_are_loaded():
+    program = "import annotated_transformer as package; print(*dir(package))"
+    offered = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert set(annotated_transformer.__all__) <= set(offered) and not {"Any", "TYPE_CHECKING"} & set(offered)
