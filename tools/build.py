@@ -7,6 +7,7 @@ python tools/build.py check   as without a word, in a copy, then one sentence fo
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,6 +71,9 @@ def clean(notebooks: Path = Path("nbs")) -> None:
 
 def build() -> None:
     "Bring what is made from the notebooks up to date."
+    if mistakes := [*misspelt()]:
+        print(*mistakes, sep="\n", file=sys.stderr)
+        sys.exit(2)
     prepare_notebooks()
     for path in PACKAGE.rglob("*.py"):  # a module whose notebook is gone goes, too
         if made(path):
@@ -106,13 +110,34 @@ def differences() -> Iterator[str]:
             yield f"{path} is {'not clean' if path.startswith('nbs') else 'out of step with its notebook'}: run `make build`."
 
 
+def run_by(statements: list[ast.stmt]) -> Iterator[ast.stmt]:
+    "These statements and those of their loops and of what they open, not of what is only defined or depends on a condition."
+    for statement in statements:
+        yield statement
+        if isinstance(statement, ast.For | ast.With):
+            yield from run_by(statement.body)
+
+
 def shows_something(cell) -> bool:
-    "Whether running a cell must leave an output: it prints, or it ends in a bare value."
+    "Whether running a cell must leave an output: it prints, draws, or ends in a bare value."
     statements = cell.parsed_() or [ast.Pass()]
-    values = [statement.value for statement in statements if isinstance(statement, ast.Expr)]
-    prints = any(isinstance(value, ast.Call) and ast.unparse(value.func) in ("print", "plt.show") for value in values)
+    called = [ast.unparse(statement.value.func) for statement in run_by(statements)
+              if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)]
+    shows = any(name in ("print", "plt.show") or name.startswith(("plot_", "draw_")) for name in called)
     bare = isinstance(statements[-1], ast.Expr) and not isinstance(statements[-1].value, ast.Call)
-    return prints or bare and not cell.source.rstrip().endswith(";")
+    return shows or bare and not cell.source.rstrip().endswith(";")
+
+
+def misspelt() -> Iterator[str]:
+    "Cells to be exported that are no Python."
+    for path in notebook_files():
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] == "code" and re.match(r"#\|\s*export", source):
+                try:
+                    ast.parse(source)
+                except SyntaxError as error:
+                    yield f"{path}, cell {cell.get('id')}, line {error.lineno}: {error.msg}. Nothing was built."
 
 
 def unfinished(notebook: Path) -> Iterator[str]:

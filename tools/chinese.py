@@ -113,6 +113,9 @@ def main(options: list[str]) -> int:
             left = [f"{place(name)}, cell {cell}: its English has changed and its Chinese has not. Renew it, or, if it is right "
                     f"as it is: python tools/chinese.py note {CHECKED} {name}"
                     for name in chosen if name != CHECKED for cell in note(name, CHECKED in chosen)]
+            left += [f"{place(name)}, cell {cell} has no Chinese yet: python tools/chinese.py begin {name} puts its English there"
+                     for name in chosen if name != CHECKED
+                     for cell in chinese_texts.english(name) if cell not in chinese_texts.chinese(name)]
             print(*left, sep="\n", end="\n" * bool(left))
             return 1 if left else 0
         case ["begin", name]:

@@ -73,7 +73,8 @@ def complaints(name: str) -> Iterator[str]:
     notebook, known = notebook_of(name), words().get(name, {})
     drawing = {cell["id"] for cell in notebook["cells"] if pictures(cell)}
     for cell in sorted(drawing ^ known.keys()):
-        yield f"{WORDS}, {name}, {cell}: {'this figure is missing' if cell in drawing else 'this cell draws no figure'}"
+        missing = "this figure is missing: give its words and their Chinese, or {} if it has none"
+        yield f"{WORDS}, {name}, {cell}: {missing if cell in drawing else 'this cell draws no figure'}"
     there = {text for cell in notebook["cells"] if cell["cell_type"] == "code" for text in strings("".join(cell["source"]))}
     there |= strings_of_the_package()
     for cell in sorted(drawing & known.keys()):

@@ -78,6 +78,8 @@ def parsed(text: str, where: Path) -> dict[str, tuple[str, str]]:
     before, *rest = MARK.split(text)
     if before.strip():
         refuse(f"{where} must begin with the mark of a cell, as in <!-- 0ab27f61 5c1d9e02 -->.")
+    if unlike := re.search(r"^<!-- [\w.-]+( [\w-]+)? -->$", "".join(rest[2::3]), re.MULTILINE):
+        refuse(f"{where}: {unlike[0]} is no mark of a cell; a new one is <!-- ID - -->.")
     cells = [(rest[at], rest[at + 1], rest[at + 2].strip("\n")) for at in range(0, len(rest), 3)]
     if twice := [cell for cell, n in Counter(cell for cell, *_ in cells).items() if n > 1]:
         refuse(f"{where} has the cell {twice[0]} more than once.")

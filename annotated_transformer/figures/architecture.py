@@ -192,7 +192,7 @@ def draw_transformer(
 
     y = draw_foot(canvas, SOURCE, "source", "(B, S)", matrix)
     draw_foot(canvas, TARGET, "target, shifted right by one", "(B, T)", matrix)
-    positions = "learned" if isinstance(model.positions.table, nn.Parameter) else "sinusoids"
+    positions = {"sinusoidal": "sinusoids"}.get(model.config.positions, model.config.positions)
     canvas.box(MIDDLE, y - 0.6 - 0.39, "Position", positions, look_of(*lineage(model.positions)), width=1.9)
     encoder_norm, decoder_norm = (isinstance(stack.norm, nn.LayerNorm) for stack in (model.encoder, model.decoder))
     encoder, _ = draw_stack(canvas, SOURCE, y, -1, "Encoder", read_stack(model.encoder, found), encoder_norm)

@@ -44,7 +44,7 @@ def load_start(
 ) -> tuple[Transformer, Tokenizer]:
     "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
     start = load(config.start_from, model=kind)
-    free = {"vocab_size", "dropout"} | ({"max_length"} if config.model.positions == "sinusoidal" else set())
+    free = {"vocab_size", "dropout"} | (set() if any(True for _ in start.model.positions.parameters()) else {"max_length"})
     for name, there in dataclasses.asdict(start.model.config).items():
         here = getattr(config.model, name)
         if name not in free and here != there:

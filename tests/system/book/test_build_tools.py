@@ -183,7 +183,8 @@ def test_a_module_without_a_notebook_is_named(project):
     (dict(execution_count=3), "nbs/00_toy.ipynb is not clean"),
     (dict(source="#| test halves\nassert half(4) == 2"), "tests/test_toy.py is out of step"),
     (dict(outputs=[dict(output_type="stream", name="stdout", text=[text]) for text in "ab"]), "nbs/00_toy.ipynb is not clean"),
-    (dict(source="half(2), half(4)\n", outputs=[]), "cell cell-2 was never run"),
+    *((dict(source=source, outputs=[]), "cell cell-2 was never run")
+      for source in ("half(2), half(4)\n", "for n in (2, 4):\n    print(half(n))\n", "plot_halves(2)")),
     (dict(outputs=[dict(output_type="error", ename="E", evalue="", traceback=[])]), "cell cell-2 shows an error"),
 ])
 def test_what_a_reader_should_not_find_in_a_notebook_is_named(project, change, said):
@@ -277,6 +278,19 @@ def test_a_notebook_without_a_row_stops_the_build_before_anything_is_written(pro
     assert done.returncode == 2 and "nbs/01_more.ipynb has no row in nbs/contents.yml" in done.stderr
     assert before == {path: path.read_bytes() for path in (project / "nbs").iterdir()}
     assert not (project / "annotated_transformer" / "more.py").exists()
+
+
+def test_a_cell_that_is_no_python_is_named_before_anything_is_written(project):
+    path = project / "nbs" / "00_toy.ipynb"
+    content = json.loads(path.read_text())
+    content["cells"].append(dict(cell_type="code", id="cell-9", source="#| export\ndef broken(:", metadata={}, outputs=[],
+                                 execution_count=None))
+    path.write_text(json.dumps(content, sort_keys=True, indent=1) + "\n")
+    before = {path: path.read_bytes() for path in project.rglob("*.*") if path.is_file()}
+    done = subprocess.run([sys.executable, "tools/build.py"], cwd=project, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2 and "nbs/00_toy.ipynb, cell cell-9, line 2: " in done.stderr
+    after = {path: path.read_bytes() for path in project.rglob("*.*") if path.is_file() and "__pycache__" not in path.parts}
+    assert all(before[path] == text for path, text in after.items())
 
 
 def test_the_pieces_of_a_stream_are_joined_and_nothing_else_is():

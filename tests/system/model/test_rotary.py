@@ -9,9 +9,11 @@ from torch import Tensor, nn
 import annotated_transformer
 from annotated_transformer import EOS, PAD, InputError, config
 from annotated_transformer.config import Search, TransformerConfig
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.fast_attention import KeyValueCache, attend
+from annotated_transformer.model.position import PositionalEncoding
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
@@ -170,3 +172,21 @@ def test_software_that_does_not_know_it_refuses_it(model):
 
     with pytest.raises(InputError, match=f"compatibility='{NAME}'"):
         to_marian(model)
+
+
+class NoPositions(PositionalEncoding):
+    "Adds nothing."
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        return x
+
+
+def test_positions_of_ones_own_are_named_in_figure_1_and_go_into_no_table_of_others(monkeypatch, tmp_path):
+    monkeypatch.setitem(config.PARTS["positions"], NAME, f"{__name__}:NoPositions")
+    model = Transformer(TransformerConfig(11, 1, 12, 20, 3, positions=NAME, max_length=12))
+    drawn = {text.get_text() for axes in draw_transformer(model).axes for text in axes.texts}
+    assert any(NAME in text for text in drawn) and not any("sinusoids" in text for text in drawn)
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(InputError, match=f"CTranslate2 has no form for a model with positions='{NAME}'"):
+        to_ctranslate2(model, tmp_path / "there")
+    assert not (tmp_path / "there").exists()
