@@ -115,8 +115,11 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     assert rows[1][2] - min(rows[1][beam] for beam in rows[1] if beam > 2) < 0.15 and "With α = 1 hardly any BLEU is lost" in page
     most = {alpha: max(bleu for beam, bleu in row.items() if beam > 2) - row[2] for alpha, row in rows.items()}
     assert max(most[0], most[0.6]) < 0 < most[1] < 0.1 and [beam for beam in rows[1] if rows[1][beam] > rows[1][2]] == [8]
-    assert "A beam of 2 brings the gain:" in page and "Only 8, at α = 1, has a little more." in page
+    assert "A beam of 2 brings the gain:" in page and "except 8 at α = 1, by 0.1." in page
     assert f"{rows[0.6][2]:.1f} [BLEU](6.1_bleu.ipynb), for {rows[0.6][1]:.1f} of greedy search" in page
+    assert f"{most[1]:.1f}" == "0.1" and min(rows[0.6].values()) == rows[0.6][1]
+    assert f"a beam of 2 has [{rows[0.6][2] - rows[0.6][1]:.1f} BLEU more]" in prose("paper/6.1_translation")
+    assert "than greedy search, and every wider one gains a little less." in prose("paper/6.1_translation")
     greedy, beam = (statistics.median(result("speed/forms")["figures"][name]["seconds"]["readable"])
                     for name in ("greedy search", "beam search"))
     assert 4 * greedy < beam / 10 and "The 83 is mostly the price of readable lists" in page
