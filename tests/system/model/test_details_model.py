@@ -3,6 +3,7 @@ import huggingface_hub
 import torch
 from torch import nn
 
+from annotated_transformer import Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.regularization import Dropout
 from annotated_transformer.model.transformer import Transformer, count_parameters
@@ -59,6 +60,12 @@ def test_transformer_comes_as_its_own_kind_and_of_the_revision_that_is_named(tmp
     Linear(UNEQUAL).save_pretrained(tmp_path)
     assert type(Linear.from_pretrained("ann/model", revision="v2")) is Linear
     assert asked[0]["revision"] == "v2"
+
+
+def test_pretrained_takes_no_draw_from_the_generator():
+    before = torch.get_rng_state()
+    Translator.from_pretrained("numbers-en-de")
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
