@@ -1,10 +1,12 @@
 "Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
 import huggingface_hub
+import pytest
 import torch
 from torch import nn
 
-from annotated_transformer import Translator
+from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.regularization import Dropout
 from annotated_transformer.model.transformer import Transformer, count_parameters
 
@@ -66,6 +68,27 @@ def test_pretrained_takes_no_draw_from_the_generator():
     before = torch.get_rng_state()
     Translator.from_pretrained("numbers-en-de")
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_transformer_takes_one_target_for_each_source_in_two_dimensions():
+    model, source, target = Transformer(UNEQUAL), torch.tensor([[3, 4, 1], [5, 1, 0]]), torch.tensor([[0, 4], [0, 5]])
+    for one, other in ((source[:1], target), (source, target[:1])):
+        with pytest.raises(InputError, match=f"there are {len(one)} sources and {len(other)} targets"):
+            model(one, other)
+    for one, shape in ((source[0], r"\(3,\)"), (source[None], r"\(1, 2, 3\)"), (source[:, :0], r"\(2, 0\)")):
+        with pytest.raises(InputError, match=rf"ids have the shape {shape}: give \(sentences, tokens\)"):
+            model.encode(one)
+
+
+def test_attention_records_no_weights_that_contradict_what_comes_out():
+    attention, x = MultiHeadAttention(16, 2, 8, 8), torch.randn(1, 3, 16)
+    hidden = torch.tensor([True, True, False]).expand(3, 3)
+    summand = torch.zeros(3, 3).masked_fill(~hidden, float("-inf"))
+    assert torch.equal(attention.weights(x, allowed=hidden), attention.weights(x, allowed=summand))
+    bias = -0.5 * (torch.arange(3)[:, None] - torch.arange(3)).abs().float()
+    for numbers in (bias, hidden.float(), hidden.long()):
+        with pytest.raises(InputError, match="numbers other than 0 and -inf: .* give a mask of True and False"):
+            attention.weights(x, allowed=numbers)
 
 
 def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
