@@ -7,7 +7,7 @@ from torch import nn
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention
-from annotated_transformer.model.regularization import Dropout
+from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer, count_parameters
 
 UNEQUAL = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5)
@@ -89,6 +89,14 @@ def test_attention_records_no_weights_that_contradict_what_comes_out():
     for numbers in (bias, hidden.float(), hidden.long()):
         with pytest.raises(InputError, match="numbers other than 0 and -inf: .* give a mask of True and False"):
             attention.weights(x, allowed=numbers)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 2, float("nan")])
+def test_regularization_refuses_a_share_that_cannot_be(p):
+    with pytest.raises(InputError, match=f"dropout must be at least 0 and less than 1, not {p}"):
+        Dropout(p)
+    with pytest.raises(InputError, match=f"smoothing must be at least 0 and less than 1, not {p}"):
+        label_smoothed_cross_entropy(torch.randn(2, 5), torch.tensor([3, 4]), p)
 
 
 def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
