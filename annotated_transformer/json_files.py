@@ -90,7 +90,7 @@ def checked_object(value: Any, kind: Any, name: str) -> Any:
         wanted = {field.name for field in dataclasses.fields(kind)
                   if field.default is field.default_factory is dataclasses.MISSING}
         known = value.keys()
-    for unknown in known - types.keys():
+    for unknown in sorted(known - types.keys()):
         what = f"this version of the package knows no field {reprlib.repr(unknown)}"
         raise FromAnotherVersion(f"{what}; use the version that wrote it")
     for missing in sorted(wanted - value.keys()):

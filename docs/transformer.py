@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from torch.nn import Dropout
 
 PAD, EOS = 0, 1  # token ids; the decoder's first input is PAD, whose embedding is zero
+InputError = ValueError
 
 
 # --- §3.2 Attention
@@ -265,6 +266,8 @@ def label_smoothed_cross_entropy(
     smoothing: float,   # ε_ls: 0.1 in the paper
 ) -> Tensor:            # mean loss per real token, in nats
     "Cross-entropy against 1-ε on the right token and ε/(V-1) on every other one (§5.4)."
+    if not 0 <= smoothing < 1:
+        raise InputError(f"smoothing must be at least 0 and less than 1, not {smoothing}")
     log_probabilities = logits.log_softmax(-1)
     right = log_probabilities.gather(-1, target[..., None]).squeeze(-1)
     others = log_probabilities.sum(-1) - right

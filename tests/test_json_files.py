@@ -70,5 +70,8 @@ def test_a_file_is_named_with_what_to_do(tmp_path):
     path.write_text('{"size": {"height": 1}}')
     with pytest.raises(InputError, match="knows no field 'height'; use the version that wrote it$"):
         read_json(path, File, "copy it again")
+    path.write_text('{"size": {"tall": 1, "height": 1, "wide": 1, "deep": 1, "thick": 1}}')
+    with pytest.raises(InputError, match="no field 'deep'"):  # the first by the alphabet, each time
+        read_json(path, File, "copy it again")
     with pytest.raises(InputError, match="cannot be read"):
         read_json(tmp_path, File, "copy it again")

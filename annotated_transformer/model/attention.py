@@ -2,7 +2,8 @@
 
 # %% auto #0
 __all__ = ['Attend', 'HERE', 'scaled_dot_product_attention', 'one_head', 'multi_head_attention', 'MultiHeadAttention', 'Here',
-           'attend_of', 'is_exchanged', 'exchanged', 'recorded', 'boolean_mask', 'causal_mask', 'padding_mask']
+           'attend_of', 'is_exchanged', 'exchanged', 'recorded', 'require_mask', 'boolean_mask', 'causal_mask',
+           'padding_mask']
 
 # %% ../../nbs/paper/3.2_attention.ipynb #39c9072a
 import math
@@ -13,7 +14,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from .. import PAD
+from .. import PAD, InputError
 from . import fast_attention
 
 # %% ../../nbs/paper/3.2_attention.ipynb #844ff7f9
@@ -149,6 +150,7 @@ def recorded(model: nn.Module) -> Iterator[list[Tensor]]:
         attend = attend_of(attention)
 
         def attend_and_record(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
+            require_mask(allowed)
             mask = boolean_mask(query, allowed, causal)
             found.append(attention.attend_with_weights(query, key, value, mask)[1])
             return attend(query, key, value, allowed, causal)
@@ -156,6 +158,12 @@ def recorded(model: nn.Module) -> Iterator[list[Tensor]]:
 
     with exchanged(model, attend_for):
         yield found
+
+
+def require_mask(allowed: Tensor | None) -> None:
+    "InputError for numbers that `attend` would add to the scores: the readable form can only hide a key."
+    if allowed is not None and allowed.dtype != torch.bool and not ((allowed == 0) | (allowed == float("-inf"))).all():
+        raise InputError("allowed holds numbers other than 0 and -inf: to record weights, give a mask of True and False")
 
 
 def boolean_mask(query: Tensor, allowed: Tensor | None, causal: bool) -> Tensor | None:

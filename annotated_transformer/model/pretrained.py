@@ -66,6 +66,8 @@ def load_model(
 ) -> Model:                    # in eval mode
     "Load what `save_model` wrote."
     directory = model_directory(path_or_name, **options)
+    if "training" in said_by(directory):
+        raise InputError(f"{directory} is a run: load({str(path_or_name)!r}).model gives the mean of its last checkpoints")
     path, weights = directory / "config.json", directory / "model.safetensors"
     said = asdict(read_json(path, NotedConfig, f"is {directory} the directory of a model? Copy the file again"))
     require_class(said.pop("model"), kind, path_or_name)
@@ -92,7 +94,8 @@ def filled(
     "A model with these weights. A config that asks for more numbers is refused before it can take the memory for them."
     if not no_larger(config, weights):
         load_into(planned(kind, config), weights, path)
-    model = kind(config)
+    with torch.random.fork_rng(devices=[]):  # the initial weights, soon replaced, take no draw from the user's generator
+        model = kind(config)
     load_into(model, weights, path)
     return model.eval()
 

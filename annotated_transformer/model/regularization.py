@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .. import PAD
+from .. import PAD, InputError
 
 # %% ../../nbs/paper/5.4_regularization.ipynb #54a10005
 def dropout_on_cpu(x: Tensor, p: float) -> Tensor:
@@ -24,6 +24,8 @@ class Dropout(nn.Module):
 
     def __init__(self, p: float):
         super().__init__()
+        if not 0 <= p < 1:
+            raise InputError(f"dropout must be at least 0 and less than 1, not {p}")
         self.p = p
 
     def forward(
@@ -41,6 +43,8 @@ def label_smoothed_cross_entropy(
     smoothing: float,   # ε_ls: 0.1 in the paper
 ) -> Tensor:            # mean loss per real token, in nats
     "Cross-entropy against 1-ε on the right token and ε/(V-1) on every other one (§5.4)."
+    if not 0 <= smoothing < 1:
+        raise InputError(f"smoothing must be at least 0 and less than 1, not {smoothing}")
     log_probabilities = logits.log_softmax(-1)
     right = log_probabilities.gather(-1, target[..., None]).squeeze(-1)
     others = log_probabilities.sum(-1) - right

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import torch
 from torch import Tensor, nn
 
+from .. import InputError
 from ..config import PARTS, TransformerConfig
 from .attention import padding_mask, recorded
 from .embedding import SharedEmbedding
@@ -99,6 +100,8 @@ class Transformer(nn.Module):
         start: int = 0,   # position of the first column
     ) -> Tensor:          # (B, S, d_model)
         "Dropout(embedding + position): the foot of both stacks (§3.4, §3.5, §5.4)."
+        if ids.dim() != 2 or not ids.size(1):
+            raise InputError(f"ids have the shape {tuple(ids.shape)}: give (sentences, tokens); one sentence is [[...]]")
         return self.dropout(self.positions(self.embedding(ids), start))
 
     def encode(
@@ -123,6 +126,8 @@ class Transformer(nn.Module):
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> Tensor:               # logits (B, T, V)
         "Logits of each target token, given the source and the target tokens before it."
+        if len(source) != len(target_input):
+            raise InputError(f"there are {len(source)} sources and {len(target_input)} targets: give one target for each source")
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
     # Functions of the folded cells above: what records the maps, and what saves.

@@ -4,7 +4,7 @@
 __all__ = ['average_checkpoints']
 
 # %% ../../nbs/paper/6.1_averaging.ipynb #07f30505
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from torch import Tensor
@@ -14,10 +14,12 @@ from ..model.weights import load_weights
 
 # %% ../../nbs/paper/6.1_averaging.ipynb #c33963a2
 def average_checkpoints(
-    paths: Sequence[str | Path],  # `.safetensors` files of one run
+    paths: Iterable[str | Path],  # `.safetensors` files of one run
 ) -> dict[str, Tensor]:
     "The arithmetic mean of each weight over the checkpoints (§6.1), summed in float64."
-    if not paths:
+    if isinstance(paths, str | Path):
+        raise InputError(f"give a list of files: [{str(paths)!r}]")
+    if not (paths := list(paths)):
         raise InputError("no checkpoint to average: give at least one")
     first = load_weights(paths[0])
     total = {name: weight.double() for name, weight in first.items()}

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import PAD
+from .. import PAD, InputError
 from ..config import Execution, TrainingConfig
 from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs, epoch_batches
@@ -202,10 +202,14 @@ def train(
     optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     watch: Watch | None = None,                          # gets each line of metrics.jsonl; True ends with a checkpoint
-) -> Transformer:           # with its last weights
+) -> Transformer:           # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there.
 
-    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
+    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class.
+    It seeds PyTorch's generator and, where they are not set, sets $ONEDNN_PRIMITIVE_CACHE_CAPACITY and $LRU_CACHE_CAPACITY;
+    both stay so."""
+    if profile < 0:
+        raise InputError(f"profile must be at least 0, not {profile}")
     run, own = Run(directory), Own(model, optimizer, rate, watch)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
@@ -253,4 +257,4 @@ def train(
                 break
             meter.go_on()
         schedule.leave()
-    return model
+    return model.eval()

@@ -1,7 +1,9 @@
 "What a training may have of its user's own: the class of its model, its optimizer, its learning rate, and what watches it."
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 
 import torch
 from torch import nn
@@ -36,6 +38,27 @@ def one_rate(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
     return optimizer
 
 
+def takes_one(given: object) -> bool:
+    "Whether it can be called with one argument; of what Python cannot look into, whether it can be called."
+    try:
+        signature(given).bind(None)
+    except TypeError:
+        return False
+    except ValueError:  # it has no signature
+        pass
+    return True
+
+
+def require_rate(first: object) -> None:
+    "InputError for what is no learning rate."
+    try:
+        number = float(first)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number < math.inf:
+        raise InputError(f"rate gives {first!r} for the first update: give a number of at least 0")
+
+
 @dataclass(frozen=True)
 class Own:
     "What was given in place of the paper's."
@@ -54,8 +77,9 @@ class Own:
         "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
         require_transformer(self.model)
         for name, takes in {"optimizer": "the parameters", "rate": "the number of an update", "watch": "a line"}.items():
-            if (given := getattr(self, name)) is not None and not callable(given):
-                raise InputError(f"{name} is of the type {type(given).__name__}: give a function that takes {takes}")
+            if (given := getattr(self, name)) is not None and not takes_one(given):
+                what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
+                raise InputError(f"{name} {what}: give a function that takes {takes}")
         made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
         table = type(made.embedding)
         for kind, base, name in (
@@ -66,8 +90,8 @@ class Own:
                                  "themselves; override a part (attention, feed_forward, residual), embed or encode")
         if self.optimizer:  # of as many weights as the model's, each of one number: a mistake shows here
             one_rate(self.optimizer(nn.Parameter(torch.zeros((1,) * weight.dim())) for weight in made.parameters()))
-        if self.rate:
-            float(self.rate(1))
+        if self.rate is not None:
+            require_rate(self.rate(1))
 
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
         "For all parameters; unless another was given, the Adam of §5.3."

@@ -1,6 +1,7 @@
 "What a training has of its user's own: taken, noted, and not taken for the paper's afterwards."
 import dataclasses
 import json
+import math
 from functools import partial
 
 import pytest
@@ -13,6 +14,7 @@ from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
+from annotated_transformer.training.own import Own
 from annotated_transformer.training.runs import Run
 from annotated_transformer.training.starting import new_model
 
@@ -126,7 +128,7 @@ def test_a_run_notes_what_is_its_own_and_goes_on_with_nothing_else(config, tmp_p
 def test_a_run_of_ones_own_class_is_opened_with_it_alone_and_so_is_what_is_saved_of_it(config, tmp_path):
     run, saved = tmp_path / "run", tmp_path / "saved"
     trained = train(config, run, model=Gelu)
-    assert equal(load(run, 1, model=Gelu).model, trained)
+    assert equal(load(run, 1, model=Gelu).model, trained) and not trained.training
     translator = Translator.from_pretrained(run, average=2, model=Gelu)
     translator.save_pretrained(saved)
     assert json.loads((saved / "config.json").read_text())["model"] == f"{__name__}:Gelu"
@@ -138,6 +140,8 @@ def test_a_run_of_ones_own_class_is_opened_with_it_alone_and_so_is_what_is_saved
                 opened(place)
     with pytest.raises(InputError, match="not of annotated_transformer.model.transformer:Transformer"):
         Transformer.from_pretrained(saved)
+    with pytest.raises(InputError, match=rf"{run} is a run: load\('{run}'\).model gives the mean of its last checkpoints"):
+        Gelu.from_pretrained(run)
     with pytest.raises(InputError, match="give a class that inherits from Transformer"):
         load(saved, model=lambda config: Gelu(config))
 
@@ -173,11 +177,25 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
     ({"rate": 0.1}, "rate is of the type float: give a function that takes the number of an update"),
     ({"watch": True}, "watch is of the type bool: give a function that takes a line"),
+    ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line"),
+    ({"rate": lambda step, total: 0.1}, "rate takes other arguments: give a function that takes the number of an update"),
+    ({"optimizer": lambda: None}, "optimizer takes other arguments: give a function that takes the parameters"),
+    ({"rate": lambda step: "x"}, "rate gives 'x' for the first update: give a number of at least 0"),
+    ({"rate": lambda step: None}, "rate gives None"),
+    ({"rate": lambda step: -0.01}, "rate gives -0.01"),
+    ({"rate": lambda step: math.inf}, "rate gives inf"),
+    ({"profile": -1}, "profile must be at least 0, not -1"),
 ])
 def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, reason, config, tmp_path):
     with pytest.raises(InputError, match=reason):
         train(config, tmp_path / "run", **own)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_function_whose_arguments_python_does_not_know_is_called(config):
+    Own(rate=torch.tensor(0.1).mul).require_fit(config.model)
+    with pytest.raises(InputError, match="rate gives tensor"):
+        Own(rate=torch.tensor(-0.1).mul).require_fit(config.model)
 
 
 def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_they_are(config, tmp_path):

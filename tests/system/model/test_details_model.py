@@ -1,10 +1,13 @@
 "Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
 import huggingface_hub
+import pytest
 import torch
 from torch import nn
 
+from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
-from annotated_transformer.model.regularization import Dropout
+from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer, count_parameters
 
 UNEQUAL = TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=2, d_k=4, d_v=5)
@@ -59,6 +62,41 @@ def test_transformer_comes_as_its_own_kind_and_of_the_revision_that_is_named(tmp
     Linear(UNEQUAL).save_pretrained(tmp_path)
     assert type(Linear.from_pretrained("ann/model", revision="v2")) is Linear
     assert asked[0]["revision"] == "v2"
+
+
+def test_pretrained_takes_no_draw_from_the_generator():
+    before = torch.get_rng_state()
+    Translator.from_pretrained("numbers-en-de")
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_transformer_takes_one_target_for_each_source_in_two_dimensions():
+    model, source, target = Transformer(UNEQUAL), torch.tensor([[3, 4, 1], [5, 1, 0]]), torch.tensor([[0, 4], [0, 5]])
+    for one, other in ((source[:1], target), (source, target[:1])):
+        with pytest.raises(InputError, match=f"there are {len(one)} sources and {len(other)} targets"):
+            model(one, other)
+    for one, shape in ((source[0], r"\(3,\)"), (source[None], r"\(1, 2, 3\)"), (source[:, :0], r"\(2, 0\)")):
+        with pytest.raises(InputError, match=rf"ids have the shape {shape}: give \(sentences, tokens\)"):
+            model.encode(one)
+
+
+def test_attention_records_no_weights_that_contradict_what_comes_out():
+    attention, x = MultiHeadAttention(16, 2, 8, 8), torch.randn(1, 3, 16)
+    hidden = torch.tensor([True, True, False]).expand(3, 3)
+    summand = torch.zeros(3, 3).masked_fill(~hidden, float("-inf"))
+    assert torch.equal(attention.weights(x, allowed=hidden), attention.weights(x, allowed=summand))
+    bias = -0.5 * (torch.arange(3)[:, None] - torch.arange(3)).abs().float()
+    for numbers in (bias, hidden.float(), hidden.long()):
+        with pytest.raises(InputError, match="numbers other than 0 and -inf: .* give a mask of True and False"):
+            attention.weights(x, allowed=numbers)
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.0, 2, float("nan")])
+def test_regularization_refuses_a_share_that_cannot_be(p):
+    with pytest.raises(InputError, match=f"dropout must be at least 0 and less than 1, not {p}"):
+        Dropout(p)
+    with pytest.raises(InputError, match=f"smoothing must be at least 0 and less than 1, not {p}"):
+        label_smoothed_cross_entropy(torch.randn(2, 5), torch.tensor([3, 4]), p)
 
 
 def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from safetensors.torch import save_file
 from torch import nn
 
 from annotated_transformer import EOS, PAD, UNK, InputError, Transformer, TransformerConfig
@@ -28,6 +29,7 @@ from annotated_transformer.model.regularization import label_smoothed_cross_entr
 from annotated_transformer.model.weights import load_weights
 from annotated_transformer.training import loop as training
 from annotated_transformer.training import processes, progress, runs
+from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.checkpoints import load_checkpoint, read_state, save_checkpoint
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
@@ -230,6 +232,15 @@ def test_runs_make_the_directories_above_them(tmp_path):
     other = Run(tmp_path / "others" / "one")
     other.keep_tokenizer(LETTERS)
     assert other.has_tokenizer() and other.tokenizer.model == LETTERS.model
+
+
+def test_averaging_takes_the_files_one_by_one_and_no_text_in_place_of_a_list(tmp_path):
+    path = tmp_path / "a.safetensors"
+    for one in (path, str(path)):
+        with pytest.raises(InputError, match=rf"^give a list of files: \['{path}'\]$"):
+            average_checkpoints(one)
+    save_file({"a": torch.tensor([1.0, 3.0])}, path)
+    assert average_checkpoints(path for _ in range(2))["a"].tolist() == [1, 3]
 
 
 def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, monkeypatch):
