@@ -17,7 +17,7 @@ from .json_files import WORDS, checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
-    "changed",
+    "changed", "require_search",
 ]
 
 PARTS = MappingProxyType({  # of which a model is made, and where the class of each stands; the first is the paper's
@@ -180,6 +180,13 @@ class Search:
 
 
 TRANSLATION = Search()  # §6.1
+
+
+def require_search(given: object) -> Search:
+    "The same; InputError for what is no Search."
+    if not isinstance(given, Search):
+        raise InputError(f"search must be a Search, as Search(beam_size=4), not {reprlib.repr(given)}")
+    return given
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .. import PAD, InputError
-from ..config import TRANSLATION, Search
+from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
 from ..data.tokenizer import Tokenizer, require_fit
 from ..figures import attention_maps
@@ -81,7 +81,7 @@ class ModelAndTokenizer:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
         if precision == "auto":
             precision = "float16" if fits_sixteen_bits(model) else "float32"
-        self.model, self.tokenizer, self.search, self.precision = model, tokenizer, search, precision
+        self.model, self.tokenizer, self.search, self.precision = model, tokenizer, require_search(search), precision
         packs = {"int8": in_eight_bits, "float16": in_sixteen_bits}
         self.packed = Packed(packs[precision]) if precision in packs else None
         _ = self.searched  # refuses at once what cannot be packed
@@ -172,7 +172,8 @@ def n_best(
     batch_tokens: int = 4_096,     # as for `translate`
 ) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
     "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
-    how, sentences = search or self.search, sentences if isinstance(sentences, str) else [*sentences]
+    how = require_search(self.search if search is None else search)
+    sentences = sentences if isinstance(sentences, str) else [*sentences]
     if not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a whole number of at least 1, not {n}")
     how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")
@@ -287,7 +288,7 @@ class Translator(ModelAndTokenizer):
         n_best: int = 1,
     ) -> list[list[Hypothesis]]:                                 # of each sentence, best first; none of a blank one
         "Beam search, batch by batch."
-        how, searched = search or self.search, self.searched
+        how, searched = require_search(self.search if search is None else search), self.searched
 
         def best(source: Tensor, part: list[int]) -> list[list[Hypothesis]]:
             source = source.to(searched.embedding.weight.device)

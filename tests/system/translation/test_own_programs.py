@@ -17,6 +17,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.attention import exchanged
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -100,6 +101,17 @@ def test_pairs_that_cannot_be_scored_are_refused():
                                    (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
         with pytest.raises(InputError, match=said):
             translator.log_probabilities(sources, targets)
+
+
+@pytest.mark.parametrize("given", [4, 0, {"beam_size": 2}, "beam"])
+def test_what_is_no_search_is_refused_by_whatever_searches(given):
+    translator, source = untrained(), torch.tensor([[5, 6, EOS]])
+    for call in (lambda: translator("fade", given), lambda: translator.translate(["fade"], search=given),
+                 lambda: translator.translations(["fade"], given), lambda: translator.n_best(["fade"], 2, given),
+                 lambda: Translator(translator.model, translator.tokenizer, given),
+                 lambda: beam_search(translator.model, source, given), lambda: greedy_search(translator.model, source, given)):
+        with pytest.raises(InputError, match=r"^search must be a Search, as Search\(beam_size=4\), not "):
+            call()
 
 
 def off(attention):
