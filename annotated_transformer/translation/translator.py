@@ -15,7 +15,7 @@ from torch import Tensor
 from .. import PAD, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import Tokenizer, require_fit
+from ..data.tokenizer import Tokenizer, require_fit, require_several
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -27,7 +27,7 @@ from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
 from .fast_search import Allowed, beam_search
-from .lines import Translation, judged, require_several, sentences_of, translate_lines
+from .lines import Translation, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
 
@@ -192,6 +192,9 @@ def log_probabilities(
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
     "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    for side in (sources, targets):
+        require_several(side)
+    sources, targets = [*sources], [*targets]
     if len(sources) != len(targets):
         raise InputError(f"there are {len(sources)} sources and {len(targets)} targets: give one target for each source")
     sides, model = (ids_of(self, sources, "source"), ids_of(self, targets, "target")), self.model

@@ -51,3 +51,9 @@ def test_parser_takes_sentences_and_words_from_whatever_gives_them():
         assert parser.parse(given, how) == expected
     with pytest.raises(InputError, match="^search must be a Search, as Search\\(beam_size=4\\), not 4$"):
         parser.parse(sentences, 4)
+
+
+def test_evalb_counts_complete_sentences_also_of_one_and_takes_trees_from_a_generator():
+    tree = Tree.fromstring("(TOP (S (NN a) (NP (NN b))))")
+    one, two = bracket_scores([tree], [tree]), bracket_scores((tree for _ in "ab"), (tree for _ in "ab"))
+    assert type(one.complete) is int and (one.complete, two.complete) == (1, 2) and two.sentences == 2

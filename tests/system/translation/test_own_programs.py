@@ -88,7 +88,9 @@ def test_texts_may_come_in_whatever_several_come_in():
     rows, expected = np.array(TEXTS), translator.n_best(TEXTS, 2)
     for texts in (tuple(TEXTS), rows, iter(TEXTS)):
         assert translator.n_best(texts, 2) == expected
-    assert translator.log_probabilities(rows, tuple(TARGETS)) == translator.log_probabilities(TEXTS, TARGETS)
+    expected = translator.log_probabilities(TEXTS, TARGETS)
+    assert translator.log_probabilities(rows, tuple(TARGETS)) == expected
+    assert translator.log_probabilities(iter(TEXTS), iter(TARGETS)) == expected
     for n in (0, 2.5):
         with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {n}"):
             translator.n_best(TEXTS, n)
@@ -98,6 +100,7 @@ def test_pairs_that_cannot_be_scored_are_refused():
     translator = untrained()
     long = ["a b c d e f " * 9]
     for sources, targets, said in ((TEXTS, TEXTS[:2], "there are 5 sources and 2 targets"), ("fade", "cafe", "give a list of"),
+                                   ("fade", "bad", "give a list of"), (["fade"], "e", "give a list of"), (5, 5, "not 5"),
                                    (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
         with pytest.raises(InputError, match=said):
             translator.log_probabilities(sources, targets)
