@@ -46,7 +46,9 @@ def require_types(settings: object) -> None:
             value = value.item()
             object.__setattr__(settings, name, value)
         if not isinstance(value, kind | int if float in kinds else kind) or type(value) is bool and bool not in kinds:
-            raise InputError(f"{name} must be {WORDS.get(kinds[0], f'a {kinds[0].__name__}')}, not {reprlib.repr(value)}")
+            wanted = kinds[0].__name__
+            wanted = WORDS.get(kinds[0], f"{'an' if wanted[0] in 'AEIOU' else 'a'} {wanted}")
+            raise InputError(f"{name} must be {wanted}, not {reprlib.repr(value)}")
 
 
 def require_between(settings: object, name: str, least: float, most: float) -> None:

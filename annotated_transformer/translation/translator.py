@@ -5,7 +5,9 @@ __all__ = ['Translator']
 
 # %% ../../nbs/translation/translator.ipynb #53ec9101
 import dataclasses
+import reprlib
 from collections.abc import Callable
+from operator import index
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -174,8 +176,8 @@ def n_best(
     "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
     how = require_search(self.search if search is None else search)
     sentences = sentences if isinstance(sentences, str) else [*sentences]
-    if not isinstance(n, int) or n < 1:
-        raise InputError(f"n must be a whole number of at least 1, not {n}")
+    if not hasattr(n, "__index__") or isinstance(n, bool) or (n := index(n)) < 1:
+        raise InputError(f"n must be a whole number of at least 1, not {reprlib.repr(n)}")
     how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")
     found = self.search_ids(ids, how, batch_tokens, n_best=n)
     return [

@@ -91,8 +91,9 @@ def test_texts_may_come_in_whatever_several_come_in():
     expected = translator.log_probabilities(TEXTS, TARGETS)
     assert translator.log_probabilities(rows, tuple(TARGETS)) == expected
     assert translator.log_probabilities(iter(TEXTS), iter(TARGETS)) == expected
-    for n in (0, 2.5):
-        with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {n}"):
+    assert translator.n_best(TEXTS, np.int64(2)) == translator.n_best(TEXTS, 2)
+    for n in (0, 2.5, True, "2", [2]):
+        with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {re.escape(repr(n))}$"):
             translator.n_best(TEXTS, n)
 
 
