@@ -17,7 +17,7 @@ from .json_files import WORDS, checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
-    "changed",
+    "changed", "require_search",
 ]
 
 PARTS = MappingProxyType({  # of which a model is made, and where the class of each stands; the first is the paper's
@@ -46,7 +46,9 @@ def require_types(settings: object) -> None:
             value = value.item()
             object.__setattr__(settings, name, value)
         if not isinstance(value, kind | int if float in kinds else kind) or type(value) is bool and bool not in kinds:
-            raise InputError(f"{name} must be {WORDS.get(kinds[0], f'a {kinds[0].__name__}')}, not {reprlib.repr(value)}")
+            wanted = kinds[0].__name__
+            wanted = WORDS.get(kinds[0], f"{'an' if wanted[0] in 'AEIOU' else 'a'} {wanted}")
+            raise InputError(f"{name} must be {wanted}, not {reprlib.repr(value)}")
 
 
 def require_between(settings: object, name: str, least: float, most: float) -> None:
@@ -181,6 +183,13 @@ class Search:
 
 
 TRANSLATION = Search()  # §6.1
+
+
+def require_search(given: object) -> Search:
+    "The same; InputError for what is no Search."
+    if not isinstance(given, Search):
+        raise InputError(f"search must be a Search, as Search(beam_size=4), not {reprlib.repr(given)}")
+    return given
 
 
 @dataclass(frozen=True)

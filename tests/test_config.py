@@ -51,6 +51,7 @@ def test_each_setting_says_what_it_means(kind):
     (Execution, {"compile": 1}, "compile must be true or false, not 1"),
     (TrainingConfig, {"model": TransformerConfig(9), "steps": 1e3}, "steps must be a whole number, not 1000.0"),
     (TrainingConfig, {"model": 9}, "model must be a TransformerConfig, not 9"),
+    (TrainingConfig, {"model": TransformerConfig(9), "execution": None}, "execution must be an Execution, not None"),
 ])
 def test_a_setting_of_another_type_is_refused(kind, wrong, said):
     with pytest.raises(InputError) as refused:

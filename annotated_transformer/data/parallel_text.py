@@ -21,7 +21,7 @@ from ..files import named, regular
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Corpus:
     "Sentence pairs to fit a model to, to choose by, and to measure on (§5.1)."
 
@@ -34,6 +34,12 @@ class Corpus:
     whole_words: tuple[str, ...] = ()  # words that the tokenizer never cuts: the brackets of a tree
 
     scorer: ClassVar[str] = "translation"  # what measures a model on it: here BLEU
+
+    def __repr__(self) -> str:
+        splits = {"train": self.train, "validation": self.validation, **self.tests}
+        sizes = [f"{name} {f'{len(pairs):,}' if hasattr(pairs, '__len__') else 'on disk'}" for name, pairs in splits.items()]
+        languages = f"{self.source_language} to {self.target_language}"
+        return f"<{type(self).__name__} {self.name}: {languages}; pairs: {', '.join(sizes)}>"
 
     @property
     def test(self) -> Pairs:

@@ -146,6 +146,7 @@ class Tokenizer:
     ) -> "Tokenizer":
         """Learn the vocabulary. A text that gives fewer pieces than `vocab_size` gets all that it gives, with a warning;
         InputError when it has no words, or too many characters."""
+        require_several(sentences)
         learnt = cls(sentencepiece_model(sentences, vocab_size, whole_words))
         if learnt.vocab_size < vocab_size:
             said = "the text gives no more than %d pieces: the vocabulary has so many, not %d"
@@ -179,9 +180,10 @@ class Tokenizer:
         "The same for a target: one vocabulary serves both languages. A tokenizer from elsewhere may have two."
         return self.encode(text)
 
-    def encode_all(self, texts: list[str], threads: int | None = None) -> list[list[int]]:
+    def encode_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[int]]:
         "Token ids of each text, EOS last; many texts at once, on all cores unless told how many."
-        return self._ids(texts, num_threads=threads or -1)
+        require_several(texts)
+        return self._ids([*texts], num_threads=threads or -1)
 
     def _ids(self, text: str | list[str], **options) -> list:
         try:
@@ -208,3 +210,10 @@ def require_fit(
     if len(ids) > longest:
         raise InputError(f"{name} has {len(ids):,} tokens and the model takes {longest:,}: split it, or shorten it")
 
+
+def require_several(texts: Iterable[str]) -> None:
+    "InputError for a single text, which would be taken for a list of letters, and for what is no list."
+    if isinstance(texts, str):
+        raise InputError(f"give a list of texts, not one: [{texts[:40]!r}]")
+    if not isinstance(texts, Iterable):
+        raise InputError(f"give a text or a list of texts, not {texts!r}")

@@ -123,7 +123,7 @@ class TreeFiles:
             yield " ".join(tree.leaves()), " ".join(linearize(tree, self.leaves))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Treebank(Corpus):
     "A corpus whose targets are linearised trees."
 

@@ -14,7 +14,7 @@ from .. import EOS, PAD, InputError
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer, require_fit
 from .attention_plots import plot_figure, plot_heads, plot_heat_maps, require_maps, save_drawing  # noqa: F401
-from .from_others import AXES, LABELS, cropped, from_outputs, from_weights
+from .from_others import AXES, LABELS, checked_labels, cropped, from_outputs, from_weights
 from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
 
@@ -38,7 +38,7 @@ KINDS = {
 # %% ../../nbs/figures/attention_maps.ipynb #a70c0073
 def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[str]]:
     "One of the three kinds of attention, with the labels of its axes."
-    if kind not in KINDS:
+    if kind not in [*KINDS]:
         raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(maps.kinds)}")
     if kind not in maps.kinds:
         raise InputError(f"these maps hold no {KINDS[kind].title}: choose one of {', '.join(maps.kinds)}")
@@ -48,11 +48,15 @@ def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[
 
 def check_labels(maps: "AttentionMaps") -> None:
     "Missing weights become weights of no layer; InputError where weights and labels do not fit, or there are no weights at all."
+    for name in LABELS:
+        object.__setattr__(maps, name, checked_labels(name, getattr(maps, name)))
     for kind, axes in AXES.items():
         queries, keys = (len(getattr(maps, axis)) for axis in axes)
         if getattr(maps, kind) is None:
             object.__setattr__(maps, kind, torch.zeros(0, 0, queries, keys))
         weights = getattr(maps, kind)
+        if not isinstance(weights, Tensor):
+            raise InputError(f"{kind}: give a tensor, or call AttentionMaps.from_tensors, which takes arrays and lists as well")
         if weights.dim() != 4 or weights.shape[2:] != (queries, keys):
             sizes = f"{queries} queries and {keys} keys are labelled"
             raise InputError(f"{kind}: {sizes}, and the weights have the shape {tuple(weights.shape)}")
@@ -109,9 +113,9 @@ class AttentionMaps:
     source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
     target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
     target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), where this kind is missing
-    decoder: Tensor = None          # (L, h, T, T)
-    encoder_decoder: Tensor = None  # (L, h, T, S)
+    encoder: Tensor | None = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), if this kind is missing
+    decoder: Tensor | None = None          # (L, h, T, T)
+    encoder_decoder: Tensor | None = None  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
 
     def __post_init__(self):

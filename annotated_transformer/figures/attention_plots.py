@@ -336,7 +336,7 @@ def plot_figure(
     weights, queries, _ = shown_maps.of(kind)
     n_layers, n_heads = weights.shape[:2]
     if number not in (3, 4, 5):
-        raise InputError(f"the paper has no Figure {number} of attention: choose 3, 4 or 5")
+        raise InputError(f"the paper has no Figure {number!r} of attention: choose 3, 4 or 5")
     heads = listed(heads)
     every = hide_end and layer is None and not heads
     named = choose_heads(n_layers, n_heads, layer, heads)

@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import InputError
 from .token_labels import START, pieces_labelled
 
-__all__ = ["AXES", "LABELS", "cropped", "from_outputs", "from_weights"]
+__all__ = ["AXES", "LABELS", "checked_labels", "cropped", "from_outputs", "from_weights"]
 
 AXES = {"encoder": ("source", "source"), "decoder": ("target_input", "target_input"), "encoder_decoder": ("target", "source")}
 LABELS = ("source", "target_input", "target")
@@ -23,9 +23,10 @@ Fields = dict[str, Any]  # of AttentionMaps, by name
 
 def checked_labels(name: str, labels: Any) -> list[str]:
     "A list of texts; InputError for anything else."
-    if isinstance(labels, str) or not hasattr(labels, "__iter__") or not all(isinstance(label, str) for label in labels):
+    several = [] if isinstance(labels, str) or not hasattr(labels, "__iter__") else list(labels)
+    if isinstance(labels, str) or not hasattr(labels, "__iter__") or not all(isinstance(label, str) for label in several):
         raise InputError(f"{name}: give a list of labels, a text for each token")
-    return list(labels)
+    return several
 
 
 def as_tensor(kind: str, given: Any) -> Tensor:

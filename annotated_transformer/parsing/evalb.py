@@ -6,7 +6,7 @@ __all__ = ['BracketScores', 'bracket_scores']
 # %% ../../nbs/parsing/evalb.ipynb #07cbab04
 import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .. import InputError
@@ -80,12 +80,13 @@ class BracketScores:
 
 
 def bracket_scores(
-    gold: Sequence[Tree],
-    predicted: Sequence[Tree],  # as many, over the same words
+    gold: Iterable[Tree],
+    predicted: Iterable[Tree],  # as many, over the same words
 ) -> BracketScores:
     "Labelled brackets, counted over all sentences as EVALB does with COLLINS.prm (Table 4)."
     if isinstance(gold, Tree) or isinstance(predicted, Tree):
         raise TypeError("bracket_scores takes a list of gold trees and a list of predicted trees, not one tree")
+    gold, predicted = [*gold], [*predicted]
     if len(gold) != len(predicted):
         raise InputError(f"{len(gold)} gold trees but {len(predicted)} predicted ones: each sentence needs one of each")
     totals = Counter()
@@ -98,5 +99,5 @@ def bracket_scores(
             continue
         ours, theirs = constituents(right, counted), constituents(guess, counted)
         matched = (ours & theirs).total()
-        totals.update(sentences=1, complete=ours == theirs, matched=matched, gold=ours.total(), predicted=theirs.total())
+        totals.update(sentences=1, complete=int(ours == theirs), matched=matched, gold=ours.total(), predicted=theirs.total())
     return BracketScores(**{field.name: totals[field.name] for field in dataclasses.fields(BracketScores)})

@@ -5,14 +5,15 @@ __all__ = ['PARSING', 'TREES', 'Parse', 'Parser', 'ParsingScores', 'score_parses
            'linearize', 'print_tree']
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #f1adfa6d
+import reprlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import InputError
-from ..config import Search
+from ..config import Search, require_search
 from ..data.tokenizer import require_fit
 from ..data.treebanks import Treebank
 from ..data.trees import WORD, Tree, bracket_free, delinearize, linearize, print_tree, repair
@@ -27,18 +28,24 @@ PARSING = Search(beam_size=21, alpha=0.3, extra_length=300)  # §6.3
 TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words copied: chosen on the validation split
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
-def require_words(sentences: Sequence[Sequence[str]]) -> None:
-    "InputError for text in place of words, and for a sentence without any."
+def checked_words(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
+    "As lists; InputError for text in place of words, and for a sentence without any."
     if isinstance(sentences, str):
         raise InputError(f"give a list of sentences, and of each its words: [{sentences[:40]!r}.split()]")
+    if not isinstance(sentences, Iterable):
+        raise InputError(f"give a list of sentences, and of each its words, not {reprlib.repr(sentences)}")
+    out = []
     for number, words in enumerate(sentences, 1):
         if isinstance(words, str):
             raise InputError(f"sentence {number} is a text: give its words, {words[:40]!r}.split()")
+        out.append(words := [*words] if isinstance(words, Iterable) else [])
         if not words:
             raise InputError(f"sentence {number} has no words, so there is no tree over them")
         for word in words:
-            if word.split() != [word]:
-                raise InputError(f"sentence {number} has {word[:40]!r}, which is no word: cut it at the blanks, or leave it out")
+            if not isinstance(word, str) or word.split() != [word]:
+                shown = reprlib.repr(word)
+                raise InputError(f"sentence {number} has {shown}, which is no word: cut it at the blanks, or leave it out")
+    return out
 
 
 def require_room(
@@ -96,13 +103,14 @@ class Parser:
 
     def parse(
         self,
-        sentences: Sequence[Sequence[str]],  # words
+        sentences: Iterable[Iterable[str]],  # words
         search: Search | None = None,  # None: the parser's own, or `PARSING` if free
         free: bool = False,  # the paper's way: the model may write anything
     ) -> list[Parse]:
         "A tree for each sentence, with the beam and the length limit of §6.3."
-        require_words(sentences)
-        lines, search = [" ".join(map(bracket_free, words)) for words in sentences], search or (PARSING if free else self.search)
+        sentences = checked_words(sentences)
+        search = require_search((PARSING if free else self.search) if search is None else search)
+        lines = [" ".join(map(bracket_free, words)) for words in sentences]
         if free:
             outputs = self.translator.translate(lines, search, split=False)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]

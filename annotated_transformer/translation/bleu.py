@@ -4,16 +4,18 @@
 __all__ = ['ngram_bleu', 'Bleu', 'sacre_bleu', 'paper_bleu', 'multi30k_bleu']
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #98e4bf96
+import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from itertools import zip_longest
 
 from .. import InputError
+from ..data.tokenizer import require_several
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #f7dbe78d
 def ngrams(tokens: list[str], n: int) -> Counter:
@@ -26,6 +28,7 @@ def ngram_bleu(
     references: Sequence[str],  # as many references
 ) -> float:                     # 0 to 100
     "BLEU, readable: equations (bleu.1) to (bleu.3)."
+    require_several(hypotheses)
     pairs = [(h.split(), r.split()) for h, r in zip(hypotheses, references, strict=True)]
     precisions = []
     for n in range(1, 5):
@@ -54,9 +57,29 @@ class Bleu:
                 f"{self.hypothesis_length} tokens against {self.reference_length}  {self.signature}")
 
 
+def _checked(
+    hypotheses: Iterable[str],
+    references: Iterable[str | Iterable[str]],
+) -> tuple[list[str], list[list[str]]]:
+    "Both as lists, of each translation all its references; InputError where they are no texts, or not as many."
+    require_several(hypotheses)
+    require_several(references)
+    hypotheses, references = [*hypotheses], [*references]
+    several = [[*own] if isinstance(own, Iterable) and not isinstance(own, str) else [own] for own in references]
+    if len(hypotheses) != len(several):
+        raise InputError(f"{len(hypotheses)} translations but {len(several)} references: "
+                         "BLEU needs one reference for each translation, line by line")
+    if not hypotheses:
+        raise InputError("there is nothing to score: give at least one translation and its reference")
+    for number, (hypothesis, own) in enumerate(zip(hypotheses, several), 1):
+        if not own or not all(isinstance(text, str) for text in (hypothesis, *own)):
+            raise InputError(f"translation {number} or its reference is missing, or is no text: give a str for each")
+    return hypotheses, several
+
+
 def _score(
-    hypotheses: Sequence[str],
-    references: Sequence[str | Sequence[str]],
+    hypotheses: Iterable[str],
+    references: Iterable[str | Iterable[str]],
     tokens: Callable[[str], str] = str,  # cuts a sentence into tokens; `str` leaves that to sacreBLEU
     recipe: str = "",                    # the name of that cut in the signature
     **options,                           # sacreBLEU's
@@ -64,15 +87,8 @@ def _score(
     "Cut every sentence, then count with sacreBLEU."
     from sacrebleu.metrics import BLEU
 
-    if isinstance(hypotheses, str) or isinstance(references, str):
-        raise TypeError("BLEU takes a list of translations and a list of references, not one string")
-    if len(hypotheses) != len(references):
-        raise InputError(f"{len(hypotheses)} translations but {len(references)} references: "
-                         "BLEU needs one reference for each translation, line by line")
-    if not len(hypotheses):
-        raise InputError("there is nothing to score: give at least one translation and its reference")
+    hypotheses, several = _checked(hypotheses, references)
     metric = BLEU(**options)
-    several = [[own] if isinstance(own, str) else own for own in references]
     streams = zip_longest(*([tokens(r) for r in own] for own in several))  # the first of each, the second, ...; None: no more
     result = metric.corpus_score([tokens(h) for h in hypotheses], [list(stream) for stream in streams])
     signature = str(metric.get_signature())
@@ -82,8 +98,8 @@ def _score(
 
 
 def sacre_bleu(
-    hypotheses: Sequence[str],  # translations, plain text
-    references: Sequence[str | Sequence[str]],  # as many references; or of each translation all that there are
+    hypotheses: Iterable[str],  # translations, plain text
+    references: Iterable[str | Iterable[str]],  # as many references; or of each translation all that there are
 ) -> Bleu:
     "sacreBLEU with its defaults: mixed case, `13a` tokens."
     return _score(hypotheses, references)
@@ -93,10 +109,24 @@ PLAIN_QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"') | dict.fromkeys
 
 
 @cache
+def moses_language(language: str) -> str:
+    "Its name in Moses; with a warning \"other\", by English abbreviations and no other rules, where Moses does not know it."
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    known = NonbreakingPrefixes().available_langs | {name: name for name in ("ja", "ko")}  # of these Moses has the letters alone
+    if language not in known:
+        said = ("Moses has no rules for the language %r, so it is cut by those for any other (moses-other in the signature): "
+                "if Moses knows it by another name, as de for German, give that one")
+        logging.getLogger(__name__).warning(said, language)
+    return known.get(language, "other")
+
+
+@cache
 def _moses(language: str):
     "The Moses punctuation normalizer and tokenizer for one language."
     from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
+    language = moses_language(language)
     return MosesPunctNormalizer(lang=language, perl_parity=True), MosesTokenizer(lang=language)
 
 
@@ -108,12 +138,12 @@ def paper_tokens(sentence: str, language: str = "de") -> str:
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #ff9458c7
 def paper_bleu(
-    hypotheses: Sequence[str],  # translations, plain text
-    references: Sequence[str],  # as many references
+    hypotheses: Iterable[str],  # translations, plain text
+    references: Iterable[str],  # as many references
     language: str = "de",       # whose rules the Moses tokenizer follows
 ) -> Bleu:
     "Tokenised, compound-split BLEU, as the authors' script counts it."
-    recipe = f"moses-{language}-plain_punctuation-compound_split"
+    recipe = f"moses-{moses_language(language)}-plain_punctuation-compound_split"
     return _score(hypotheses, references, lambda s: paper_tokens(s, language), recipe, tokenize="none", force=True)
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #c1f6874a
@@ -124,11 +154,11 @@ def multi30k_tokens(sentence: str, language: str = "de") -> str:
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #d6946df9
 def multi30k_bleu(
-    hypotheses: Sequence[str],  # translations, plain text
-    references: Sequence[str],  # as many references
+    hypotheses: Iterable[str],  # translations, plain text
+    references: Iterable[str],  # as many references
     language: str = "de",       # of both
 ) -> Bleu:
     "BLEU as published for Multi30k: lower case, Moses-normalised and Moses-tokenised."
-    recipe = f"moses-{language}-normalized"
+    recipe = f"moses-{moses_language(language)}-normalized"
     return _score(hypotheses, references, lambda s: multi30k_tokens(s, language), recipe,
                   tokenize="none", force=True, lowercase=True)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import EOS, PAD, UNK, InputError
-from ..config import TRANSLATION, Search
+from ..config import TRANSLATION, Search, require_search
 from ..model.modes import evaluating
 from ..model.transformer import Transformer
 from .few_rows import for_few_rows
@@ -33,6 +33,7 @@ def greedy_search(
     search: Search = TRANSLATION,   # of which only the length matters
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
     "Take the likeliest token at each step."
+    require_search(search)
     if not len(source):
         return []
     limits = longest_output(model, source, search.extra_length)
@@ -76,6 +77,7 @@ def beam_search(
     n_best: int = 1,                  # the search goes on until it knows so many: no other hypothesis can end better
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
     "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
+    require_search(search)
     if not len(source):
         return []
     K, alpha, device = search.beam_size, search.alpha, source.device

@@ -2,13 +2,13 @@
 
 Nothing here needs torch, so that `exchange.onnx_translator` translates lines in the same way.
 """
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from .. import UNK, InputError
 from ..data.sentences import split_sentences
-from ..data.tokenizer import Tokenizer, require_fit
+from ..data.tokenizer import Tokenizer, require_fit, require_several
 
 __all__ = ["UNSURE", "WHOLE", "Translation", "in_capitals", "sentences_of", "translate_lines"]
 
@@ -46,12 +46,6 @@ class Translation:
     def warning(self) -> str:
         "One sentence for the reader if the model is unsure, else empty."
         return UNSURE if self.doubtful else ""
-
-
-def require_several(texts: Sequence[str]) -> None:
-    "InputError for a single text: it would be taken for a list of letters."
-    if isinstance(texts, str):
-        raise InputError(f"give a list of texts, not one: [{texts[:40]!r}]")
 
 
 def sentences_of(line: str, tokenizer: Tokenizer, name: str = "the text") -> list[str]:
@@ -94,8 +88,6 @@ def translate_lines(
 ) -> list[Translation]:          # one for each line
     "Cut, search, join. InputError names a line with a sentence too long for the model, or that is no text."
     require_several(lines)
-    if not isinstance(lines, Iterable):
-        raise InputError(f"give a text or a list of texts, not {lines!r}")
     parts = [sentences_of(line, tokenizer, f"sentence {number}") if split else [line] for number, line in enumerate(lines, 1)]
     sentences = [sentence for part in parts for sentence in part]
     ids = tokenizer.encode_all(sentences)

@@ -5,7 +5,9 @@ __all__ = ['Translator']
 
 # %% ../../nbs/translation/translator.ipynb #53ec9101
 import dataclasses
+import reprlib
 from collections.abc import Callable
+from operator import index
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -13,9 +15,9 @@ import torch
 from torch import Tensor
 
 from .. import PAD, InputError
-from ..config import TRANSLATION, Search
+from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import Tokenizer, require_fit
+from ..data.tokenizer import Tokenizer, require_fit, require_several
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -27,7 +29,7 @@ from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
 from .fast_search import Allowed, beam_search
-from .lines import Translation, judged, require_several, sentences_of, translate_lines
+from .lines import Translation, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
 
@@ -81,7 +83,7 @@ class ModelAndTokenizer:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
         if precision == "auto":
             precision = "float16" if fits_sixteen_bits(model) else "float32"
-        self.model, self.tokenizer, self.search, self.precision = model, tokenizer, search, precision
+        self.model, self.tokenizer, self.search, self.precision = model, tokenizer, require_search(search), precision
         packs = {"int8": in_eight_bits, "float16": in_sixteen_bits}
         self.packed = Packed(packs[precision]) if precision in packs else None
         _ = self.searched  # refuses at once what cannot be packed
@@ -172,9 +174,10 @@ def n_best(
     batch_tokens: int = 4_096,     # as for `translate`
 ) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
     "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
-    how, sentences = search or self.search, sentences if isinstance(sentences, str) else [*sentences]
-    if not isinstance(n, int) or n < 1:
-        raise InputError(f"n must be a whole number of at least 1, not {n}")
+    how = require_search(self.search if search is None else search)
+    sentences = sentences if isinstance(sentences, str) else [*sentences]
+    if not hasattr(n, "__index__") or isinstance(n, bool) or (n := index(n)) < 1:
+        raise InputError(f"n must be a whole number of at least 1, not {reprlib.repr(n)}")
     how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")
     found = self.search_ids(ids, how, batch_tokens, n_best=n)
     return [
@@ -191,6 +194,9 @@ def log_probabilities(
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
     "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    for side in (sources, targets):
+        require_several(side)
+    sources, targets = [*sources], [*targets]
     if len(sources) != len(targets):
         raise InputError(f"there are {len(sources)} sources and {len(targets)} targets: give one target for each source")
     sides, model = (ids_of(self, sources, "source"), ids_of(self, targets, "target")), self.model
@@ -287,7 +293,7 @@ class Translator(ModelAndTokenizer):
         n_best: int = 1,
     ) -> list[list[Hypothesis]]:                                 # of each sentence, best first; none of a blank one
         "Beam search, batch by batch."
-        how, searched = search or self.search, self.searched
+        how, searched = require_search(self.search if search is None else search), self.searched
 
         def best(source: Tensor, part: list[int]) -> list[list[Hypothesis]]:
             source = source.to(searched.embedding.weight.device)

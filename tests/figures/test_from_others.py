@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.figures.attention_maps import AttentionMaps
+from annotated_transformer.figures.attention_maps import AttentionMaps, plot_figure
 
 SOURCE, TARGET = ["The", "dog", "·s", "<eos>"], ["Die", "Hunde", "<eos>"]
 L, h, S, T = 2, 3, 4, 3
@@ -181,3 +181,16 @@ def test_an_array_of_another_package_is_read_too():
     array = np.full((1, 1, S, S), 0.25)
     assert torch.equal(AttentionMaps.from_hugging_face(outputs(attentions=[array]), SOURCE).encoder,
                        torch.full((1, 1, S, S), 0.25, dtype=torch.float64))
+
+
+def test_labels_may_come_from_a_generator_and_maps_are_made_of_tensors():
+    encoder = weights(1, 2, 2, 2)
+    for by in (lambda labels: AttentionMaps.from_tensors(labels, encoder=encoder),
+               lambda labels: AttentionMaps(labels, [], [], encoder)):
+        assert by(letter for letter in "ab").source == by(("a", "b")).source == ["a", "b"]
+        assert refused("ab", by=by) == "source: give a list of labels, a text for each token"
+    said = refused(["a", "b"], [], [], encoder.numpy(), by=AttentionMaps)
+    assert "encoder: give a tensor, or call AttentionMaps.from_tensors" in said
+    maps = AttentionMaps(["a", "b"], [], [], encoder)
+    assert refused(["encoder"], by=maps.of) == "there is no attention of the kind ['encoder']: choose one of encoder"
+    assert refused(maps, "4", by=plot_figure) == "the paper has no Figure '4' of attention: choose 3, 4 or 5"

@@ -144,15 +144,16 @@ def test_recipes_apply_to_both_sides_and_are_named():
 
 def test_missing_lines_are_refused_and_empty_lines_are_not():
     for metric in (sacre_bleu, paper_bleu, multi30k_bleu):
-        for hypotheses, gold, mistake, words in [
-            (["a", "b"], ["a"], InputError, "2 translations but 1 references"),
-            ([], [], InputError, "nothing to score"),
-            ("ab", "ab", TypeError, "not one string"),
+        for hypotheses, gold, words in [
+            (["a", "b"], ["a"], "2 translations but 1 references"),
+            ([], [], "nothing to score"),
+            ("ab", "ab", "give a list of texts, not one: ['ab']"),
+            (["a", "b"], ["a", []], "translation 2 or its reference is missing"),
         ]:
             message = ""
             try:
                 metric(hypotheses, gold)
-            except mistake as error:
+            except InputError as error:
                 message = str(error)
             assert words in message
         full = metric(["one two three four five", "six seven"], ["one two three four five", "six seven"])

@@ -31,8 +31,9 @@ from annotated_transformer.data.downloads import (
     wmt14_files,
 )
 from annotated_transformer.data.number_words import numbers
-from annotated_transformer.data.parallel_text import PairFiles, line_batches
+from annotated_transformer.data.parallel_text import Corpus, PairFiles, line_batches
 from annotated_transformer.data.tatoeba import tatoeba_pairs
+from annotated_transformer.data.treebanks import Treebank
 
 
 @pytest.fixture
@@ -577,3 +578,11 @@ def test_the_variable_of_sacrebleu_says_where_the_newstests_are(tmp_path, newste
     done = subprocess.run([sys.executable, "-c", program], cwd=root, env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("('src 1 of wmt14/full, fr', 'ref 1 of wmt14/full, fr')\n", "")
     assert not (tmp_path / "empty").exists()
+
+
+def test_a_corpus_shows_itself_by_its_sizes(directory):
+    pairs = [("one", "eins")] * 1_200
+    assert repr(Corpus("mine", "en", "de", pairs, pairs[:9], {"test": pairs[:2]})) == (
+        "<Corpus mine: en to de; pairs: train 1,200, validation 9, test 2>")
+    assert "pairs: train on disk, validation " in repr(from_directory(directory))
+    assert repr(Treebank("wsj", "en", "tree", pairs, [], {})) == "<Treebank wsj: en to tree; pairs: train 1,200, validation 0>"

@@ -1,6 +1,7 @@
 "Vocabularies: long lines are learnt too; what cannot be learnt or read is one sentence that says what to do."
 import io
 
+import numpy as np
 import pytest
 from sentencepiece import SentencePieceTrainer
 
@@ -81,3 +82,15 @@ def test_a_missing_model_and_a_directory_in_its_place_are_named(tmp_path):
         with pytest.raises(InputError) as caught:
             Tokenizer.load(path)
         assert str(caught.value).startswith(str(path)) and words in str(caught.value)
+
+
+def test_one_text_is_no_list_and_texts_may_come_in_whatever_several_come_in():
+    vocabulary = Tokenizer.train(TEXT, 40)
+    expected = [vocabulary.encode(text) for text in TEXT[:2]]
+    for several in (tuple, iter, np.array):
+        assert vocabulary.encode_all(several(TEXT[:2])) == expected
+    for call in (lambda: Tokenizer.train(TEXT[0], 40), lambda: vocabulary.encode_all(TEXT[0])):
+        with pytest.raises(InputError, match=r"^give a list of texts, not one: \['eins zwei"):
+            call()
+    with pytest.raises(InputError, match="^give a text or a list of texts, not 5$"):
+        vocabulary.encode_all(5)

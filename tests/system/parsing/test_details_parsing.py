@@ -1,9 +1,14 @@
 "Details of parsing that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+import numpy as np
 import pytest
+import torch
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer.config import Search
+from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.evalb import bracket_scores
+from annotated_transformer.parsing.parser import Parser
 
 
 @pytest.mark.parametrize("tag, counted", [
@@ -32,3 +37,23 @@ def test_evalb_takes_a_tree_of_words_on_each_side():
     for n, m in ((2, 1), (1, 2)):
         with pytest.raises(InputError, match=f"^{n} gold trees but {m} predicted ones"):
             bracket_scores(n * [tree], m * [tree])
+
+
+def test_parser_takes_sentences_and_words_from_whatever_gives_them():
+    lines = ["Ann wants to sleep .", "(S (NP XX )NP (VP XX )VP )S"] * 9
+    tokenizer = Tokenizer.train(lines, 40, ["(S", ")S", "(NP", ")NP", "(VP", ")VP", "XX"])
+    torch.manual_seed(0)
+    parser = Parser(Translator(Transformer(TransformerConfig(40, n_layers=1, d_model=8, d_ff=8, n_heads=2)), tokenizer))
+    sentences, how = ["Ann wants to sleep .".split(), ["sleep"]], Search(1, 0.3, 12)
+    expected = parser.parse(sentences, how)
+    assert len(expected) == 2
+    for given in ((words for words in sentences), [(word for word in words) for words in sentences], [*map(np.array, sentences)]):
+        assert parser.parse(given, how) == expected
+    with pytest.raises(InputError, match="^search must be a Search, as Search\\(beam_size=4\\), not 4$"):
+        parser.parse(sentences, 4)
+
+
+def test_evalb_counts_complete_sentences_also_of_one_and_takes_trees_from_a_generator():
+    tree = Tree.fromstring("(TOP (S (NN a) (NP (NN b))))")
+    one, two = bracket_scores([tree], [tree]), bracket_scores((tree for _ in "ab"), (tree for _ in "ab"))
+    assert type(one.complete) is int and (one.complete, two.complete) == (1, 2) and two.sentences == 2

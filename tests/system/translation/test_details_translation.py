@@ -4,6 +4,7 @@ from dataclasses import asdict
 from types import SimpleNamespace
 
 import huggingface_hub
+import numpy as np
 import pytest
 import torch
 
@@ -12,7 +13,15 @@ from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model_record import ModelRecord
 from annotated_transformer.translation import translator as translation
-from annotated_transformer.translation.bleu import multi30k_bleu, multi30k_tokens, paper_bleu, paper_tokens, sacre_bleu
+from annotated_transformer.translation.bleu import (
+    moses_language,
+    multi30k_bleu,
+    multi30k_tokens,
+    ngram_bleu,
+    paper_bleu,
+    paper_tokens,
+    sacre_bleu,
+)
 from annotated_transformer.translation.search import Hypothesis
 from annotated_transformer.translation.translator import Translator, in_batches, usual_device
 
@@ -48,11 +57,36 @@ def test_bleu_cuts_a_language_by_its_own_rules():
 @pytest.mark.parametrize("bleu", [sacre_bleu, paper_bleu, multi30k_bleu])
 def test_bleu_refuses_one_string_and_sides_of_unequal_length(bleu):
     for sides in (("a dog", ["a dog"]), (["a dog"], "a dog")):
-        with pytest.raises(TypeError, match="not one string"):
+        with pytest.raises(InputError, match=r"^give a list of texts, not one: \['a dog'\]$"):
             bleu(*sides)
     for sides, said in (((["a", "b"], ["a"]), "^2 translations but 1 ref"), ((["a"], ["a", "b"]), "^1 translations but 2")):
         with pytest.raises(InputError, match=said):
             bleu(*sides)
+
+
+@pytest.mark.parametrize("bleu", [sacre_bleu, paper_bleu, multi30k_bleu])
+def test_bleu_takes_texts_from_whatever_gives_them_and_nothing_but_texts(bleu):
+    lines, gold = ["a dog runs here now", "no"], ["a dog runs here now", "so"]
+    found = bleu(lines, gold)
+    assert bleu(iter(lines), iter(gold)) == bleu(np.array(lines), (one for one in gold)) == found
+    for hypotheses, references in (([None, "a"], ["a", "a"]), (["a"], [[]]), (["a"], [None]), (["a"], [["a", 5]]), (["a"], [5])):
+        with pytest.raises(InputError, match="^translation 1 or its reference is missing, or is no text"):
+            bleu(hypotheses, references)
+    with pytest.raises(InputError, match="^give a list of texts, not one"):
+        ngram_bleu("abcd", "abcd")
+
+
+def test_bleu_of_a_language_that_moses_does_not_know_says_so_in_its_signature(caplog):
+    hypotheses = ["Das ist z. B. Herr Dr. Müller vom 3. Mai bzw. usw. Nr. 5."]
+    gold = [hypotheses[0].replace("Herr", "Frau")]
+    moses_language.cache_clear()
+    for bleu in (paper_bleu, multi30k_bleu):
+        of = {name: bleu(hypotheses, gold, name) for name in ("de", "german", "deu", "tgt", "ja")}
+        assert of["german"] == of["de"] and "tok:moses-de-" in of["de"].signature
+        assert of["tgt"] == of["deu"] and "tok:moses-other-" in of["deu"].signature and of["deu"].score > of["de"].score + 1
+        assert "tok:moses-ja-" in of["ja"].signature
+    assert [message.split(",")[0] for message in caplog.messages] == [
+        f"Moses has no rules for the language '{name}'" for name in ("deu", "tgt")], "each is warned of once"
 
 
 @pytest.mark.parametrize("curly, plain", [("„“”«»", '"'), ("‚‘’‹›", "'")])

@@ -17,6 +17,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.attention import exchanged
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -87,9 +88,12 @@ def test_texts_may_come_in_whatever_several_come_in():
     rows, expected = np.array(TEXTS), translator.n_best(TEXTS, 2)
     for texts in (tuple(TEXTS), rows, iter(TEXTS)):
         assert translator.n_best(texts, 2) == expected
-    assert translator.log_probabilities(rows, tuple(TARGETS)) == translator.log_probabilities(TEXTS, TARGETS)
-    for n in (0, 2.5):
-        with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {n}"):
+    expected = translator.log_probabilities(TEXTS, TARGETS)
+    assert translator.log_probabilities(rows, tuple(TARGETS)) == expected
+    assert translator.log_probabilities(iter(TEXTS), iter(TARGETS)) == expected
+    assert translator.n_best(TEXTS, np.int64(2)) == translator.n_best(TEXTS, 2)
+    for n in (0, 2.5, True, "2", [2]):
+        with pytest.raises(InputError, match=f"n must be a whole number of at least 1, not {re.escape(repr(n))}$"):
             translator.n_best(TEXTS, n)
 
 
@@ -97,9 +101,21 @@ def test_pairs_that_cannot_be_scored_are_refused():
     translator = untrained()
     long = ["a b c d e f " * 9]
     for sources, targets, said in ((TEXTS, TEXTS[:2], "there are 5 sources and 2 targets"), ("fade", "cafe", "give a list of"),
+                                   ("fade", "bad", "give a list of"), (["fade"], "e", "give a list of"), (5, 5, "not 5"),
                                    (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
         with pytest.raises(InputError, match=said):
             translator.log_probabilities(sources, targets)
+
+
+@pytest.mark.parametrize("given", [4, 0, {"beam_size": 2}, "beam"])
+def test_what_is_no_search_is_refused_by_whatever_searches(given):
+    translator, source = untrained(), torch.tensor([[5, 6, EOS]])
+    for call in (lambda: translator("fade", given), lambda: translator.translate(["fade"], search=given),
+                 lambda: translator.translations(["fade"], given), lambda: translator.n_best(["fade"], 2, given),
+                 lambda: Translator(translator.model, translator.tokenizer, given),
+                 lambda: beam_search(translator.model, source, given), lambda: greedy_search(translator.model, source, given)):
+        with pytest.raises(InputError, match=r"^search must be a Search, as Search\(beam_size=4\), not "):
+            call()
 
 
 def off(attention):
