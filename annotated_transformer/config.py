@@ -198,7 +198,7 @@ class TrainingConfig:
 
     Args:
         model: sizes of the model; its vocab_size is the number of pieces to learn
-        corpus: a name (see `corpora`), a directory, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
+        corpus: a name (see `corpora`), a directory, DIRECTORY:fr-en, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
         batch_tokens: padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
         steps: updates
         init_gain: times Glorot's range, for the initial dense weights

@@ -3,6 +3,7 @@ import argparse
 import dataclasses
 import difflib
 import inspect
+import os
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -146,6 +147,7 @@ def make_parser(prog: str, arguments: Sequence[Argument]) -> OneSentence:
 
 
 HELP = ("--help", "-h", "--help-all")
+FILTERS = (" translate", " parse")  # the commands that read standard input
 PLAIN = "\0"  # marks a word behind --, which is no option; no word of a shell holds it
 
 
@@ -170,7 +172,10 @@ def parse(
         normal.append(word)
     given, rest = parser.parse_known_intermixed_args([*normal, *(PLAIN + word for word in words[end + 1 :])])
     if rest:
-        raise InputError(f"{rest[0].removeprefix(PLAIN)!r} is one word too many; see {prog} --help")
+        word = rest[0].removeprefix(PLAIN)
+        if prog.endswith(FILTERS) and os.path.isfile(word):
+            raise InputError(f"{word!r} is one word too many: the text comes by standard input, as by {prog} MODEL < {word}")
+        raise InputError(f"{word!r} is one word too many; see {prog} --help")
     # A positional that is left out: Python 3.11.7 makes a value of the mark that says so.
     values = {name: value for name, value in vars(given).items() if str(value) != argparse.SUPPRESS}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

@@ -115,7 +115,7 @@ def read_options(
         defaults = {"preset": name, **vars(config), **vars(config.model), **vars(config.execution)}
         print(help_text(prog, described(kind.__doc__), arguments, True, defaults))
         raise SystemExit(0)
-    corpus = Path(config.corpus).resolve().name
+    corpus = Path(config.corpus).resolve().name.replace(":", "-")  # mine:fr-en; Windows has no colon in names
     run = Path("runs", f"{corpus}-{name.removesuffix('-en-fr')}{'-variations' * (kind is Variations)}")
     own = {field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given}
     return kind(**{"preset": name, "run": run} | own | {"config": config})

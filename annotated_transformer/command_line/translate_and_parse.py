@@ -1,5 +1,6 @@
 "The commands `translate` and `parse`: filters that read standard input and write as many lines as they have read."
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from .. import InputError
@@ -26,6 +27,13 @@ def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator
     Run(model).require_checkpoints(search.average)
     choose_threads()  # packing weights is work too
     return Translator.from_pretrained(model, search.average, precision=search.precision)
+
+
+def require_no_text(model: str, command: str) -> None:
+    "InputError for a file in the place of a model: whoever names it wants it translated."
+    if Path(model).is_file():
+        raise InputError(f"{model} is a file and no model: the text comes by standard input, as by annotated-transformer "
+                         f"{command} < {model}")
 
 
 def work_of_a_step(config: "TransformerConfig", search: "Search", sentences: int) -> int:
@@ -58,8 +66,9 @@ def translate(
 
     Example:
         echo "A girl reads." | annotated-transformer translate
-        annotated-transformer translate runs/mine < english.txt > german.txt
+        annotated-transformer translate runs/mine < sentences.txt > translations.txt
     """
+    require_no_text(model, "translate")
     require_standard_input()
     translator = open_translator(model, search)
     settings = search.over(translator.search, translator.model.config.vocab_size)
@@ -97,6 +106,7 @@ def parse_command(
     """
     if not 0 <= least_confidence <= 1:
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
+    require_no_text(model, "parse")
     require_standard_input()
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines

@@ -2,6 +2,7 @@
 import difflib
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -69,13 +70,15 @@ def trees_of(
 
 def load(name_or_directory: str | Path) -> Corpus:
     """A corpus by its name (see `CORPORA`), from a directory of text files or of trees, or from the hub as hub:OWNER/NAME;
-    TREEBANK+FILE has more training trees."""
+    DIRECTORY:fr-en says from which language into which, and TREEBANK+FILE has more training trees."""
     name = str(name_or_directory)
     if name.startswith("hub:"):
         return from_hub(name.removeprefix("hub:"))
     if name in CORPORA:
         return CORPORA[name]()
     name = str(named(name))
+    if (directed := in_direction(name)) is not None:
+        return directed
     if (trees := trees_of(name)) is not None:
         return trees
     if Path(name).is_dir():
@@ -83,18 +86,49 @@ def load(name_or_directory: str | Path) -> Corpus:
     close = difflib.get_close_matches(name, CORPORA, n=1)
     raise InputError(
         f"there is no corpus and no directory {name!r}{f' (did you mean {close[0]}?)' if close else ''}: "
-        f"choose one of {', '.join(CORPORA)}, or give a directory with train.en, train.de and so on"
+        f"choose one of {', '.join(CORPORA)}, or give a directory with train.en and train.fr (or another language)"
     )
+
+
+LANGUAGE = r"[A-Za-z]+(?:[-_][A-Z]\w*)?"  # en, pt_BR, zh-Hans
+NO_LANGUAGES = ("bak", "csv", "json", "jsonl", "mrg", "old", "orig", "tmp", "tsv", "txt")
+VALIDATION = ("val", "valid", "dev")  # what others call it
+
+
+def in_direction(name: str) -> Corpus | None:
+    "A directory with the direction behind it, as mine:fr-en; None where there is none, or a directory is really called so."
+    found = re.fullmatch(f"(.+):({LANGUAGE})-({LANGUAGE})", name)
+    if not found or Path(name).is_dir() or not Path(found[1]).is_dir():
+        return None
+    corpus = from_directory(*found.groups())
+    return replace(corpus, name=f"{corpus.name}:{found[2]}-{found[3]}")
 
 
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
     "InputError names the first file that is not there."
     for path in paths:
         if not path.exists():
+            for other in (path.with_name(f"{name}{path.suffix}{end}") for name in VALIDATION for end in ("", ".gz")):
+                if path.stem == "validation" and other.exists():
+                    raise InputError(f"{path} does not exist and {other} does: rename it")
             raise InputError(
                 f"{path} does not exist: {directory} needs train.{source} and train.{target}, and in validation.{source} and "
                 f"validation.{target} some hundred pairs that are kept out of training"
             )
+
+
+def require_two(directory: Path, endings: list[str], languages: list[str]) -> None:
+    "InputError for training files that do not say which two languages are meant."
+    unread = [f"train.{ending}" for ending in endings if ending not in languages]
+    said = f"{directory} has training files in {', '.join(languages) or 'no language'}"
+    said += f" (not read: {', '.join(unread)})" if unread else ""
+    if "train.tsv" in unread:
+        raise InputError(f"{said}: cut the columns into two files, as by cut -f1 train.tsv > train.en, cut -f2 train.tsv > "
+                         "train.TARGET")
+    if len(languages) < 2:
+        raise InputError(f"{said}: give it train.en and train.TARGET, line i of one the translation of line i of the other")
+    first, second, *_ = sorted(languages, key=lambda language: language != "en")
+    raise InputError(f"{said}: say from which into which, as by --corpus {directory}:{first}-{second}")
 
 
 def from_directory(
@@ -102,25 +136,27 @@ def from_directory(
     source_language: str | None = None,  # the ending of the source files; without it, en where there is one
     target_language: str | None = None,
 ) -> Corpus:
-    "train.en, train.de, validation.en, validation.de and any test*.en, test*.de of a directory, plain or .gz."
+    "train.en, train.fr (or another language), validation.en, validation.fr, any test*.en, test*.fr, all plain or .gz."
     directory = named(directory)
     if not directory.is_dir():
-        raise InputError(f"{directory} is no directory: give one with train.en, train.de, validation.en and validation.de")
+        raise InputError(f"{directory} is no directory: give one with train.en and train.fr (or another language)")
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
     files = {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}
-    found = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
-    source, target = two_languages(found, source_language, target_language)
+    endings = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
+    languages = [ending for ending in endings if re.fullmatch(LANGUAGE, ending) and ending not in NO_LANGUAGES]
+    source, target = two_languages(languages, source_language, target_language)
     if source is None or target is None:
-        raise InputError(
-            f"{directory} has training files in {', '.join(found) or 'no language'}: give it train.en and train.TARGET "
-            "and no third language, or call corpora.from_directory in Python, with the source and the target language"
-        )
+        require_two(directory, endings, languages)
 
     def paths(name: str) -> list[Path]:
         return [files.get(f"{name}.{side}", directory / f"{name}.{side}") for side in (source, target)]
 
     require(directory, paths("train") + paths("validation"), source, target)
-    tests = sorted(n.removesuffix(f".{source}") for n in files if n.startswith("test") and n.endswith(f".{source}"))
+    tests = sorted({n.removesuffix(f".{side}") for side in (source, target) for n in files
+                    if n.startswith("test") and n.endswith(f".{side}")})
+    for path, partner in (pair for test in tests for pair in (paths(test), paths(test)[::-1])):
+        if not path.exists():
+            raise InputError(f"{path} does not exist and {partner} does: add it, or take the other away")
     train, validation = PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))
     name = directory.resolve().name
     return Corpus(name, source, target, train, validation, {test: read_pairs(*paths(test)) for test in tests})

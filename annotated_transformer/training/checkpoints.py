@@ -199,7 +199,7 @@ def only_one(
         with FileLock(Path(run, "lock"), timeout=0):
             yield
     except Timeout:
-        what = "another process trains this run just now; wait for it or stop it, or take another --run-directory"
+        what = "another process trains this run just now; wait for it or stop it, or take another --run"
         raise InputError(f"{run}: {what}") from None
 
 
@@ -215,5 +215,5 @@ def require_room(
     if needed > free:
         raise InputError(
             f"{run}: its {keep} checkpoints need {needed / 2**20:,.0f} MiB more and the disk has {free / 2**20:,.0f} MiB free: "
-            "make room, or choose a smaller --keep or another --run-directory"
+            "make room, or choose a smaller --keep or another --run"
         )

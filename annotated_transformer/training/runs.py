@@ -99,7 +99,7 @@ class Run:
             if other := changed(before, config) | renamed(self.own, own or {}):
                 said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
-                    f"{path}: the run was started with {said}: take another --run-directory, or the old settings"
+                    f"{path}: the run was started with {said}: take another --run, or the old settings"
                 )
         about = environment(group and group.device)
         if group is not None:
@@ -120,7 +120,7 @@ class Run:
         if (place.is_symlink() or place.exists()) and not place.is_dir():
             raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
         if self.checkpoints() and not (self.directory / "config.json").exists():
-            raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run-directory")
+            raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run")
         if (self.directory / "config.json").exists():
             self._record()
 

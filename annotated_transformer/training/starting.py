@@ -1,13 +1,18 @@
 "How a run starts: its first weights, and what the leader does for all processes before the first update."
 import dataclasses
+import logging
 import shutil
+from collections import Counter
 from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 
 import torch
 
-from .. import InputError
+from .. import UNK, InputError
 from ..config import TrainingConfig
+from ..data import corpora
+from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
 from ..files import SUMS
 from ..model.transformer import Transformer
@@ -52,6 +57,28 @@ def load_start(
     return start.model, start.tokenizer
 
 
+LOOKED_AT = 20_000  # training pairs, from the first to the last, that are searched for unknown letters
+
+
+def warn_of_unknown(
+    config: TrainingConfig,
+    tokenizer: Tokenizer,   # taken along from another model
+    train: TokenizedPairs,
+) -> None:
+    "A warning where more than one training target in a hundred has letters that the vocabulary lacks."
+    rows = range(0, len(train), max(1, len(train) // LOOKED_AT))
+    share = sum(UNK in train[i][1] for i in rows) / len(rows)
+    if share <= 0.01:
+        return
+    count = Counter(letter for _, target in islice(corpora.load(config.corpus).train, LOOKED_AT) for letter in target)
+    unknown = [letter for letter, _ in count.most_common() if UNK in tokenizer.encode_target(letter)]
+    logging.getLogger(__name__).warning(
+        "%.0f%% of the training targets have letters that the vocabulary of %s lacks (%s): the model will never write them; "
+        "train without --start-from, or from a model of this pair of languages", 100 * share, config.start_from,
+        " ".join([*unknown[:8], *["..."] * (len(unknown) > 8)]),
+    )
+
+
 def contents(directory: Path) -> set[Path] | None:
     "What is in a directory; None if there is none."
     return set(directory.iterdir()) if directory.exists() else None
@@ -90,7 +117,10 @@ def begin(
         run.open(config, group, own.names())
         if config.start_from and not run.has_tokenizer():
             run.keep_tokenizer(load_start(config, own.model)[1])
-        _, *splits = prepare(config, run.directory)
+        first = not run.has_data()
+        tokenizer, *splits = prepare(config, run.directory)
+        if config.start_from and first:
+            warn_of_unknown(config, tokenizer, splits[0])
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"

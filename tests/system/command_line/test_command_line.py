@@ -189,11 +189,37 @@ def test_a_vocabulary_that_does_not_fit_is_as_large_as_the_text_allows(corpus, t
     assert status == 0 and "vocabulary" not in err
 
 
+def test_a_direction_goes_with_the_directory_in_training_and_in_score(corpus, tmp_path, command, monkeypatch):
+    shutil.copytree(corpus, tmp_path / "digits")
+    monkeypatch.chdir(tmp_path)
+    asked = [*TRAIN, "--corpus", "digits:de-en", "--steps", "2"]
+    status, out, err = command(*asked)
+    run = re.search("Trained: (.*)", out)[1]
+    assert status == 0 and Path(run) == Path("runs", "digits-de-en-demo")
+    assert Run(run).config.corpus == "digits:de-en"
+    assert command(*asked[:-1], "3")[0] == 0  # it goes on
+    for words in ([], ["--corpus", str(tmp_path / "digits:de-en")]):
+        assert command("score", run, *words, "--average", "1")[1].startswith("digits:de-en test: ")
+    assert "de: " in command("corpora", "digits:de-en")[1].splitlines()[1]
+
+
+def test_letters_that_a_vocabulary_taken_along_lacks_are_named_once(run, corpus, tmp_path, command):
+    other = shutil.copytree(corpus, tmp_path / "other")
+    asked = [*TRAIN, "--start-from", run, "--vocab-size", Run(run).tokenizer.vocab_size, "--steps", "2"]
+    assert "never write" not in command(*asked, "--corpus", corpus, "--run", tmp_path / "same")[2]
+    lines = (other / "train.de").read_text(encoding="utf-8").splitlines()
+    (other / "train.de").write_text("".join(f"{line}{' çê' * (i % 4 == 0)}\n" for i, line in enumerate(lines)), encoding="utf-8")
+    asked += ["--corpus", other, "--run", tmp_path / "run"]
+    err = command(*asked)[2]
+    assert f"25% of the training targets have letters that the vocabulary of {run} lacks (ç ê): the model will never" in err
+    assert "never write" not in command(*asked, "--steps", "3")[2]
+
+
 def test_settings_that_differ_are_named_one_by_one(run, complaint):
     message = complaint("train", "--run", run, "--dropout", "0.2", "--d-ff", "20", "--warmup-steps", "9", "--steps", "7")
     said = "d_ff=16, not 20; dropout=0.1, not 0.2; warmup_steps=20, not 9"
     parts = message.removeprefix(f"{run / 'config.json'}: the run was started with ").partition(": ")
-    assert sorted(parts[0].split("; ")) == said.split("; ") and "take another --run-directory" in parts[2]
+    assert sorted(parts[0].split("; ")) == said.split("; ") and "take another --run, or" in parts[2]
 
 
 def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint):
@@ -760,6 +786,11 @@ def test_version_is_that_of_the_installed_package(command):
     ("translate run --beam-siez 3", "there is no option --beam-siez; did you mean --beam-size?; see"),
     ("score run --beam-size high", "--beam-size: 'high' is no whole number; see annotated-transformer score --help"),
     ("translate run more", "'more' is one word too many; see annotated-transformer translate --help"),
+    (f"translate run {__file__}", f"'{__file__}' is one word too many: the text comes by standard input, as by "
+                                  f"annotated-transformer translate MODEL < {__file__}"),
+    (f"translate {__file__}", f"{__file__} is a file and no model: the text comes by standard input, as by "
+                              f"annotated-transformer translate < {__file__}"),
+    (f"parse {__file__}", f"{__file__} is a file and no model"),
 ])
 def test_words_that_are_no_command(terminal, encoding, arguments, expected, complaint, monkeypatch):
     class Output(io.StringIO):  # colours and boxes depend on where standard output goes

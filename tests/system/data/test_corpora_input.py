@@ -165,8 +165,74 @@ def test_languages_that_are_missing_or_not_clear(directory):
     for path in directory.glob("*.en"):
         path.unlink()
     message = complaint(load, directory)
-    assert "de, fr" in message and "corpora.from_directory in Python, with the source and the target language" in message
+    assert message.endswith(f"has training files in de, fr: say from which into which, as by --corpus {directory}:de-fr")
     assert next(iter(from_directory(directory, "fr").train)) == ("un", "eins")
+
+
+def test_a_directory_may_say_its_direction(directory, monkeypatch):
+    for name in ("train", "validation"):
+        (directory / f"{name}.pt-BR").write_text("um\ndois\n", encoding="utf-8")
+    monkeypatch.chdir(directory.parent)
+    corpus = load(f"{directory.name}:de-en")
+    assert (corpus.name, corpus.source_language, corpus.target_language) == (f"{directory.name}:de-en", "de", "en")
+    assert list(corpus.train) == corpus.validation == corpus.test == [("eins", "one"), ("zwei", "two")]
+    (directory / "test.pt-BR").write_text("um\ndois\n", encoding="utf-8")
+    assert next(iter(load(f"./{directory.name}/:en-pt-BR").train)) == ("one", "um")
+    assert load(f"{directory}:pt-BR-en").test == [("um", "one"), ("dois", "two")]
+    message = complaint(load, f"{directory}:fr-en")
+    assert message.startswith(f"{directory / 'train.fr'} does not exist: {directory} needs train.fr and train.en")
+    assert complaint(load, f"{directory}:en-en").startswith(f"{directory} has training files in de, en, pt-BR: say from which")
+    for name in ("C:fr-en", r"C:\mine:fr-en", "nosuch:fr-en", "numbers-en-de:de-en"):  # no directory, so no direction
+        assert f"no corpus and no directory {name!r}" in complaint(load, name)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no colons in names")
+def test_a_directory_that_is_really_called_so_comes_first(directory):
+    called = shutil.copytree(directory, directory.parent / f"{directory.name}:de-en")
+    assert load(called).source_language == "en" and load(called).name == called.name
+    assert load(f"{called}:de-en").source_language == "de"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no colons in names")
+def test_a_plus_sign_and_a_colon_do_not_disturb_each_other(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for directory, endings in (("trees", ["mrg"]), ("c++", ["en", "fr"])):
+        Path(directory).mkdir()
+        for name in (f"{split}.{ending}" for split in ("train", "validation") for ending in endings):
+            Path(directory, name).write_text("( (S (NN a)))\n")
+    Path("more:de-en").write_text("(TOP (S (XX two)))\n")
+    assert [source for source, _ in load("trees+more:de-en").train] == ["a", "two"]
+    assert load("c++:fr-en").source_language == "fr"
+
+
+@pytest.mark.parametrize("half", ["test2016.en", "test2016.de"])
+def test_half_a_test_set_is_refused_whichever_half_it_is(directory, half):
+    (directory / half).write_text("one\n")
+    missing = "test2016.de" if half.endswith("en") else "test2016.en"
+    said = f"{directory / missing} does not exist and {directory / half} does: add it, or take the other away"
+    assert complaint(load, directory) == said
+
+
+@pytest.mark.parametrize("name", ["val", "valid", "dev"])
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_other_names_of_the_validation_files_are_known(directory, name, ending):
+    for side in ("en", "de"):
+        (directory / f"validation.{side}").rename(directory / f"{name}.{side}{ending}")
+    path = directory / f"{name}.en{ending}"
+    assert complaint(load, directory) == f"{directory / 'validation.en'} does not exist and {path} does: rename it"
+
+
+def test_endings_that_are_no_language_are_not_read(directory):
+    (directory / "train.de.bak").write_text("x\n")
+    (directory / "train.de~").write_text("x\n")
+    (directory / "train.tsv").write_text("x\n")
+    assert first_pass(directory) == [("one", "eins"), ("two", "zwei")]
+    (directory / "train.tsv").unlink()
+    (directory / "train.de").unlink()
+    said = "has training files in en (not read: train.de.bak, train.de~): give it train.en and train.TARGET, line i of one"
+    assert said in complaint(load, directory)
+    (directory / "train.en").rename(directory / "train.tsv")
+    assert "no language (not read: train.de.bak, train.de~, train.tsv): cut the columns" in complaint(load, directory)
 
 
 def test_an_unknown_corpus():
