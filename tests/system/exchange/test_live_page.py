@@ -20,6 +20,7 @@ from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.sentences import PATTERNS, split_sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
+from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.translation.lines import UNSURE, WHOLE
 
 ROOT = Path(__file__).parents[3]
@@ -101,6 +102,29 @@ def test_the_page_cuts_a_text_where_python_does(tmp_path):
     expected, found = list(map(split_sentences, texts)), json.loads(done.stdout)
     assert [text for text, a, b in zip(texts, expected, found, strict=True) if a != b] == []
     assert sum(len(parts) > 1 for parts in expected[-2_000:]) > 500
+
+
+GROUP = """
+import {readFileSync} from "node:fs";
+const [module, given] = process.argv.slice(1), {grouped} = await import(module);
+console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(grouped)));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
+    draw, some = random.Random(2), ["▁", "·!", "·?", "·«", "«", "ça", "·ing", "·ß", "<eos>", "▁·x", "·-", "5"]
+    rows = [["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"], *(draw.choices(some, k=8) for _ in range(2_000))]
+    (tmp_path / "given.json").write_text(json.dumps(rows))
+    shutil.copy(FILES / "words.js", tmp_path / "words.mjs")
+    given = [str(tmp_path / "words.mjs"), str(tmp_path / "given.json")]
+    done = subprocess.run(["node", "--input-type=module", "-e", GROUP, *given], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert [word["label"] for word in found[0]] == ["là", ":", "«", "ça", "?", "!", "»", "ß"]
+    for row, words in zip(rows, found, strict=True):
+        labels, belongs = group_words(row, signs_apart=True)
+        assert [word["label"] for word in words] == labels, row
+        assert [len(word["pieces"]) for word in words] == belongs.sum(0).tolist(), row
 
 
 def test_the_files_are_short_and_the_page_asks_nobody_else():
