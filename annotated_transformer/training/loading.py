@@ -14,7 +14,7 @@ from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..json_files import checked
 from ..model.class_names import require_class
-from ..model.pretrained import filled, write_model
+from ..model.pretrained import CARD, facts, filled, write_model
 from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
@@ -66,7 +66,8 @@ def load(
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         require_class(run.own.get("model"), model, path_or_name)
         found = filled(model, config, run.weights(average), directory)
-        record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
+        record = read_record(directory)
+        record = replace(record, corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
         found, record = model.from_pretrained(directory), read_record(directory)
     require_one_vocabulary(found, tokenizer)
@@ -83,6 +84,7 @@ def save(
     "Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and a README.md."
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
+        (beside / "README.md").write_text(CARD.format(facts(record or ModelRecord())), encoding="utf-8", newline="\n")
         tokenizer.save(beside / "tokenizer.model")
         write_record(beside, replace(record or ModelRecord(), search=asdict(search or Search())))
         write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))

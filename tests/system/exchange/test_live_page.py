@@ -114,7 +114,8 @@ console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(grouped)
 @pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
 def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
     draw, some = random.Random(2), ["▁", "·!", "·?", "·«", "«", "ça", "·ing", "·ß", "<eos>", "▁·x", "·-", "5"]
-    rows = [["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"], *(draw.choices(some, k=8) for _ in range(2_000))]
+    french = ["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"]
+    rows = [french, *(draw.choices(some, k=8) for _ in range(2_000))]
     (tmp_path / "given.json").write_text(json.dumps(rows))
     shutil.copy(FILES / "words.js", tmp_path / "words.mjs")
     given = [str(tmp_path / "words.mjs"), str(tmp_path / "given.json")]
@@ -134,6 +135,7 @@ def test_the_files_are_short_and_the_page_asks_nobody_else():
     page = sources["translate.html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
+    assert re.findall(r"<[^>]* lang=[^>]*>", page) == ['<html lang="en">'], "the model's languages come from settings.json"
     assert "connect-src 'self'" in policy and "unsafe-inline" not in policy and "*" not in policy
     assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="translate/translate.js">']
     assert not re.search(r"\son\w+=|\sstyle=|<style", page), "no script and no style within the page"
@@ -166,6 +168,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
     assert settings["sentences"] == {"whole": WHOLE, **PATTERNS} and settings["unsure"] == UNSURE
     assert settings["doubtful_below"] == shipped.record.doubtful_below < 0
+    assert settings["languages"] == ["en", "de"]
     assert live_page.page_settings(Translator.from_pretrained("everyday-en-de", device="cpu"))["doubtful_below"] < 0
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
