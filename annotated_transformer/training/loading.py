@@ -81,7 +81,10 @@ def save(
     search: Search | None = None,       # None: as in the paper
     record: ModelRecord | None = None,  # its other facts
 ) -> None:
-    "Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and a README.md."
+    """Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and README.md.
+
+    A directory that is there keeps its README.md and files of other names; a model in it is replaced.
+    """
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
         (beside / "README.md").write_text(CARD.format(facts(record or ModelRecord())), encoding="utf-8", newline="\n")

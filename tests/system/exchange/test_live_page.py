@@ -92,6 +92,7 @@ console.log(JSON.stringify(texts.map(text => splitSentences(text, patterns))));
 @pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
 def test_the_page_cuts_a_text_where_python_does(tmp_path):
     words = "Mr. U.S. a.m. No. St. J. I It Paul he 5 1990. end. end! end?! end... … “So” \"So.\" (So.) z. B. Ärger.".split()
+    words += "« » Œuvre Mme.".split()
     draw = random.Random(1)
     cases = (ROOT / "tests/data/sentences.txt").read_text(encoding="utf-8").replace(" | ", " ").splitlines()
     texts = [*cases, *sentences()[:2_000], *ODD, *(" ".join(draw.choices(words, k=12)) for _ in range(2_000))]
