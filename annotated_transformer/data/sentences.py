@@ -10,8 +10,8 @@ OPENING, LETTER = r"""["'“‘«„(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒ
 
 # Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
 SHORTENED = (
-    "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr "
-    "Mme Mlle MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
+    "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
+    "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
 )
 # Behind such a full stop only these begin a sentence.
 BEGINNERS = (
