@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .config import Search
-from .files import named
+from .files import named, write_file
 from .json_files import checked, read_json
 
 __all__ = ["PRETRAINED", "RECORD", "ModelRecord", "place_of", "read_record", "record_of", "shipped_models",
@@ -21,7 +21,7 @@ Head = tuple[Annotated[int, 1, 1_000], Annotated[int, 1, 2**24]]  # layer and he
 
 @dataclass(frozen=True)
 class ModelRecord:
-    "Facts about a model; what is not known is empty."
+    "Facts about a model, or about the one that a run trains; what is not known is empty."
 
     about: str = ""                                     # what it does, in a phrase
     corpus: str | None = None                           # what it was trained on, as `corpora.load` takes it
@@ -64,7 +64,7 @@ def write_record(
 ) -> None:
     "Write record.json; the directory's SHA256SUMS is left to the caller."
     text = json.dumps(record.to_dict(), indent=1, ensure_ascii=False) + "\n"
-    (directory / RECORD).write_text(text, encoding="utf-8", newline="\n")
+    write_file(directory / RECORD, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def shipped_models() -> list[str]:
@@ -83,5 +83,5 @@ def place_of(
 def record_of(
     path_or_name: str | Path,  # as for `place_of`
 ) -> ModelRecord:
-    "The record of a model that lies on this machine; an empty one for a run, and for a name that is not found here."
+    "The record of a model that lies on this machine; an empty one for a name that is not found here."
     return read_record(place_of(path_or_name))

@@ -1,13 +1,17 @@
 "The record of a model: what it may say, what is refused, and that it is read without torch."
+import dataclasses
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, Translator
+from annotated_transformer.config import TrainingConfig
 from annotated_transformer.model_record import PRETRAINED, ModelRecord, read_record, record_of, shipped_models, write_record
 from annotated_transformer.training.loading import load
+from annotated_transformer.training.loop import train
 
 WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (3, 1), doubtful_below=-0.75)
 
@@ -52,6 +56,31 @@ def test_a_field_of_a_later_version_is_named(tmp_path):
     (tmp_path / "record.json").write_text('{"colour": "red"}')
     with pytest.raises(InputError, match="record.json: this version of the package knows no field 'colour'"):
         read_record(tmp_path)
+
+
+def test_a_run_notes_its_languages_and_the_licence_of_the_weights_that_it_begins_with(tmp_path):
+    directory = tmp_path / "captions"
+    directory.mkdir()
+    for split in ("train", "validation"):
+        for language in ("en", "fr"):
+            (directory / f"{split}.{language}").write_text("one\ntwo\nthree\n" * 9)
+    start = load("numbers-en-de")
+    sizes = dataclasses.replace(start.model.config, dropout=0.1)
+    config = TrainingConfig(sizes, corpus=str(directory), batch_tokens=200, steps=1, start_from="numbers-en-de")
+    train(config, tmp_path / "run")
+    again = dataclasses.replace(config, start_from=str(tmp_path / "run"))
+    train(again, tmp_path / "next")  # of a run that has begun with them, too
+    shutil.rmtree(directory)  # the corpus is not asked again
+    for name in ("run", "next"):
+        translator = Translator.from_pretrained(tmp_path / name)
+        assert (translator.record.languages, translator.record.licence) == (("en", "fr"), start.record.licence)
+        assert translator.record.corpus is None
+        translator.save_pretrained(tmp_path / "saved")
+        assert read_record(tmp_path / "saved").licence == start.record.licence == "Apache-2.0"
+        card = (tmp_path / "saved" / "README.md").read_text()
+        assert "The languages: en to fr.\n" in card and "The licence of the weights: Apache-2.0.\n" in card
+        assert card.endswith("To be filled in: what the model was trained on, how good it is.\n")
+        shutil.rmtree(tmp_path / "saved")
 
 
 def test_each_model_that_ships_says_what_it_is_without_torch():

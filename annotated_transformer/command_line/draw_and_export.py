@@ -31,7 +31,7 @@ first on a page).
         layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the last but one. A page begins at \
 the head that aligns best.
         heads: Counted from 1; chosen by rule if not given. A page begins at one.
-        word: The word of Figures 3 and 4; a pronoun, or the longest word, if not given.
+        word: The word of Figures 3 and 4; a pronoun (English, German or French), or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
         hide_end: Draw <eos> too, which many heads rest on; Figures 3 to 5 then choose from the last layer but one.
     """

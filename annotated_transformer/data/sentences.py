@@ -6,12 +6,12 @@ import re
 
 __all__ = ["PATTERNS", "split_sentences"]
 
-OPENING, LETTER = r"""["'“‘«„(\[]*""", "[A-Za-zÀ-ÖØ-öø-ÿ]"
+OPENING, LETTER = r"""["'“‘«„(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
 
 # Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
 SHORTENED = (
-    "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr "
-    "No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
+    "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
+    "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
 )
 # Behind such a full stop only these begin a sentence.
 BEGINNERS = (
@@ -23,7 +23,7 @@ BEGINNERS = (
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
     # capital letter, a digit or an ellipsis.
-    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}})\s+(?={OPENING}(?:[A-ZÀ-ÖØ-Þ0-9]|\.\.\.|…))""",
+    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}}(?:\s»)?)\s+(?={OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))""",
     "shortened": rf"""(?:^|[\s"'“‘«„(\[])(?:{"|".join(SHORTENED.split())}|(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}})\.$""",
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
     "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."

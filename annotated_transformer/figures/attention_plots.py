@@ -286,7 +286,7 @@ def plot_heat_maps(
 
 
 PRONOUNS = {*"he him his himself she her hers herself it its itself they them their theirs themselves".split(),
-            *"er ihn ihm sie ihr es ihnen".split()}  # the German ones among the words that are written
+            *"er ihn ihm sie ihr es ihnen".split(), *"il ils elle elles lui eux".split()}  # German, French
 
 
 def sharpness(

@@ -139,6 +139,8 @@ def word_starts(
             starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])
         for i in range(1, len(labels)):
             starts[i] |= starts[i - 1] and is_sign(labels[i - 1])
+        for i in range(1, len(labels)):  # a blank before a sign, as French has it before `!`, is no word
+            starts[i] &= not (labels[i - 1] == BEGINS and labels[i].startswith(CONTINUES) and is_sign(labels[i]))
     return starts
 
 

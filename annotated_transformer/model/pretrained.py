@@ -22,6 +22,7 @@ from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
 from .weights import load_into, load_weights, model_directory, said_by
+from ..model_record import ModelRecord
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
@@ -30,9 +31,20 @@ library_name: annotated_transformer
 tags: [translation]
 ---
 
-A model of `annotated_transformer`. To be filled in: the languages, what the model was trained on, how good it is, and the
-licence of the weights.
+A model of `annotated_transformer`.
+
+{}
 """
+
+
+def facts(
+    record: ModelRecord,
+) -> str:                # lines of a card
+    "What a record knows of a model, and what its owner is asked to fill in."
+    known = {"the languages": " to ".join(record.languages), "what the model was trained on": record.corpus,
+             "the licence of the weights": record.licence}
+    said = "".join(f"{name[0].upper()}{name[1:]}: {fact}.\n\n" for name, fact in known.items() if fact)
+    return f"{said}To be filled in: {', '.join([*(name for name, fact in known.items() if not fact), 'how good it is'])}."
 
 
 @dataclass(frozen=True)
@@ -54,7 +66,7 @@ def save_model(
     def write(beside: Path) -> None:
         save_file(model.state_dict(), beside / "model.safetensors")
         (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
-        (beside / "README.md").write_text(CARD, encoding="utf-8", newline="\n")
+        (beside / "README.md").write_text(CARD.format(facts(ModelRecord())), encoding="utf-8", newline="\n")
 
     write_model(directory, write)
 

@@ -14,7 +14,7 @@ from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..json_files import checked
 from ..model.class_names import require_class
-from ..model.pretrained import filled, write_model
+from ..model.pretrained import CARD, facts, filled, write_model
 from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
@@ -67,7 +67,8 @@ def load(
         require_class(run.own.get("model"), model, path_or_name)
         run.require_checkpoints(average)
         found = filled(model, config, run.weights(average), directory)
-        record = ModelRecord(corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
+        record = read_record(directory)
+        record = replace(record, corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
         found, record = model.from_pretrained(directory), read_record(directory)
     require_one_vocabulary(found, tokenizer)
@@ -81,9 +82,13 @@ def save(
     search: Search | None = None,       # None: as in the paper
     record: ModelRecord | None = None,  # its other facts
 ) -> None:
-    "Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and a README.md."
+    """Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and README.md.
+
+    A directory that is there keeps its README.md and files of other names; a model in it is replaced.
+    """
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
+        (beside / "README.md").write_text(CARD.format(facts(record or ModelRecord())), encoding="utf-8", newline="\n")
         tokenizer.save(beside / "tokenizer.model")
         write_record(beside, replace(record or ModelRecord(), search=asdict(search or Search())))
         write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))

@@ -8,7 +8,7 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 from torch import Tensor
 
@@ -20,6 +20,7 @@ from ..data.tokenizer import Tokenizer
 from ..files import SUMS, damage, leftovers, named, read_sums, write_directory, write_file, write_sums
 from ..json_files import read_json
 from ..model.class_names import same_name
+from ..model_record import read_record, write_record
 from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
@@ -149,6 +150,10 @@ class Run:
         write_file(self.directory / "tokenizer.model", tokenizer.save)
         write_sums(self.directory, ["tokenizer.model"])
 
+    def note(self, **facts: Any) -> None:
+        "Write into record.json what is known of the model to be: its languages, and the licence of the weights it begins with."
+        write_record(self.directory, dataclasses.replace(read_record(self.directory), **facts))
+
     def has_data(self) -> bool:
         "Whether the corpus has been tokenised."
         return all((self.directory / "data" / f"{split}.json").exists() for split in ("train", "validation"))
@@ -173,6 +178,7 @@ class Run:
             shutil.copytree(other.directory / "data", beside / "data")
             for name in ("tokenizer.model", SUMS):
                 shutil.copy(other.directory / name, beside)
+            Run(beside).note(languages=read_record(other.directory).languages)
 
         write_directory(self.directory, write)
 
@@ -233,6 +239,8 @@ def prepare(
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         if not run.has_tokenizer():
             run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words))
+        if corpus.scorer == "translation":  # trees are in no language
+            run.note(languages=(corpus.source_language, corpus.target_language))
         tokenizer, data = run.tokenizer, run.directory / "data"
         for name, pairs, total in (("train", corpus.train, n), ("validation", corpus.validation, len(corpus.validation))):
             if not len(TokenizedPairs.write(data, name, pairs, tokenizer, config.model.max_length, total=total)):

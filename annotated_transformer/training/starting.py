@@ -16,8 +16,9 @@ from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
 from ..files import SUMS
 from ..model.transformer import Transformer
+from ..model_record import RECORD
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
-from .loading import load
+from .loading import LoadedModel, load
 from .own import PAPERS, Own
 from .processes import Group
 from .runs import Run, prepare
@@ -25,7 +26,7 @@ from .runs import Run, prepare
 __all__ = ["begin", "load_start", "new_model", "resume"]
 
 
-MADE = ("config.json", "tokenizer.model", SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # in a run, before a checkpoint
+MADE = ("config.json", RECORD, "tokenizer.model", SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # before a checkpoint
 
 
 def new_model(
@@ -46,7 +47,7 @@ def new_model(
 def load_start(
     config: TrainingConfig,
     kind: type[Transformer] = Transformer,
-) -> tuple[Transformer, Tokenizer]:
+) -> LoadedModel:
     "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
     start = load(config.start_from, model=kind)
     free = {"vocab_size", "dropout"} | (set() if any(True for _ in start.model.positions.parameters()) else {"max_length"})
@@ -54,7 +55,7 @@ def load_start(
         here = getattr(config.model, name)
         if name not in free and here != there:
             raise InputError(f"--start-from {config.start_from}: {name} is {there!r} there and {here!r} here; they must agree")
-    return start.model, start.tokenizer
+    return start
 
 
 LOOKED_AT = 20_000  # training pairs, from the first to the last, that are searched for unknown letters
@@ -116,7 +117,9 @@ def begin(
     try:
         run.open(config, group, own.names())
         if config.start_from and not run.has_tokenizer():
-            run.keep_tokenizer(load_start(config, own.model)[1])
+            start = load_start(config, own.model)
+            run.note(licence=start.record.licence)
+            run.keep_tokenizer(start.tokenizer)
         first = not run.has_data()
         tokenizer, *splits = prepare(config, run.directory)
         if config.start_from and first:
@@ -156,7 +159,7 @@ def resume(
     if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
         state = group.together(lambda: whole_state(load_checkpoint(found[-1], model, optimizer), state, found[-1]))
     elif config.start_from:
-        model.load_state_dict(group.together(lambda: load_start(config, type(model)))[0].state_dict())
+        model.load_state_dict(group.together(lambda: load_start(config, type(model))).model.state_dict())
     highest, lowest = group.highest(state["step"], -state["step"])
     if highest != -lowest:
         raise InputError(f"{run}: not all processes see the same checkpoints; put the run on a file system that all share")

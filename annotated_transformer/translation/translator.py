@@ -21,7 +21,7 @@ from ..data.tokenizer import Tokenizer, require_fit, require_several
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
-from ..model.pretrained import push_model
+from ..model.pretrained import facts, push_model
 from ..model.transformer import Transformer, count_parameters
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import ModelRecord
@@ -321,7 +321,7 @@ translator = Translator.from_pretrained("{0}")
 print(translator.translate(["A sentence."]))
 ```
 
-To be filled in: the languages, what the model was trained on, how good it is, and the licence of the weights.
+{2}
 """
 
 
@@ -334,6 +334,7 @@ def push(
     "Put a translator's files on the hub, with a model card where there is none yet."
     def save(directory: Path) -> None:
         translator.save_pretrained(directory)
-        (directory / "README.md").write_text(CARD.format(repo_id, translator.model.config), encoding="utf-8", newline="\n")
+        card = CARD.format(repo_id, translator.model.config, facts(translator.record))
+        (directory / "README.md").write_text(card, encoding="utf-8", newline="\n")
 
     return push_model(save, repo_id, private, commit_message)

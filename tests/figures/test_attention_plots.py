@@ -41,6 +41,8 @@ def test_rules_choose_the_head_that_a_hand_would():
     assert {text for text in texts if text.startswith("head")} == {"head 1", "head 3"}
     assert "only “bite”" in written(plot_figure(maps, 3, word="bite"))
     assert "only “Hunde”" in written(plot_figure(maps, 3, "encoder_decoder"))
+    french = AttentionMaps.from_tensors(["Le", "chien", "dort", "car", "il", "rêve"], encoder=torch.eye(6).expand(2, 3, 6, 6))
+    assert "only “il”" in written(plot_figure(french, 3))
     for options, named in [((6,), "no Figure 6"), ((3, "encoder", 3), "no layer 3: the model has layers 1 to 2"),
                            ((3, "encoder", 1, [4]), "no head 4"), ((4, "encoder", 1, None, "dog"), "no word 'dog'")]:
         try:

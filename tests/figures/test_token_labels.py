@@ -16,6 +16,10 @@ def test_a_label_says_whether_its_piece_begins_a_word():
     apart, pieces = group_words(said, signs_apart=True)
     assert apart == ["(", "a", "dogs", ")", "!", "well-known", ".", "<eos>"] and pieces.sum(0).tolist() == [1, 1, 2, 1, 1, 3, 1, 1]
     assert group_words(apart, signs_apart=True)[0] == apart
+    french = ["est", "là", "▁", "·:", "▁", "·«", "ça", "va", "▁", "·?", "·!", "▁", "·»", "▁", "·ß", "<eos>"]
+    words, pieces = group_words(french, signs_apart=True)
+    assert words == ["est", "là", ":", "«", "ça", "va", "?", "!", "»", "ß", "<eos>"]
+    assert pieces.sum(0).tolist() == [1, 1, 2, 2, 1, 1, 2, 1, 2, 2, 1] and group_words(words, signs_apart=True)[0] == words
     assert [shown(label) for label in ("·.", "·,", "·ing", "··", "·", ".", "<eos>")] == [".", ",", "·ing", "··", "·", ".", "<eos>"]
 
 

@@ -80,3 +80,4 @@ def test_a_run_is_loaded_with_the_mean_of_its_last_checkpoints():
                 torch.testing.assert_close(found[name], sum(weights[i][name].double() for i in expected).div(len(expected)).float())
         assert all(torch.equal(load(run, 1).model.state_dict()[name], last[name]) for name in last)
         assert load(run).run.config == config and load(run).record.corpus is None  # a name would stand there, but no path
+        assert load(run).record.languages == ("en", "de"), "the endings of the files"

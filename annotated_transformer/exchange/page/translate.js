@@ -365,6 +365,7 @@ async function start() {
   }
   const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
   place("model").textContent = name;
+  ["sentence", "translation"].forEach((id, i) => { place(id).lang = model.settings.languages[i] ?? ""; }); // which a screen reader reads by
   for (const [field, count] of [["layer", layers], ["number", heads]]) {
     headForm.elements[field].append(...Array.from({length: count}, (_, i) => new Option(i + 1, i)));
   }

@@ -13,6 +13,9 @@ export function grouped(labels) {
   const starts = labels.map((label, i) => i === 0 || !label.startsWith(CONTINUES)), words = [];
   for (let i = labels.length - 1; i > 0; i--) starts[i] ||= isSign(labels[i]) && (starts[i + 1] ?? true);
   for (let i = 1; i < labels.length; i++) starts[i] ||= starts[i - 1] && isSign(labels[i - 1]);
+  for (let i = 1; i < labels.length; i++) { // a blank before a sign, as French has it before !, is no word
+    starts[i] &&= !(labels[i - 1] === BEGINS && labels[i].startsWith(CONTINUES) && isSign(labels[i]));
+  }
   labels.forEach((label, i) => {
     if (starts[i]) words.push({label: i ? bare(label) : label, pieces: [i]});
     else {

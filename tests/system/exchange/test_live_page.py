@@ -20,6 +20,7 @@ from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.sentences import PATTERNS, split_sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
+from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.translation.lines import UNSURE, WHOLE
 
 ROOT = Path(__file__).parents[3]
@@ -91,6 +92,7 @@ console.log(JSON.stringify(texts.map(text => splitSentences(text, patterns))));
 @pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
 def test_the_page_cuts_a_text_where_python_does(tmp_path):
     words = "Mr. U.S. a.m. No. St. J. I It Paul he 5 1990. end. end! end?! end... … “So” \"So.\" (So.) z. B. Ärger.".split()
+    words += "« » Œuvre Mme.".split()
     draw = random.Random(1)
     cases = (ROOT / "tests/data/sentences.txt").read_text(encoding="utf-8").replace(" | ", " ").splitlines()
     texts = [*cases, *sentences()[:2_000], *ODD, *(" ".join(draw.choices(words, k=12)) for _ in range(2_000))]
@@ -103,6 +105,30 @@ def test_the_page_cuts_a_text_where_python_does(tmp_path):
     assert sum(len(parts) > 1 for parts in expected[-2_000:]) > 500
 
 
+GROUP = """
+import {readFileSync} from "node:fs";
+const [module, given] = process.argv.slice(1), {grouped} = await import(module);
+console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(grouped)));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
+    draw, some = random.Random(2), ["▁", "·!", "·?", "·«", "«", "ça", "·ing", "·ß", "<eos>", "▁·x", "·-", "5"]
+    french = ["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"]
+    rows = [french, *(draw.choices(some, k=8) for _ in range(2_000))]
+    (tmp_path / "given.json").write_text(json.dumps(rows))
+    shutil.copy(FILES / "words.js", tmp_path / "words.mjs")
+    given = [str(tmp_path / "words.mjs"), str(tmp_path / "given.json")]
+    done = subprocess.run(["node", "--input-type=module", "-e", GROUP, *given], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    assert [word["label"] for word in found[0]] == ["là", ":", "«", "ça", "?", "!", "»", "ß"]
+    for row, words in zip(rows, found, strict=True):
+        labels, belongs = group_words(row, signs_apart=True)
+        assert [word["label"] for word in words] == labels, row
+        assert [len(word["pieces"]) for word in words] == belongs.sum(0).tolist(), row
+
+
 def test_the_files_are_short_and_the_page_asks_nobody_else():
     sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
     scripts = {name: text for name, text in sources.items() if name.endswith(".js")}
@@ -110,6 +136,7 @@ def test_the_files_are_short_and_the_page_asks_nobody_else():
     page = sources["translate.html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
+    assert re.findall(r"<[^>]* lang=[^>]*>", page) == ['<html lang="en">'], "the model's languages come from settings.json"
     assert "connect-src 'self'" in policy and "unsafe-inline" not in policy and "*" not in policy
     assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="translate/translate.js">']
     assert not re.search(r"\son\w+=|\sstyle=|<style", page), "no script and no style within the page"
@@ -142,6 +169,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     assert settings["config"]["max_length"] == shipped.model.config.max_length and settings["longest"] == 60
     assert settings["sentences"] == {"whole": WHOLE, **PATTERNS} and settings["unsure"] == UNSURE
     assert settings["doubtful_below"] == shipped.record.doubtful_below < 0
+    assert settings["languages"] == ["en", "de"]
     assert live_page.page_settings(Translator.from_pretrained("everyday-en-de", device="cpu"))["doubtful_below"] < 0
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
