@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from .. import EOS, PAD, UNK, InputError, extra
+from .. import EOS, PAD, UNK, extra
 from ..files import new_directory, write_directory
 from ..model.transformer import Transformer
 from ..translation.translator import Translator
@@ -32,9 +32,7 @@ def to_ctranslate2(
     from ctranslate2.specs import TransformerSpec
 
     model, tokenizer = (what.model, what.tokenizer) if isinstance(what, Translator) else (what, None)
-    require_form(model, "CTranslate2")
-    if (positions := model.config.positions) not in ("sinusoidal", "learned"):  # it takes a table
-        raise InputError(f"CTranslate2 has no form for a model with {positions=}: it cannot be carried over")
+    require_form(model, "CTranslate2", positions=("sinusoidal", "learned"))  # it takes a table
     c, directory = model.config, new_directory(directory)
     names = token_names(c.vocab_size) if tokenizer is None else tokenizer.pieces(range(c.vocab_size))
     spec = TransformerSpec.from_config(c.n_layers, c.n_heads, pre_norm=c.norm == "pre")

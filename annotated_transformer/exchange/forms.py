@@ -26,13 +26,13 @@ def require_ours(model: Transformer, software: str) -> None:
 
 def require_form(
     model: Transformer,
-    software: str,    # its name
-    **known: str,     # fields of the configuration, and the one value that the software knows
+    software: str,              # its name
+    **known: tuple[str, ...],   # fields of the configuration, and the values that the software knows
 ) -> None:
     "InputError with the reason, for a model that the software has no form for."
     c = model.config
     require_ours(model, software)
     require_widths(software, c.d_model, c.n_heads, c.d_k, c.d_v)
-    for name, value in {"compatibility": "dot-product", **known}.items():
-        if getattr(c, name) != value:
+    for name, values in {"compatibility": ("dot-product",), **known}.items():
+        if getattr(c, name) not in values:
             raise InputError(f"{software} has no form for a model with {name}={getattr(c, name)!r}: it cannot be carried over")

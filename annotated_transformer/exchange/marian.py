@@ -79,7 +79,7 @@ def to_marian(
 ):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None for want of a tokenizer
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."
     transformers = extra("transformers")
-    require_form(model, "Marian", positions="sinusoidal", norm="post")
+    require_form(model, "Marian", positions=("sinusoidal",), norm=("post",))
     c = model.config
     sizes = {
         f"{side}_{theirs}": ours for side in ("encoder", "decoder")

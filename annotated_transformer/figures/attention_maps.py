@@ -113,9 +113,9 @@ class AttentionMaps:
     source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
     target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
     target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor | None = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), if this kind is missing
-    decoder: Tensor | None = None          # (L, h, T, T)
-    encoder_decoder: Tensor | None = None  # (L, h, T, S)
+    encoder: Tensor = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), if this kind is missing
+    decoder: Tensor = None          # (L, h, T, T)
+    encoder_decoder: Tensor = None  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
 
     def __post_init__(self):

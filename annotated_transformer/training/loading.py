@@ -46,7 +46,7 @@ class LoadedModel:
 
 def load(
     path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
-    average: int | None = None,   # of a run: mean of its last so many checkpoints (all must be there); None: as many as it keeps
+    average: int | None = None,   # of a run: mean of its last so many checkpoints, or of all there are; None: as many as it keeps
     model: type[Transformer] = Transformer,  # its class, where that is one of your own
     **options,                    # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel:
@@ -65,7 +65,6 @@ def load(
     if run:
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         require_class(run.own.get("model"), model, path_or_name)
-        run.require_checkpoints(average)
         found = filled(model, config, run.weights(average), directory)
         record = read_record(directory)
         record = replace(record, corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import PAD, InputError
+from .. import PAD
 from ..config import Execution, TrainingConfig
 from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs, epoch_batches
@@ -203,13 +203,9 @@ def train(
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     watch: Watch | None = None,                          # gets each line of metrics.jsonl; True ends with a checkpoint
 ) -> Transformer:           # with its last weights, in eval mode, on the run's device
-    """Train, or continue where the run directory stands. Writes metrics.jsonl, tensorboard/ and checkpoints/ there.
+    """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
-    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class.
-    It seeds PyTorch's generator and, where they are not set, sets $ONEDNN_PRIMITIVE_CACHE_CAPACITY and $LRU_CACHE_CAPACITY;
-    both stay so."""
-    if profile < 0:
-        raise InputError(f"profile must be at least 0, not {profile}")
+    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
     run, own = Run(directory), Own(model, optimizer, rate, watch)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)

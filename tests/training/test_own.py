@@ -184,7 +184,6 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"rate": lambda step: None}, "rate gives None"),
     ({"rate": lambda step: -0.01}, "rate gives -0.01"),
     ({"rate": lambda step: math.inf}, "rate gives inf"),
-    ({"profile": -1}, "profile must be at least 0, not -1"),
 ])
 def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, reason, config, tmp_path):
     with pytest.raises(InputError, match=reason):

@@ -373,8 +373,6 @@ def test_searches_texts_and_means_are_checked_in_python_too(run, model):
     for average in (0, -1):
         with pytest.raises(InputError, match="average must be at least 1"):
             Translator.from_pretrained(run, average=average)
-    with pytest.raises(InputError, match="checkpoints: a mean of the last 99 cannot be"):
-        Translator.from_pretrained(run, average=99)
     with pytest.raises(InputError, match="is no run, so it has no checkpoints to average"):
         Translator.from_pretrained(model, average=2)
     for device in ("meta", "nonsense", *([] if torch.cuda.is_available() else ["cuda"])):
