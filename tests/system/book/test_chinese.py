@@ -319,3 +319,12 @@ def test_a_line_that_ends_in_a_chinese_sign_is_joined_to_its_paragraph_alone():
     assert chinese_texts.in_one_line("模块：\n[`f`](f.py)，\n*hast*。\n   `PAD`") == "模块：[`f`](f.py)，*hast*。`PAD`"
     kept = "如：\n$$x$$\n好：\n- 一。\n- 二。\n1. 三。\n|表。|\n\n> 引。\n>\n> 引：\n</details>\n码：\n```\n图：\n![a](b)\n## 节"
     assert chinese_texts.in_one_line(kept) == kept
+
+
+@pytest.mark.parametrize("mark", ["<!-- f610ef6f -->", "<!-- f610ef6f 0 -->"])
+def test_a_line_that_is_nearly_the_mark_of_a_cell_is_named(mark, capsys):
+    text = "<!-- 0ab27f61 5c1d9e02 -->\n一\n\n{}\n二\n"
+    assert [*chinese_texts.parsed(text.format("<!-- f610ef6f - -->"), Path("page.md"))] == ["0ab27f61", "f610ef6f"]
+    with pytest.raises(SystemExit):
+        chinese_texts.parsed(text.format(mark), Path("page.md"))
+    assert f"page.md: {mark} is no mark of a cell" in capsys.readouterr().err
