@@ -75,11 +75,16 @@ def build() -> None:
         print(*mistakes, sep="\n", file=sys.stderr)
         sys.exit(2)
     prepare_notebooks()
-    for path in PACKAGE.rglob("*.py"):  # a module whose notebook is gone goes, too
-        if made(path):
-            path.unlink()
-    clean()
-    nbdev_export.__wrapped__()
+    modules = {path: path.read_bytes() for path in PACKAGE.rglob("*.py") if made(path)}
+    for path in modules:  # a module whose notebook is gone goes, too
+        path.unlink()
+    try:
+        clean()
+        nbdev_export.__wrapped__()
+    except BaseException:  # Ctrl+C too: whoever is stopped has the package that there was
+        for path, module in modules.items():
+            path.write_bytes(module)
+        raise
     export_tests()
     write_workbook()
     write_one_file()

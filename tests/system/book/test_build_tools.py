@@ -293,6 +293,15 @@ def test_a_cell_that_is_no_python_is_named_before_anything_is_written(project):
     assert all(before[path] == text for path, text in after.items())
 
 
+def test_a_build_that_is_stopped_leaves_the_package_that_there_was(project):
+    with open(project / "tools" / "metadata.py", "a") as file:
+        file.write("\n\ndef with_metadata(notebook):\n    raise KeyboardInterrupt\n")
+    module = project / "annotated_transformer" / "toy.py"
+    before = module.read_bytes()
+    assert subprocess.run([sys.executable, "tools/build.py"], cwd=project, stderr=subprocess.DEVNULL).returncode != 0
+    assert module.read_bytes() == before
+
+
 def test_the_pieces_of_a_stream_are_joined_and_nothing_else_is():
     def stream(name, *lines):
         return dict(output_type="stream", name=name, text=[*lines])
