@@ -15,7 +15,7 @@ from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.transformer import Transformer, count_parameters
 from benchmarks import decoding, decoding_profile, kernels
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
-from benchmarks.shared.decoding_chart import chart
+from benchmarks.shared.decoding_chart import LOOKS, chart
 
 missing = [package for package in decoding.PACKAGES if importlib.util.find_spec(package) is None]
 needs_others = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
@@ -69,12 +69,14 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
             assert ("share_of_reading" in part) == (name == "one")
 
     figure = chart(record)
-    assert [axes.get_xlabel() for axes in figure.axes[1:]] == ["beams", "tokens of each output"]
-    assert len(figure.axes[0].patches) == 3 * 8
+    assert [axes.get_xlabel() for axes in figure.axes] == ["", "", "", "beams", "tokens of each output"]
+    for axes, work in zip(figure.axes, figures["works"].values(), strict=False):
+        assert [bar.get_width() for bar in axes.patches] == [work["by"][name].get("times_ours", 1) for name in LOOKS]
+        assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [name for name, _ in LOOKS.values()]
     record["figures"]["growth"] = {"beams": {}, "length": figures["growth"]["length"]}  # as far as it has come
-    assert [axes.get_xlabel() for axes in chart(record).axes[1:]] == ["tokens of each output"]
+    assert [axes.get_xlabel() for axes in chart(record).axes] == ["", "", "", "tokens of each output"]
     del record["figures"]["growth"]
-    assert len(chart(record).axes) == 1
+    assert len(chart(record).axes) == 3
 
 
 def test_the_arithmetic_is_counted_step_by_step():
@@ -160,7 +162,7 @@ def test_a_stopped_benchmark_goes_on_where_it_was(tmp_path, capsys, monkeypatch)
     def measure(model, packed, marian, pools, work, rounds, clock):
         if asked.append((work, clock)) or len(asked) == 2:
             raise decoding.InputError("stopped")
-        return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": float(len(asked))}}}
+        return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": float(len(asked)), "seconds": [float(len(asked))]}}}
 
     monkeypatch.setattr(decoding, "measure", measure)
     out = tmp_path / "decoding.json"
