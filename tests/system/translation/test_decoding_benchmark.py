@@ -162,7 +162,8 @@ def test_a_stopped_benchmark_goes_on_where_it_was(tmp_path, capsys, monkeypatch)
     def measure(model, packed, marian, pools, work, rounds, clock):
         if asked.append((work, clock)) or len(asked) == 2:
             raise decoding.InputError("stopped")
-        return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": float(len(asked)), "seconds": [float(len(asked))]}}}
+        seconds = float(len(asked))
+        return {"work": dataclasses.asdict(work), "by": {"ours": {"median_seconds": seconds, "seconds": [seconds]}}}
 
     monkeypatch.setattr(decoding, "measure", measure)
     out = tmp_path / "decoding.json"
