@@ -357,10 +357,12 @@ COLOURS = {"previous token": "#1f77b4", "next token": "#17becf", "itself": "#5b7
 def plot_catalogue(
     named: dict[str, list[list[Named]]],                  # of `catalogue`
     harm: dict[str, list[list[float]]] | None = None,     # of each head: how much the loss rises when it is off
+    error: dict[str, list[list[float]]] | None = None,    # the standard error of that
 ) -> Figure:
-    "A cell for each head: what it looks at, how often (the darker the more), and what is lost without it."
+    "A cell for each head: what it looks at, how often (the darker the more), and what is lost without it, bold if clear at 95%."
     layers, heads = [len(rows) for rows in named.values()], max(len(row) for rows in named.values() for row in rows)
-    size = (1.25 * heads + 0.6, 0.45 * sum(layers) + 0.45 * len(named))
+    size = (1.25 * heads + 0.6, 0.5 * sum(layers) + 0.45 * len(named))
+    most = max((need for rows in (harm or {}).values() for row in rows for need in row), default=0)
     figure, axes = plt.subplots(len(named), 1, figsize=size, layout="constrained", height_ratios=layers, squeeze=False,
                                 FigureClass=Figure)
     for axis, (kind, rows) in zip(axes[:, 0], named.items()):
@@ -370,11 +372,18 @@ def plot_catalogue(
                 colour = (*to_rgb(COLOURS[one.name]), 0.6 * share)
                 axis.add_patch(Rectangle((head - 0.48, layer - 0.46), 0.96, 0.92, fc=colour, ec="#cccccc", lw=0.6))
                 label = f"rests on {START if kind == 'decoder' else END}" if one.name == RESTS else one.name
-                numbers = [] if one.name == NONE else [f"{share:.0%}"]
-                numbers += [] if harm is None else [f"{round(harm[kind][layer - 1][head - 1], 3) + 0:+.3f}"]  # + 0: no -0.000
-                axis.text(head, layer + 0.17, label, fontsize=8, ha="center", va="center",
-                          color="#999999" if one.name == NONE else "black")
-                axis.text(head, layer - 0.21, "   ".join(numbers), fontsize=7.5, ha="center", va="center", color="#333333")
+                axis.text(head, layer + 0.21, label, fontsize=9.5, ha="center", va="center",
+                          color="#777777" if one.name == NONE else "black")
+                if one.name != NONE:
+                    axis.text(head - 0.25, layer - 0.14, f"{share:.0%}", fontsize=9, ha="center", va="center", color="#333333")
+                if harm is None:
+                    continue
+                need = harm[kind][layer - 1][head - 1]
+                clear = error is not None and need > 1.96 * error[kind][layer - 1][head - 1]
+                axis.text(head + 0.18, layer - 0.14, f"{round(need, 3) + 0:+.3f}", fontsize=9, ha="center",  # + 0: no -0.000
+                          va="center", weight="bold" if clear else "normal", color="black" if clear else "#555555")
+                if clear:  # a bar as long as the need
+                    axis.add_patch(Rectangle((head - 0.48, layer - 0.46), 0.96 * need / most, 0.11, fc="black"))
         axis.set(xlim=(0.5, heads + 0.5), ylim=(0.5, len(rows) + 0.5), yticks=range(1, len(rows) + 1), ylabel="layer")
         axis.set_xticks(range(1, heads + 1) if axis is axes[-1, 0] else [])
         axis.set_title(KINDS[kind].title, fontsize=10, loc="left")

@@ -284,6 +284,6 @@ def test_a_head_is_named_by_its_clearest_lead_and_only_by_a_clear_one():
     assert set(COLOURS) == {name for tasks in TASKS.values() for name in tasks.values()} | {RESTS, NONE}
     figure = plot_catalogue(catalogue(some), {"encoder": [[0.0114, -0.002], [0, 0]], "decoder": [[0]], "encoder_decoder": [[0]]})
     texts = {(text.get_position()[0], text.get_text()) for text in figure.axes[0].texts if text.get_position()[1] < 1.5}
-    assert texts == {(1, "previous token"), (1, "90%   +0.011"), (2, "object's verb"), (2, "80%   -0.002")}
+    assert texts == {(1, "previous token"), (0.75, "90%"), (1.18, "+0.011"), (2, "object's verb"), (1.75, "80%"), (2.18, "-0.002")}
     assert [axis.get_title(loc="left") for axis in figure.axes] == [kind.title for kind in KINDS.values()]
     plt.close(figure)

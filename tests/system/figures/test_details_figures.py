@@ -84,6 +84,6 @@ def test_head_scores_draw_the_first_layer_below_and_the_sign_on_which_a_head_res
     for axis, kind in zip(figure.axes, KINDS):
         sign = START if kind == "decoder" else END
         texts = sorted((round(text.get_position()[1]), text.get_text()) for text in axis.texts)
-        assert texts == [(1, "75%   +0.000"), (1, f"rests on {sign}"), (2, "75%   +0.500"), (2, f"rests on {sign}")]
+        assert texts == [(1, "+0.000"), (1, "75%"), (1, f"rests on {sign}"), (2, "+0.500"), (2, "75%"), (2, f"rests on {sign}")]
         assert axis.get_ylim() == (0.5, 2.5) and axis.get_ylabel() == "layer"
     plt.close(figure)
