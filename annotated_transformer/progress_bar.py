@@ -1,4 +1,5 @@
 "The one progress bar, which knows where its output goes."
+import os
 import sys
 import time
 
@@ -14,12 +15,15 @@ def in_notebook() -> bool:
 
 
 def progress_bar(shown: bool = True, **options):
-    "tqdm's bar on a terminal or in a notebook; a line of text a minute where the output is a file or a pipe; or nothing."
+    """tqdm's bar on a terminal or in a notebook; or nothing.
+
+    A line of text a minute where the output is a file or a pipe, or the terminal is `dumb`, as for those who listen to it.
+    """
     from tqdm import tqdm
 
     if not shown:
         return tqdm(**options, disable=True)
-    if sys.stderr.isatty() or in_notebook():
+    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" or in_notebook():
         return tqdm(**options)
 
     class Lines:
@@ -33,6 +37,8 @@ def progress_bar(shown: bool = True, **options):
             sys.stderr.flush()
 
     class Bar(tqdm):
+        monitor_interval = 0  # else tqdm starts a thread for each class of bars, which outlives them
+
         def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
             if time.time() - self.start_t >= EVERY:
                 sys.stderr.write(f"{text}\n")

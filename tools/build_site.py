@@ -23,7 +23,7 @@ from pathlib import Path
 import chinese_site
 import repository
 import vl_convert
-from chinese_figures import CHART
+from chinese_figures import CHART, PICTURE, alt
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, refuse
@@ -111,9 +111,9 @@ def installation() -> dict:
     return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{more}\n"}
 
 
-def live_chart(specification: dict, place: str) -> str:
-    "HTML that draws a Vega-Lite chart with the scripts of the site."
-    text = json.dumps(specification).replace("<", r"\u003c")
+def live_chart(specification: dict, place: str, told: str) -> str:
+    "HTML that draws a Vega-Lite chart with the scripts of the site; those who hear the page get what is told of it."
+    text = json.dumps({"description": told} | specification if told else specification).replace("<", r"\u003c")
     return f'<div class="live-chart" id="{place}"></div>\n<script type="application/json" data-chart="{place}">{text}</script>'
 
 
@@ -144,6 +144,14 @@ def folded_or_plain(cell: dict, source: str, words: Mapping[str, str]) -> dict:
     return cell | {"metadata": cell["metadata"] | {"tags": [tag], "mystnb": prompt}, "source": plain}
 
 
+def heard(cell: dict, told: str) -> dict:
+    "A cell whose figures say this to those who do not see them; MyST-NB would give them a file's name."
+    if not told or not any(PICTURE in output.get("data", {}) for output in cell.get("outputs", [])):
+        return cell
+    shown = cell["metadata"].get("mystnb", {})
+    return cell | {"metadata": cell["metadata"] | {"mystnb": shown | {"image": {"alt": told}}}}
+
+
 def prepare_notebook(notebook: dict, name: str, words: Mapping[str, str] = IN_ENGLISH) -> dict:
     """Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way.
 
@@ -162,11 +170,11 @@ def prepare_notebook(notebook: dict, name: str, words: Mapping[str, str] = IN_EN
         elif re.fullmatch(r"(?:#\|.*\s*)+", source):
             continue
         else:
-            cell = folded_or_plain(cell, source, words)
+            cell = heard(folded_or_plain(cell, source, words), alt(source))
         for number, output in enumerate(cell.get("outputs", [])):
             data = output.get("data", {})
             if CHART in data:
-                output["data"] = {"text/html": live_chart(data[CHART], f"chart-{cell['id']}-{number}")}
+                output["data"] = {"text/html": live_chart(data[CHART], f"chart-{cell['id']}-{number}", alt(source))}
             elif "text/markdown" in data:
                 data["text/markdown"] = with_links_of_the_site("".join(data["text/markdown"]), name)
         cells.append(cell)
@@ -304,6 +312,19 @@ def without_dead_ways_back() -> None:
             path.write_text(kept, encoding="utf-8", newline="\n")
 
 
+def for_those_who_listen() -> None:
+    """What MyST-NB and the theme say of folds and menus instead of what is written on them, or in English on a Chinese page."""
+    for path in SITE.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        said = text.replace(' aria-label="Toggle hidden content"', "").replace(
+            'class="caption" role="heading">', 'class="caption" role="heading" aria-level="2">')
+        if path.relative_to(SITE).parts[0] == chinese_site.FOLDER:
+            for english, chinese in chinese_site.IN_THE_THEME.items():
+                said = re.sub(rf'(?<=[>"]){english}(?=[<"])', chinese, said)
+        if said != text:
+            path.write_text(said, encoding="utf-8", newline="\n")
+
+
 def main() -> int:
     os.chdir(ROOT)
     prepare()
@@ -315,6 +336,7 @@ def main() -> int:
         return status
     write_translating_page()
     without_dead_ways_back()
+    for_those_who_listen()
     if dead := dead_links(SITE):
         print(*dead, sep="\n", file=sys.stderr)
         return 1

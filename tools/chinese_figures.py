@@ -26,6 +26,7 @@ FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han S
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
 TIMES = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|minutes|times)\b)")
+ALT = re.compile(r"^#\| *fig-alt: *(.+)$", re.MULTILINE)
 DECIMAL = re.compile(r"[- ]?\d+\.\d+")  # a sign may come and go, too
 NEAR, NOTHING = 0.1, 0.02                 # of a number, and beside 0
 
@@ -62,6 +63,12 @@ def strings(source: str) -> Iterator[str]:
     yield from (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
+def alt(source: str) -> str:
+    "What a code cell says of its figure to those who hear the page: its line `#| fig-alt:`."
+    found = ALT.search(source)
+    return found[1].strip() if found else ""
+
+
 @cache
 def strings_of_the_package() -> frozenset[str]:
     files = [path.read_text(encoding="utf-8") for folder in CODE for path in folder.glob("*.py")]
@@ -75,11 +82,14 @@ def complaints(name: str) -> Iterator[str]:
     for cell in sorted(drawing ^ known.keys()):
         missing = "this figure is missing: give its words and their Chinese, or {} if it has none"
         yield f"{WORDS}, {name}, {cell}: {missing if cell in drawing else 'this cell draws no figure'}"
-    there = {text for cell in notebook["cells"] if cell["cell_type"] == "code" for text in strings("".join(cell["source"]))}
-    there |= strings_of_the_package()
+    code = {cell["id"]: "".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"}
+    there = strings_of_the_package() | {text for source in code.values() for text in strings(source)}
     for cell in sorted(drawing & known.keys()):
+        told, there_and_told = alt(code[cell]), there | {alt(code[cell])}
+        if told and told not in known[cell]:
+            yield f"{WORDS}, {name}, {cell}: the Chinese of {told!r} is missing"
         for word, ours in known[cell].items():
-            if not all(any(part in text for text in there) for part in parts(word)):
+            if not all(any(part in text for text in there_and_told) for part in parts(word)):
                 yield f"{WORDS}, {name}, {cell}: no code draws {word!r}"
             if word.count("{}") != ours.count("{}"):
                 yield f"{WORDS}, {name}, {cell}: {ours!r} must have as many {{}} as {word!r}"
@@ -92,15 +102,16 @@ def parts(word: str) -> list[str]:
     return [part for part in (one.strip(" :,;()“”") for one in re.split(r"\{\}|[,:;]", word)) if re.search(r"[^\W\d]{2}", part)]
 
 
-def explained(known: dict[str, str]) -> str:
-    "What stands below a figure with English words; nothing where there are none."
+def explained(known: dict[str, str], alt: str = "") -> str:
+    "What stands below a figure with English words, of which its `alt` is none; nothing where there are none."
     def shown(text: str) -> str:
         text = re.sub(r"(?<=[^\x00-\xff])\s*\n\s*(?=[^\x00-\xff])", "", text.strip())
         text = re.sub(r"\s*\n\s*", " ", text.replace("{}", "…"))
         by_turns = enumerate(re.split(r"(\$[^$]+\$)", text))  # words, formula, words ...
         return "".join(part if at % 2 else re.sub(r"([\\*_<|`])", r"\\\1", part) for at, part in by_turns)
 
-    unlike = [(word, ours) for word, ours in known.items() if word != ours and re.search(r"[^\W_]", re.sub(r"\$.*?\$", "", word))]
+    unlike = [(word, ours) for word, ours in known.items()
+              if word not in (ours, alt) and re.search(r"[^\W_]", re.sub(r"\$.*?\$", "", word))]
     told = "；".join(f"{shown(word)} → {shown(ours)}" for word, ours in unlike)
     return f"<small>图中文字：{told}</small>" if told else ""
 

@@ -156,7 +156,7 @@ def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
         if cell["id"] in drawn:
             for data, picture in zip(chinese_figures.pictures(cell), drawn[cell["id"]]):
                 data[chinese_figures.PICTURE] = picture
-        elif text := chinese_figures.explained(words.get(cell["id"], {})):
+        elif text := chinese_figures.explained(words.get(cell["id"], {}), chinese_figures.alt("".join(cell["source"]))):
             yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 

@@ -23,6 +23,10 @@ ON_FOLDED_CELLS = {"Code": "代码", "Answer": "代码和结果", "Test: ": "测
 OF_THE_THEME = {  # which Sphinx's own Chinese has not
     "Back to top": "回到顶部", "Made with ": "生成工具：", "Next": "下一页", "On this page": "本页目录", "Previous": "上一页",
 }
+IN_THE_THEME = {  # which stand in its templates, where no translation reaches
+    "Skip to content": "跳到正文", "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动",
+    "Toggle site navigation sidebar": "打开或关闭网站目录", "Toggle table of contents sidebar": "打开或关闭本页目录",
+}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
@@ -116,6 +120,13 @@ def with_charts(name: str, cells: list[dict]) -> Iterator[dict]:
         yield cell
 
 
+def with_alt(cell: dict, known: dict[str, str]) -> str:
+    "A code cell's source, in which the text for those who hear the figure is Chinese."
+    source = "".join(cell["source"])
+    told = chinese_figures.alt(source)
+    return source.replace(told, known[told]) if told in known else source
+
+
 def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
     "Write what Sphinx reads. `prepare_notebook` is what the English pages go through, too."
     pages, found = read_contents(), chinese_texts.titles()
@@ -130,6 +141,8 @@ def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = with_english_pages("".join(cell["source"]), name, published)
+            else:
+                cell["source"] = with_alt(cell, chinese_figures.words().get(name, {}).get(cell["id"], {}))
             for output in cell.get("outputs", []):
                 if "text/markdown" in output.get("data", {}):
                     text = "".join(output["data"]["text/markdown"])

@@ -39,7 +39,7 @@ def middles(words: list[str]) -> list[float]:
 def animated(styles: list[str], name: str, total: float, *points: tuple[float, float]) -> str:  # (second, opacity) of each turn
     "The name of a class that appears and goes; the picture begins whole."
     frames = " ".join(f"{100 * second / total:.2f}% {{opacity: {shade}}}" for second, shade in points)
-    styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {total:.2f}s linear {2.5 - total:.2f}s infinite}}")
+    styles.append(f"@keyframes {name} {{{frames}}} .{name} {{animation: {name} {total:.2f}s linear {2.5 - total:.2f}s 2}}")
     return name
 
 

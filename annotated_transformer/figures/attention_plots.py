@@ -129,6 +129,20 @@ def on_dark() -> bool:
     return sum(to_rgb(rcParams["text.color"])) > 1.5
 
 
+def head_colours(heads: list[Head]) -> dict[Head, tuple]:
+    "Each head's colour: by its number, or by the heads' order where two would have the same or too few colours are our own."
+    from matplotlib import colormaps
+    from matplotlib.colors import to_rgb
+
+    own, more = [*map(to_rgb, ON_DARK if on_dark() else COLOURS)], colormaps["tab20"].colors
+    places = [head - 1 for _, head in heads]
+    several = len({layer for layer, _ in heads}) > 1
+    if len({place % len(more) for place in places}) < len(heads) or several and max(places) >= len(own):
+        places = [*range(len(heads))]
+    palette = own if max(places) < len(own) else more
+    return {pair: palette[place % len(palette)] for pair, place in zip(heads, places)}
+
+
 def draw_panel(
     canvas: Canvas,
     left: float,
@@ -193,10 +207,11 @@ def plot_heads(
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
 ):                                               # matplotlib's Figure, or the Axes
-    "Lines from each word to those it looks at, darker for a larger weight. Without `words`, a panel for each head (Figure 5)."
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgb
+    """Lines from each word to those it looks at, darker for a larger weight. Without `words`, a panel for each head (Figure 5).
 
+    In a model with up to ten heads a layer, a head has the colour of its number, the same in each picture, unless two heads drawn
+    have the same number: then the first has the first colour, the second the second, and so on.
+    """
     hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, keys = maps.of(kind)
@@ -208,11 +223,8 @@ def plot_heads(
 
     every = list(dict.fromkeys([*full, *chosen]))
     names = head_names(every)
-    one_layer = len({layer for layer, _ in every}) == 1
-    number = {pair: pair[1] - 1 if one_layer else i for i, pair in enumerate(every)}  # a head keeps its colour within its layer
-    own = [*map(to_rgb, ON_DARK if on_dark() else COLOURS)]
-    palette = own if max(number.values()) < len(own) else colormaps["tab20"].colors
-    styles = {pair: (weights[pair[0] - 1, pair[1] - 1], palette[number[pair] % len(palette)], names[pair]) for pair in every}
+    colours = head_colours(every)
+    styles = {pair: (weights[pair[0] - 1, pair[1] - 1], colours[pair], names[pair]) for pair in every}
 
     canvas, x = Canvas(axes=ax), MARGIN
     sides = maps.kinds[kind][1:]

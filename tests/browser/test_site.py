@@ -187,6 +187,27 @@ def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, w
         assert page.evaluate(f"[...document.querySelectorAll('article img')].filter({wide}).length") == 0
 
 
+@pytest.mark.parametrize("name", sorted(NOTEBOOKS & set(PAGES)) + [name for name in PAGES if name.startswith("zh/")])
+def test_who_hears_a_page_is_told_what_figures_show_and_folds_hold(name):
+    text = (SITE / name).read_text(encoding="utf-8")
+    assert not re.search(r'alt="[^"]*[0-9a-f]{64}', text) and "Toggle hidden content" not in text
+    charts = [json.loads(found) for found in re.findall(r'data-chart="[^"]*">(.*?)</script>', text)]
+    assert all(chart.get("description") for chart in charts)
+
+
+def test_who_has_no_mouse_opens_a_figure_and_stays_on_the_page_while_code_scrolls(page, address):
+    page.goto(f"{address}/docs/first-hour.html", wait_until="networkidle")
+    page.set_viewport_size({"width": 640, "height": 800})
+    page.evaluate("[...document.querySelectorAll('article pre')].find(one => one.scrollWidth > one.clientWidth).focus()")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(300)
+    assert page.url.endswith("/docs/first-hour.html")
+    page.goto(f"{address}/paper/3.2_attention.html", wait_until="networkidle")
+    page.locator("article a:has(> img)").first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/_images/[^/]+\.png$"))
+
+
 TRANSLATED = sorted(NOTEBOOKS & {name.removeprefix("zh/") for name in PAGES if name.startswith("zh/")})
 
 
@@ -221,6 +242,8 @@ def test_every_page_of_the_edition_is_on_the_site():
 
 def test_what_stands_around_a_chinese_page_is_chinese():
     text = (SITE / "zh/paper/3.2_attention.html").read_text(encoding="utf-8")
+    for hidden in ("Skip to content", "Toggle "):
+        assert hidden not in text
     words = {"下一页": "Next", "上一页": "Previous", "本页目录": "On this page", "回到顶部": "Back to top", "代码": "Code"}
     for ours, english in words.items():
         assert re.search(rf">\s*{ours}\s*<", text) and not re.search(rf">\s*{english}\s*<", text), english

@@ -10,6 +10,7 @@ import pytest
 import torch
 from matplotlib import style
 from matplotlib.collections import LineCollection, PatchCollection
+from matplotlib.colors import to_hex
 from matplotlib.text import Text
 from PIL import Image
 
@@ -195,6 +196,20 @@ def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_al
     far_apart = AttentionMaps.from_tensors(["a", "b", "<eos>"], encoder=encoder)
     texts = written(plot_figure(far_apart, 5))
     assert {text for text in texts if "head " in text} == {"layer 1, head 2", "layer 2, head 1"}
+
+
+def test_a_head_has_its_colour_in_each_picture_that_can_tell_heads_by_their_number():
+    def colours(heads, L=2, h=8, **how):
+        texts = plot_heads(AttentionMaps.from_tensors(list("abc"), encoder=torch.ones(L, h, 3, 3) / 3), heads=heads, **how).findobj(Text)
+        return {text.get_text().rpartition("layer ")[2]: to_hex(text.get_color()) for text in texts if "head " in text.get_text()}
+
+    alone = {head: colours([(1, head)])[f"head {head}"] for head in range(1, 9)}
+    assert len({*alone.values()}) == 8
+    assert colours([(2, 5), (1, 7)]) == {"2, head 5": alone[5], "1, head 7": alone[7]}
+    assert colours([(1, 7), (2, 3)], words="a", in_full=[(2, 3)]) == {"2, head 3": alone[3], "1, head 7": alone[7]}
+    assert [*colours([(2, 5), (1, 5), (1, 7)]).values()] == [alone[1], alone[2], alone[3]]  # two of one number: in their order
+    assert [*colours([(2, 12), (1, 5)], h=12).values()] == [alone[1], alone[2]]             # there are ten colours
+    assert len({*colours([(1, 1), (1, 21)], h=21).values()}) == 2
 
 
 def test_a_picture_of_control_characters_can_be_read(tmp_path):

@@ -91,6 +91,37 @@ def test_beside_the_link_to_colab_stands_one_to_github():
     assert cell["source"] == f"# A toy\n\n{links}\n\nIt halves."
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_figure_says_what_it_shows_to_those_who_hear_the_page(hidden):
+    drawing = code_cell("#| fig-alt: Two bars, the second twice as high\ndraw()", hidden=hidden)
+    drawing["outputs"] = [{"output_type": "display_data", "data": {"image/png": ""}}]
+    cells = [drawing, drawing | {"id": "no figure", "outputs": []}, drawing | {"id": "no words", "source": "draw()"}]
+    told, *others = build_site.prepare_notebook({"cells": cells}, "00_toy")["cells"]
+    assert told["metadata"]["mystnb"]["image"] == {"alt": "Two bars, the second twice as high"} and told["source"] == "draw()"
+    assert ("code_prompt_show" in told["metadata"]["mystnb"]) == hidden
+    assert all("image" not in cell["metadata"].get("mystnb", {}) for cell in others)
+
+
+@pytest.mark.parametrize("own, said", [({}, "A curve that falls"), ({"description": "its own"}, "its own")])
+def test_a_live_chart_says_what_it_shows(own, said):
+    cell = code_cell("#| fig-alt: A curve that falls\nchart")
+    cell["outputs"] = [{"output_type": "execute_result", "data": {build_site.CHART: own, "image/png": ""}}]
+    [cell] = build_site.prepare_notebook({"cells": [cell]}, "00_toy")["cells"]
+    assert f'{{"description": "{said}"}}</script>' in cell["outputs"][0]["data"]["text/html"]
+
+
+def test_folds_are_named_by_what_stands_on_them_and_the_theme_speaks_chinese_on_chinese_pages(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_site, "SITE", tmp_path)
+    page = '<a>Skip to content</a><summary aria-label="Toggle hidden content">{}</summary><p class="caption" role="heading">'
+    (tmp_path / "zh").mkdir()
+    for name, fold in (("x.html", "Code"), ("zh/x.html", "代码")):
+        (tmp_path / name).write_text(page.format(fold), encoding="utf-8")
+    build_site.for_those_who_listen()
+    rest = '<summary>{}</summary><p class="caption" role="heading" aria-level="2">'
+    assert (tmp_path / "x.html").read_text() == f"<a>Skip to content</a>{rest.format('Code')}"
+    assert (tmp_path / "zh/x.html").read_text(encoding="utf-8") == f"<a>跳到正文</a>{rest.format('代码')}"
+
+
 def test_all_charts_of_the_book_are_of_one_version():
     schemas = {output["data"][build_site.CHART]["$schema"] for path in (ROOT / "nbs").rglob("*.ipynb")
                for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", [])

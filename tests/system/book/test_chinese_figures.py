@@ -3,6 +3,7 @@ import json
 
 import chinese_figures
 import chinese_notebooks
+import chinese_site
 import chinese_texts
 import matplotlib
 import pytest
@@ -29,6 +30,20 @@ def with_words(monkeypatch, change) -> list[str]:
 def test_a_figure_that_differs_from_its_words_is_named(monkeypatch, change, said):
     [found] = with_words(monkeypatch, change)
     assert said in found and (CELL in found or "colab" in found)
+
+
+def test_what_is_told_of_a_figure_is_chinese_too_and_no_word_of_it(monkeypatch):
+    source = "#| fig-alt: Steps: large, then small\nplt.plot(steps)"
+    cell = {"id": CELL, "cell_type": "code", "source": source, "outputs": [{"data": {"image/png": ""}}]}
+    monkeypatch.setattr(chinese_figures, "notebook_of", lambda name: {"cells": [cell]})
+    told, other = chinese_figures.alt(source), "Steps: large, then smaller"
+    for known, said in (({}, [f"the Chinese of {told!r} is missing"]), ({told: "步长：先大后小"}, []),
+                        ({told: "步长", other: "步长"}, [f"no code draws {other!r}"])):
+        monkeypatch.setattr(chinese_figures, "words", lambda known=known: {PAGE: {CELL: known}})
+        assert [one.partition(f"{CELL}: ")[2] for one in chinese_figures.complaints(PAGE)] == said
+    assert chinese_figures.explained({told: "步长", "step": "步"}, told) == "<small>图中文字：step → 步</small>"
+    assert chinese_site.with_alt(cell, {told: "步长"}) == "#| fig-alt: 步长\nplt.plot(steps)"
+    assert chinese_site.with_alt(cell, {}) == source
 
 
 @pytest.mark.parametrize("text, ours", [

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from annotated_transformer.files import read_sums, write_sums
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model_record import record_of
 from annotated_transformer.parsing.parser import PARSING, TREES
+from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.runs import Run
@@ -814,6 +816,28 @@ def test_the_help_of_a_search_says_its_defaults(capsys):
         f"{Search.extra_length} to translate and {PARSING.extra_length} to parse.",
     ):
         assert said in text
+
+
+@pytest.mark.parametrize("kind, bar", [("xterm", True), ("dumb", False)])
+def test_a_terminal_that_is_dumb_gets_no_bar_that_is_drawn_over_and_over(kind, bar, monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", kind)
+    for _ in progress_bar(iterable=range(3), mininterval=0):
+        pass
+    assert ("\r" in sys.stderr.getvalue()) == bar
+
+
+def test_a_translator_that_serves_keeps_no_thread_of_its_bars(run):
+    translator = Translator.from_pretrained(run)
+    translator("one")
+    before = threading.active_count()
+    for _ in range(3):
+        translator("one two")
+    assert threading.active_count() == before
 
 
 # The first calls
