@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["BY_RULE", "FORMS", "HeadOptions", "attend", "export", "page"]
 
 
-FORMS = (".svg", ".pdf", ".png", ".html")
+PICTURES = (".svg", ".pdf", ".png")
+FORMS = (*PICTURES, ".csv", ".html")
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def attend(
 
     Args:
         sentence: The source, in quotation marks.
-        out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from.
+        out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from, \
+.csv a line for each weight, also those of <eos>, of all layers and heads that are not left out by options.
         model: Directory of a run or of a model, or a name as `translate` takes it.
         target: Translation through which the decoder is led; the model's own if not given.
         beside: On a page: a second sentence, shown next to the first.
@@ -92,6 +94,8 @@ def attend(
     maps, second = translator.attention(sentence, target), None if beside is None else translator.attention(beside)
     if is_page(out):
         save_page(out, maps, second, drawn)
+    elif is_table(out):
+        save_table(out, maps, drawn)
     else:
         save_picture(out, maps, drawn)
     if target is None:
@@ -115,16 +119,21 @@ def is_page(out: Path) -> bool:
     return out.suffix.lower() == ".html"
 
 
+def is_table(out: Path) -> bool:
+    "Whether the file is to hold the weights as text."
+    return out.suffix.lower() == ".csv"
+
+
 def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
     "InputError where the file's name and the options do not go together, or nothing can be drawn here."
     if out.suffix.lower() not in FORMS or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
-    if is_page(out):
+    if is_page(out) or is_table(out):
         for option, given in (("--figure", drawn.figure), ("--word", drawn.word)):
             if given is not None:
-                ends = " or ".join(FORMS[:-1])
+                ends = " or ".join(PICTURES)
                 raise InputError(f"{option} is of a picture: let --out {out} end in {ends}, or leave it out")
-        if drawn.heads is not None and len(drawn.heads) > 1:
+        if is_page(out) and drawn.heads is not None and len(drawn.heads) > 1:
             raise InputError(f"--heads: a page begins at one head, and shows all: give one, not {len(drawn.heads)}")
     if drawn.word is not None and drawn.figure in ("5", "heat"):
         raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {drawn.figure}")
@@ -158,6 +167,24 @@ def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", 
     if drawn.hide_end:
         shown, beside = (one and one.without_end() for one in (shown, beside))
     explore(shown, drawn.kind_for(out), *begins, whole_words=False).save(out, beside=beside)
+
+
+def save_table(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
+    "Comma-separated: a line for each weight of the kind, layer and heads that are named, or of all."
+    import csv
+
+    from ..files import write_file
+
+    rows = [row for row in (maps.words() if drawn.whole_words else maps).table(drawn.kind and drawn.kind_for(out))
+            if row["layer"] in (drawn.layer or row["layer"],) and row["head"] in (drawn.heads or (row["head"],))]
+
+    def write(path: Path) -> None:
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, rows[0], lineterminator="\n")
+            table.writeheader()
+            table.writerows(row | {"weight": f"{row['weight']:.6f}"} for row in rows)
+
+    write_file(out, write)
 
 
 def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:

@@ -74,6 +74,21 @@ def described(maps: "AttentionMaps") -> str:
     return f"<AttentionMaps: {size}, from {' to '.join(texts)}>"
 
 
+def as_table(
+    maps: "AttentionMaps",
+    kind: str | None = None,  # all that there are if not given
+) -> list[dict[str, Any]]:    # kind; layer, head, query, key: counted from 1; query_token, key_token; weight
+    "A row for each weight, for those who count or listen: `pandas.DataFrame(maps.table())`."
+    found = []
+    for name in maps.kinds if kind is None else [kind]:
+        weights, queries, keys = maps.of(name)
+        for place, weight in zip(torch.cartesian_prod(*map(torch.arange, weights.shape)).tolist(), weights.flatten().tolist()):
+            layer, head, query, key = place
+            found.append({"kind": name, "layer": layer + 1, "head": head + 1, "query": query + 1, "query_token": queries[query],
+                          "key": key + 1, "key_token": keys[key], "weight": weight})
+    return found
+
+
 def without_special(maps: "AttentionMaps") -> dict:
     "The fields of maps without the tokens that stand for no word."
     fields = {name: getattr(maps, name) for name in (*LABELS, *KINDS)}
@@ -155,6 +170,7 @@ class AttentionMaps:
         "The same without tokens that stand for no word, `<eos>` or `[CLS]`; other weights stay, so rows sum to less than one."
         return AttentionMaps(**without_special(self), aligned=self.aligned)
 
+    table = as_table
     from_tensors = classmethod(from_tensors)
     from_hugging_face = classmethod(from_hugging_face)
 

@@ -409,8 +409,8 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold = ends["0.004, with warm-up"], ends["0.004, no warm-up"]
     assert max(warm) < known - 0.7 and "only the models with warm-up end far below that" in page
     assert f"knows only how frequent each token is would have a loss of {known:.2f}." in page
-    assert sorted(round(known - loss, 1) for loss in cold) == [0.0, 0.3, 0.3]
-    assert "Without, one ends there, two 0.3 below." in page
+    there, *below = sorted(known - loss for loss in cold)
+    assert abs(there) < 0.05 and 0.1 < min(below) and max(below) < 0.5 and "Without, one ends there, two slightly below." in page
     low = ends["0.001, with warm-up"] + ends["0.001, no warm-up"]
     assert max(low) < known - 1.4 and "At 0.001 all six models learn, with warm-up or without." in page
     ranges = [(min(ends[name]), max(ends[name])) for name in ("0.004, with warm-up", "0.001, with warm-up", "0.001, no warm-up")]

@@ -1,4 +1,5 @@
 "The command as its user meets it: what it does with good input, and the one sentence it has for bad input."
+import csv
 import dataclasses
 import importlib.metadata
 import io
@@ -603,6 +604,26 @@ def test_a_page_begins_where_it_is_told_or_at_the_head_that_aligns_best(run, tmp
     assert first_on_the_page(out) == ("encoder_decoder", *record_of("everyday-en-de").alignment_head, "A dog runs.")
 
 
+def test_a_table_has_the_weights_that_are_asked_for(run, tmp_path, command):
+    out, maps = tmp_path / "heads.csv", Translator.from_pretrained(run).attention("one two")
+    weights, queries, keys = maps.words().of("encoder_decoder")
+    L, h, T, S = weights.shape
+    for options, of in (("", range(1, h + 1)), ("--layer 1 --heads 2", [2]), ("--heads 2 1", [1, 2])):
+        given = ["attend", "one two", "--model", run, "--out", out, "--kind", "encoder-decoder", *options.split()]
+        status, printed, err = command(*given)
+        assert (status, err, printed.splitlines()[-1]) == (0, "", str(out))
+        with open(out, encoding="utf-8", newline="") as file:
+            rows = [*csv.DictReader(file)]
+        expected = weights[:, [n - 1 for n in of]].flatten().tolist()
+        assert [float(row["weight"]) for row in rows] == pytest.approx(expected, abs=1e-6)
+        assert [(row["query_token"], row["key_token"]) for row in rows] == L * len(of) * [(q, k) for q in queries for k in keys]
+        assert {(row["kind"], row["layer"], int(row["head"])) for row in rows} == {("encoder_decoder", "1", n) for n in of}
+        assert [(int(row["query"]), int(row["key"])) for row in rows[-2:]] == [(T, S - 1), (T, S)]
+    command("attend", "one two", "--model", run, "--out", out, "--no-whole-words")
+    S, T = len(maps.source), len(maps.target)
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 1 + L * h * (S * S + T * T + T * S)
+
+
 def test_a_page_needs_no_extra_package(run, tmp_path):
     words = ["attend", "one", "--model", str(run), "--out", str(tmp_path / "heads.html")]
     program = f"import sys; sys.modules['vl_convert'] = None; {MAIN}; main({words!r})"
@@ -611,13 +632,14 @@ def test_a_page_needs_no_extra_package(run, tmp_path):
 
 
 @pytest.mark.parametrize("options, expected", [
-    ("--out heads.jpg", "--out heads.jpg: give the name of a file that ends in .svg, .pdf, .png or .html"),
+    ("--out heads.jpg", "--out heads.jpg: give the name of a file that ends in .svg, .pdf, .png, .csv or .html"),
     ("--out heads", "--out heads: give the name of a file"),
     ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
     ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
     ("--out new/heads.html --word two", "--word is of a picture: let --out new/heads.html end in .svg or .pdf or .png"),
     ("--out new/heads.html --figure 4", "--figure is of a picture"),
+    ("--out new/heads.csv --word two", "--word is of a picture: let --out new/heads.csv end in .svg or .pdf or .png"),
     ("--out new/heads.html --heads 1 2", "--heads: a page begins at one head, and shows all: give one, not 2"),
     ("--beside one", "--beside shows a second sentence on a page: let --out new/heads.svg end in .html"),
     ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
