@@ -7,13 +7,16 @@ where one head of the decoder looks. The head is the one that the model's record
 """
 import inspect
 import json
-import re
 from html import escape
 from pathlib import Path
+from unittest.mock import patch
+
+from matplotlib.colors import to_rgb
 
 from annotated_transformer import Translator
 from annotated_transformer.data.pronouns import PRONOUNS
-from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET, plot_figure, save_drawing
+from annotated_transformer.figures import attention_plots
+from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET, save_drawing
 from annotated_transformer.figures.canvas import Canvas
 from annotated_transformer.model.layers import EncoderLayer
 from annotated_transformer.model_record import record_of
@@ -96,13 +99,20 @@ text {{text-anchor: middle; fill: #1b1f24}} text[font-weight] {{font-weight: bol
     return "\n".join([svg, f"<title>{escape(title)}</title>", f"<style>{style}</style>", box, *parts, "</svg>", ""])
 
 
-def as_wide_as_the_others(path: Path) -> None:
-    "Two cards stand side by side on a wide page, one below the other on a phone: each is WIDE by its own account."
-    def resized(size: re.Match) -> str:
-        return f'width="{72 * WIDE:g}pt" height="{72 * WIDE * float(size[2]) / float(size[1]):.2f}pt"'
-
-    text = path.read_text(encoding="utf-8")
-    path.write_text(re.sub(r'width="([\d.]+)pt" height="([\d.]+)pt"', resized, text, count=1), encoding="utf-8", newline="\n")
+def two_heads(maps):
+    "The two heads that Figure 5 would show, with shorter lines, so that they have a card's size and no letter is made smaller."
+    ends = attention_plots.named_ends(maps, None)
+    maps, kind = attention_plots.asked_for(maps, None, whole_words=True, hide_end=True)
+    weights, words, _ = maps.of(kind)
+    apart, card = attention_plots.difference(weights.flatten(0, 1)), Canvas()
+    for x, place in zip((0.12, 2.09), sorted(divmod(int(apart.argmax()), len(apart)))):
+        layer, head = divmod(place, weights.size(1))
+        card.text(x, 0.2, f"layer {layer + 1}, head {head + 1}", 11, color=COLOURS[head])
+        lines, rows, sides = [(weights[layer, head], to_rgb(COLOURS[head]), "")], range(len(words)), ("a word", "looks at")
+        with patch.object(attention_plots, "LINES", 0.7):
+            attention_plots.draw_panel(card, x, 0.5, lines, rows, words, words, sides, squares=False)
+    card.text(0.12, 1.65, "left out: " + ", ".join(ends), 8.5, color=QUIET)
+    return card.finish(WIDE, HIGH)
 
 
 def cards(maps) -> None:
@@ -116,10 +126,9 @@ def cards(maps) -> None:
     save_drawing(page.finish(WIDE, HIGH), PICTURES / "read.svg")
     body = inspect.getsource(EncoderLayer.forward).splitlines()[-2:]
     for i, line in enumerate(["class EncoderLayer(Module):", "    def forward(self, x, allowed):", *body]):
-        code.text(0.12, 0.4 + 0.3 * i, line, 9, family="monospace")
+        code.text(0.12, 0.4 + 0.3 * i, line, 8.6, family="monospace")
     save_drawing(code.finish(WIDE, HIGH), PICTURES / "write.svg")
-    save_drawing(plot_figure(maps, 5), PICTURES / "heads.svg")
-    as_wide_as_the_others(PICTURES / "heads.svg")
+    save_drawing(two_heads(maps), PICTURES / "heads.svg")
     metrics = ROOT / f"results/translation/{FROM_NOTHING}.metrics.jsonl"
     rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines()]
     losses = [(row["step"], row["loss"]) for row in rows if "loss" in row and row["part"] == 1]

@@ -280,7 +280,7 @@ def operations(
 
 # %% ../../nbs/figures/architecture.ipynb #2c745c2a
 CAPTIONS = {"matmul": "Matrix product", "div": "Divide by", "masked_fill": "Mask with", "softmax": "Softmax"}
-PRODUCT, STEP, PROJECTION, JOIN = (  # the same colours, no number: all of Figure 2 is one notebook's
+PRODUCT, STEP, PROJECTION, WEIGHTS = (  # the same colours, no number: all of Figure 2 is one notebook's
     look._replace(section="") for look in (*map(look_of, ("MultiHeadAttention", "Residual", "FeedForward")), SOFTMAX)
 )
 NUMBERS = {2.0: r"$\sqrt{d_k}$", float("-inf"): "−∞"}  # 2 is the root of the 4 below
@@ -312,7 +312,7 @@ def draw_steps(canvas: Canvas, attend: Callable, x: float, y: float) -> float:
         if step.number is not None:
             caption += f" {NUMBERS.get(step.number, f'{step.number:g}')}"
         style = {} if step.name in always else {"linestyle": "--"}
-        top = canvas.box(x, y, caption, detail, PRODUCT if step.name == "matmul" else STEP, width, **style)
+        top = canvas.box(x, y, caption, detail, {"matmul": PRODUCT, "softmax": WEIGHTS}.get(step.name, STEP), width, **style)
         middle = (y + top) / 2
         for origin in step.origins:
             if isinstance(origin, int):
@@ -364,7 +364,7 @@ def draw_heads(canvas: Canvas, attention: nn.Module, x: float, y: float) -> floa
     canvas.note(x + 6.25 / 2 + 2 * shift + 0.08, top - 0.12, f"h = {h}", size=10, color=INK)
     canvas.arrow((x, top), (x, top + 0.5))
     canvas.note(x + 0.1, top + 0.22, heads)
-    top = canvas.box(x, top + 0.5, "Concatenate", f"{h} × {value.size(-1)} = {joint}", JOIN, 3.1)
+    top = canvas.box(x, top + 0.5, "Concatenate", f"{h} × {value.size(-1)} = {joint}", width=3.1)
     canvas.arrow((x, top), (x, top + 0.5))
     canvas.note(x + 0.1, top + 0.22, f"(T, {joint})")
     top = canvas.box(x, top + 0.5, "$W^O$", f"{joint} → {attention.out_projection.out_features}", PROJECTION, 3.1)

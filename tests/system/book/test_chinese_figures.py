@@ -140,6 +140,12 @@ def test_no_chinese_is_written_beside_a_formula(monkeypatch, words, said):
         assert Text(text=r"Divide by $\sqrt{d_k}$")._get_wrapped_text() == said
 
 
+def test_figures_that_need_no_training_are_there_to_be_drawn():
+    drawable = {cell["id"] for name in chinese_figures.words() for cell in chinese_figures.notebook_of(name)["cells"]
+                if chinese_figures.drawable(cell)}
+    assert chinese_figures.SAME_ANYWHERE <= drawable
+
+
 def test_the_picture_beside_a_live_chart_is_not_drawn():
     alone = {"data": {chinese_figures.PICTURE: "AAAA"}}
     beside = {"data": {chinese_figures.PICTURE: "AAAA", chinese_figures.CHART: {}}}
