@@ -50,9 +50,11 @@ class Panel {
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
     this.names = made("p", {class: "chosen"}); // beside or below the thumbnails: what grows must not move them under a pointer
     this.said = made("p", {class: "said", "aria-live": "polite"});
+    this.tables = made("div", {class: "scroll"});
+    this.all = made("details", {}, made("summary", {}, "All weights as a table"), this.tables);
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
     this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
-      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture)));
+      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture, this.all)));
     this.listen();
   }
 
@@ -90,7 +92,19 @@ class Panel {
     }
     this.token("query", 0).setAttribute("tabindex", 0);
     if (active) this.moveTo(...active);
+    this.writeTables();
     this.show();
+  }
+
+  // All weights of each head that is shown, where the reader asks for them.
+  writeTables() {
+    this.tables.replaceChildren();
+    if (!this.all.open) return;
+    const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind];
+    const row = (...cells) => made("tr", {}, ...cells), header = (scope, label) => made("th", {scope}, label);
+    const top = () => row(made("td", {}, `${titles[0]} ↓ ${titles[1]} →`), ...keys.map(key => header("col", key)));
+    this.tables.append(...this.shown.map(one => made("table", {}, made("caption", {}, `${kind}, ${headName(one)}`), made("thead", {}, top()),
+      made("tbody", {}, ...queries.map((query, i) => row(header("row", query), ...keys.map((_, j) => made("td", {}, one.weight(i, j).toFixed(3)))))))));
   }
 
   // The token or cell that an element is or belongs to, as {query}, {key} or both; {} elsewhere.
@@ -135,6 +149,7 @@ class Panel {
     this.picture.addEventListener("focusin", ({target}) => this.point(this.placeOf(target)));
     for (const name of ["pointerleave", "focusout"]) this.picture.addEventListener(name, () => this.point({}));
     this.lines.addEventListener("keydown", event => this.press(event));
+    this.all.addEventListener("toggle", () => this.writeTables());
   }
 
   press(event) {
@@ -177,7 +192,8 @@ function still(drawing, x, y) {
 // For each sentence its heading, its lines and its heat map.
 function asFile() {
   const {color: fill, backgroundColor: ground} = getComputedStyle(document.body), size = (drawing, name) => Number(drawing.getAttribute(name));
-  const inside = [madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
+  const name = `${panels.map(({title}) => title).join("; ")}: ${kinds[chosen.kind][0]}, ${headNames()}`;
+  const inside = [madeSvg("title", {}, name), madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
   const named = () => chosen.heads.length < 2 ? [headNames()] : [...panels[0].names.children].map((one, i) =>
     madeSvg("tspan", {fill: getComputedStyle(one).borderBottomColor}, (i ? "; " : "") + one.textContent));
   let wide = 32 + 9 * (30 + headNames().length), y = 16;
@@ -188,7 +204,7 @@ function asFile() {
     y = top + Math.max(size(lines, "height"), size(cells, "height") + 40) + 24;
     wide = Math.max(wide, right + size(cells, "width") + 16, right + 342, 32 + 9 * title.length);
   }
-  const file = madeSvg("svg", {width: wide, height: y, viewBox: `0 0 ${wide} ${y}`, "font-family": "sans-serif"}, ...inside);
+  const file = madeSvg("svg", {role: "img", width: wide, height: y, viewBox: `0 0 ${wide} ${y}`, "font-family": "sans-serif"}, ...inside);
   return new XMLSerializer().serializeToString(file);
 }
 
