@@ -364,9 +364,12 @@ def test_what_a_token_looks_at_is_said_in_words(translator, graphs):
     assert len(found) <= 5 and found.items() >= largest(cross[2], keys, 3).items()
     source.nth(1).focus()
     assert said.text_content().startswith(f"“{keys[1]}” is looked at by “{queries[cross[:, 1].argmax()]}” ")
-    translator.get_by_label("several heads").check()
-    translator.locator("#heads button").first.click()
+    several, first = translator.get_by_label("several heads"), translator.locator("#heads button").first
+    several.hover()  # the page moves under the mouse, and what the keys point at stays
+    several.press("Space")
+    first.press("Enter")
     target.nth(2).focus()
+    translator.evaluate(NEXT_FRAME)
     assert re.match(rf"“{queries[2]}” looks in layer \d, head \d at “.*; in layer 1, head 1 at “", said.text_content())
     translator.locator("#sentence").focus()
     assert said.text_content() == ""
