@@ -4,7 +4,7 @@ python tools/build_site.py
 
 Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
 nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
-Beside them stands the page that translates, whose runtime is downloaded once, too.
+Beside them stands the page that translates, whose runtime is downloaded once, too, and a page of the explorer.
 """
 import ast
 import functools
@@ -32,6 +32,7 @@ from links import Links, dead_links
 from annotated_transformer import InputError, Translator
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
 from annotated_transformer.exchange.browser_page import PAGE, write_page
+from annotated_transformer.figures.explorer import explore
 from annotated_transformer.figures.explorer_chart import VEGA_LITE
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,7 @@ PREPARED, SITE = Path("build/site"), Path("_site")
 PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 IN_ENGLISH = {words: words for words in chinese_site.ON_FOLDED_CELLS}
+EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # the explorer's own page, and what it shows
 GUIDES = Path("docs")  # pages of the site, too, under this name
 
 
@@ -85,8 +87,8 @@ def with_links_of_the_site(markdown: str, name: str) -> str:
             return f"]({up}{path})"
         return f"]({shown_at()}/{path})"
 
-    live = rf"(?:(?:\.\./)+{PACKAGE}/exchange/page/|{re.escape(site_address())}){PAGE}"  # is no page of Sphinx's
-    markdown = re.sub(rf"\[([^]]*)\]\({live}\)", rf'<a href="{up}{PAGE}">\1</a>', markdown)
+    live = rf"(?:(?:\.\./)+{PACKAGE}/exchange/page/|{re.escape(site_address())})({PAGE}|{EXPLORER})"  # are no pages of Sphinx's
+    markdown = re.sub(rf"\[([^]]*)\]\({live}\)", rf'<a href="{up}\2">\1</a>', markdown)
     return re.sub(rf"\]\({re.escape(up)}\.\./([^)\s]+)\)", moved, markdown)
 
 
@@ -257,6 +259,11 @@ def write_translating_page() -> None:
     shutil.copytree(page, SITE, dirs_exist_ok=True)
 
 
+def write_explorer_page() -> None:
+    "The page that the explorer saves, which keys and screen readers can use: the chart of its notebook answers only a pointer."
+    explore(Translator.from_pretrained(SHIPPED, device="cpu").attention(EXPLORED)).save(SITE / EXPLORER)
+
+
 def prepare() -> None:
     "Write what Sphinx reads."
     source, static = PREPARED / "source", PREPARED / "static"
@@ -295,7 +302,7 @@ def published() -> dict[str, str]:
         **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
         **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
         **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},
-        f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE,
+        f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE, f"{site_address()}{EXPLORER}": EXPLORER,
     }
 
 
@@ -335,6 +342,7 @@ def main() -> int:
     if status:
         return status
     write_translating_page()
+    write_explorer_page()
     without_dead_ways_back()
     for_those_who_listen()
     if dead := dead_links(SITE):

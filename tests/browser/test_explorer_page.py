@@ -238,6 +238,49 @@ def test_pointing_shows_weights_and_a_click_freezes_them(open_explorer):
     assert lit(section) == expected_lines(maps, "decoder", 2, 2)
 
 
+def test_all_weights_stand_in_a_table_that_follows_the_head(open_explorer):
+    maps = planted_maps()
+    page = open_explorer(explore(maps, layer=1, head=2))
+    section, tables = page.locator("section"), page.locator("section table")
+
+    def is_written(number: int, kind: str, layer: int, head: int) -> None:
+        weights, queries, keys = maps.of(kind)
+        table, title = tables.nth(number), maps.kinds[kind].title
+        assert table.locator("caption").text_content() == f"{title}, layer {layer}, head {head}"
+        assert table.locator("th[scope=col]").all_text_contents() == keys
+        assert table.locator("th[scope=row]").all_text_contents() == queries
+        rows = table.locator("tbody tr").evaluate_all(
+            "all => all.map(row => [...row.querySelectorAll('td')].map(one => Number(one.textContent)))")
+        torch.testing.assert_close(torch.tensor(rows, dtype=weights.dtype), weights[layer - 1, head - 1], atol=0.000501, rtol=0)
+
+    assert tables.count() == 0, "written where it is asked for"
+    summary = section.get_by_text("All weights as a table")
+    summary.press("Enter")
+    tables.wait_for()
+    is_written(0, "encoder_decoder", 1, 2)
+    thumbnail(section, 2, 3).click()
+    is_written(0, "encoder_decoder", 2, 3)
+    page.get_by_role("radio", name="decoder self-attention").check()
+    is_written(0, "decoder", 2, 3)
+    page.get_by_label("several heads").check()
+    thumbnail(section, 1, 1).click()
+    is_written(0, "decoder", 2, 3)
+    is_written(1, "decoder", 1, 1)
+    save(page, "table")
+    summary.press("Enter")
+    thumbnail(section, 1, 2).click()
+    summary.press("Enter")
+    tables.nth(2).wait_for()
+    is_written(2, "decoder", 1, 2)
+    assert tables.count() == 3 and page.evaluate("document.documentElement.scrollWidth") <= 1400
+
+
+def test_the_page_has_one_first_heading_above_its_sentences(open_explorer):
+    page = open_explorer(explore(planted_maps()), beside=planted_maps(("The", "cat")))
+    assert page.get_by_role("main").get_by_role("heading", level=1).all_text_contents() == ["Attention"]
+    assert page.get_by_role("heading", level=2).count() == 2
+
+
 def test_two_sentences_stand_side_by_side_and_answer_apart(open_explorer):
     one, other = planted_maps(), planted_maps(("The", "cat"), ("Die", "Katze", "da", "schläft", "fest"))
     page = open_explorer(explore(one, "encoder_decoder", 1, 2), beside=other)
@@ -383,6 +426,9 @@ def test_what_is_seen_is_saved_as_svg(scheme, open_explorer, page):
     text = downloaded(explorer)
     drawn = ElementTree.fromstring(text)
     assert not any(name.startswith(("class", "data", "on", "href")) for one in drawn.iter() for name in one.attrib)
+    assert drawn.get("role") == "img" and drawn[0].tag == f"{SVG}title"
+    named = "A dog has a ball → Ein Hund bellt; The cat → Ein Hund bellt"
+    assert drawn[0].text == f"{named}: encoder-decoder attention, layer 2, head 1"
     texts = ["".join(one.itertext()) for one in drawn.iter(f"{SVG}text")]
     for line in ("A dog has a ball → Ein Hund bellt", "The cat → Ein Hund bellt", "encoder-decoder attention, layer 2, head 1"):
         assert line in texts
@@ -428,6 +474,9 @@ def test_a_long_sentence_keeps_to_its_place(open_explorer):
     assert page.evaluate("document.documentElement.scrollWidth") <= 800
     token(page.locator("section"), "query", 58).click()
     assert page.locator(".said").text_content() == "“word58” looks at “word56” 0.90, “word57” 0.10. Frozen."
+    page.locator("summary").click()
+    page.locator("table").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
     save(page, "long")
 
 

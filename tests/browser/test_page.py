@@ -2,6 +2,7 @@
 
 Skipped without playwright, Chromium, the extra `exchange`, or the page's runtime, which is downloaded once.
 """
+import re
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,136 @@ def test_a_token_can_be_forced_and_the_tables_say_what_else_was_possible(transla
         before = forced
     translator.get_by_role("button", name="Let the model choose again").click()
     assert translation(translator) == graphs.tokenizer.decode(tokens) and translator.locator("#target .forced").count() == 0
+
+
+def active(page) -> str:
+    "What has the focus: a token's side and number, or the id of anything else."
+    return page.evaluate("(({dataset, id}) => dataset.side ? `${dataset.side} ${dataset.index}` : id)(document.activeElement)")
+
+
+def test_the_focus_stays_where_a_token_was_forced_and_let_go(translator):
+    choices, release = translator.locator("#choices button"), translator.get_by_role("button", name="Let the model choose again")
+    translator.locator("#target button").nth(3).press("Enter")
+    choices.nth(2).press("Enter")
+    done(translator)
+    assert active(translator) == "target 3"
+    translator.locator("#target button").nth(5).press("Enter")
+    choices.nth(1).press("Enter")
+    done(translator)
+    assert active(translator) == "target 5"
+    described = translator.locator("#target button").evaluate_all("all => all.map(one => one.getAttribute('aria-description'))")
+    assert [i for i, one in enumerate(described) if one == "forced"] == [3, 5] and set(described) == {"forced", None}
+    release.press("Enter")
+    done(translator)
+    assert active(translator) == "target 3" and release.is_hidden()
+    translator.locator("#target button").nth(3).press("Enter")
+    choices.nth(2).press("Enter")
+    translator.locator("#sentence").focus()  # who goes elsewhere meanwhile stays there
+    done(translator)
+    assert active(translator) == "sentence"
+    translator.get_by_label("switch this head off").check()
+    done(translator)
+    translator.get_by_role("button", name="All on").press("Enter")
+    done(translator)
+    assert translator.evaluate("document.activeElement.name") == "off"
+
+
+def test_what_was_written_is_marked_for_those_who_do_not_see_bold_letters(translator):
+    for index in (0, 4):
+        translator.locator("#target button").nth(index).click()
+        for rows in ("#choices button", "#beams tbody tr"):
+            current = translator.locator(rows).evaluate_all("all => all.map(one => one.getAttribute('aria-current'))")
+            written = translator.locator(rows).evaluate_all("all => all.map(one => String(one.classList.contains('written')))")
+            assert current == written and current.count("true") == 1
+
+
+def test_each_token_is_in_its_language(translator):
+    first = {"#sentence": "en", "#source button": "en", "#target button": "de", "#translation": "de", "#choices button": "de",
+             "#beams td": "de", "#beams th": "en", "#status": "en", "#said": "en"}
+    found = {place: translator.locator(place).first.evaluate("one => one.closest('[lang]').lang") for place in first}
+    assert found == first
+
+
+WATCH = """name => {
+    const place = document.querySelector(name);
+    window.heard = [];
+    new MutationObserver(() => { if (place.textContent) heard.push(place.textContent); }).observe(
+        place, {childList: true, characterData: true, subtree: true});
+}"""
+
+
+def test_a_finished_translation_is_announced_once_in_its_language(translator):
+    spoken = translator.locator("#spoken")
+    assert spoken.get_attribute("role") == "status" and spoken.get_attribute("lang") == "de"
+    assert {spoken.bounding_box()[side] for side in ("width", "height")} == {1}, "heard, not seen"
+    translator.evaluate(WATCH, "#spoken")
+    expected = []
+    for text in (EXAMPLE, EXAMPLE, " ".join(PARAGRAPH)):
+        type_in(translator, text)
+        expected.append(translation(translator))
+        assert translator.evaluate("heard") == expected
+    translator.locator("#target button").nth(3).click()
+    translator.locator("#choices button").nth(1).click()
+    assert translation(translator) == spoken.text_content() != expected[-1]
+    translator.locator("#sentence").press_sequentially("x")
+    assert spoken.text_content() == "", "an old one is not there to be read"
+
+
+def test_while_one_types_it_is_said_once_what_to_press(translator):
+    translator.evaluate(WATCH, "#status")
+    translator.locator("#sentence").press_sequentially("dogs")
+    assert translator.evaluate("heard") == ["Press Enter, or Translate."]
+
+
+def test_what_a_token_looks_at_is_said_in_words(translator, graphs):
+    weights, said = expected(graphs, EXAMPLE)["encoder_decoder"], translator.locator("#said")
+    cross = weights[tuple(head(translator))]
+    target, source = translator.locator("#target button"), translator.locator("#source button")
+    queries, keys = (translator.locator(f"#lines .label[data-{side}] title").all_text_contents() for side in ("query", "key"))
+
+    def listed(text: str) -> dict[str, float]:
+        return {label: float(weight) for label, weight in re.findall(r"“([^”]*)” (\d\.\d\d)", text)}
+
+    def largest(row: np.ndarray, labels: list[str], n: int) -> dict[str, float]:
+        return {labels[i]: pytest.approx(row[i], abs=0.006) for i in np.argsort(-row)[:n] if row[i] > 0.006}
+
+    assert said.get_attribute("aria-live") == "polite" and said.text_content() == ""
+    target.nth(2).focus()
+    assert said.text_content().startswith(f"“{queries[2]}” looks at “{keys[cross[2].argmax()]}” ")
+    found = listed(said.text_content())
+    assert len(found) <= 5 and found.items() >= largest(cross[2], keys, 3).items()
+    source.nth(1).focus()
+    assert said.text_content().startswith(f"“{keys[1]}” is looked at by “{queries[cross[:, 1].argmax()]}” ")
+    several, first = translator.get_by_label("several heads"), translator.locator("#heads button").first
+    several.hover()  # the page moves under the mouse, and what the keys point at stays
+    several.press("Space")
+    first.press("Enter")
+    target.nth(2).focus()
+    translator.evaluate(NEXT_FRAME)
+    assert re.match(rf"“{queries[2]}” looks in layer \d, head \d at “.*; in layer 1, head 1 at “", said.text_content())
+    translator.locator("#sentence").focus()
+    assert said.text_content() == ""
+    for place in ("#lines", "#cells", "#choices svg"):
+        assert set(translator.locator(place).evaluate_all("all => all.map(one => one.getAttribute('aria-hidden'))")) == {"true"}
+    assert translator.get_by_role("img").count() == 0, "what a drawing shows stands in words"
+
+
+def test_the_heads_are_one_stop_of_the_tab_key_and_arrows_lead_among_them(translator):
+    thumbnails, first = translator.locator("#heads button"), head(translator)
+    assert translator.locator("#heads [tabindex='0']").get_attribute("aria-pressed") == "true"
+    assert translator.locator("#heads [tabindex='-1']").count() == thumbnails.count() - 1
+    translator.locator("#heads [tabindex='0']").focus()
+    for key in ("ArrowLeft", "ArrowDown"):
+        translator.keyboard.press(key)
+    assert head(translator) == [first[0] + 1, first[1] - 1]
+    assert translator.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+
+
+def test_the_token_that_is_pointed_at_is_framed_where_the_system_sets_the_colours(translator):
+    translator.emulate_media(forced_colors="active")
+    translator.locator("#target button").nth(2).hover()
+    outlines = translator.locator("#target button").evaluate_all("all => all.map(one => getComputedStyle(one).outlineStyle)")
+    assert [i for i, style in enumerate(outlines) if style == "solid"] == [2]
 
 
 def test_parts_can_be_switched_off(translator, graphs):

@@ -173,6 +173,15 @@ def test_the_first_link_of_the_index_leads_to_the_page_that_translates(page, add
     assert [asked for asked in page.asked if not asked.startswith((own, "data:"))] == [] and page.faults == []
 
 
+def test_the_explorers_chart_has_a_page_for_keys_and_screen_readers(page, address):
+    page.goto(f"{address}/figures/explorer.html")
+    page.locator("article").get_by_role("link", name="this page").first.press("Enter")
+    page.wait_for_url(f"{address}/explorer.html")
+    page.locator(".lines [tabindex='0']").focus()
+    assert page.locator(".said").text_content().startswith("“Ein” looks at “A” ") and page.faults == []
+    assert page.get_by_role("heading", level=2).text_content().startswith("A dog runs with a ball in its mouth. → ")
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, width):
     page.set_viewport_size({"width": width, "height": 844})

@@ -82,10 +82,10 @@ def test_the_page_asks_nothing_of_any_network():
     text = explore(maps, whole_words=False).html(beside=maps)
     page = Page(text)
     assert {tag for tag, _ in page.tags} == {
-        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "button", "main",
+        "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "button", "main", "h1",
         "noscript", "script"}
     names = {name for _, attributes in page.tags for name in attributes}
-    assert names == {"lang", "charset", "name", "http-equiv", "content", "id", "type", "aria-label"}  # no src, href, style or onclick
+    assert names == {"lang", "charset", "name", "http-equiv", "content", "id", "class", "type", "aria-label"}  # no src or href
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
     rules = dict(rule.split(maxsplit=1) for rule in policy.split("; "))
     (data, script), (style,) = (re.findall(rf"<{tag}[^>]*>(.*?)</{tag}>", text, re.DOTALL) for tag in ("script", "style"))

@@ -3,6 +3,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const ROW = 22, NUMBER = 36, LEAST = 0.005; // pixels; weights below the last are not drawn
+const MOST_SAID = 5, MOST_OF_EACH = 2; // so many weights are said of a token; of each head, if there are several
 const COLOURS = 8, ON_LABEL = 0.5; // how many the style has; a head's colour behind letters is this much paler
 
 function make(parent, name, attributes = {}, text = null) {
@@ -147,6 +148,42 @@ export function show(svg, focus, heads) {
   }
 }
 
+// The same in a sentence: `focus` as for `show`, or with both places for one weight.
+export function inWords({query, key}, {queries, keys, heads}) {
+  const many = heads.length > 1, each = said => heads.map(one => said(one, many ? ` in ${headName(one)}` : "")).join(";");
+  if (query !== undefined && key !== undefined) {
+    const list = each(({weight}, where) => ` ${weight(query, key).toFixed(many ? 2 : 3)}${where}`);
+    return `“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
+  }
+  const others = query !== undefined ? keys : queries, at = (weight, i) => query !== undefined ? weight(query, i) : weight(i, key);
+  const list = by => each(({weight}, where) => {
+    const most = others.map((label, i) => [at(weight, i), label]).filter(([w]) => w >= LEAST).sort(([a], [b]) => b - a);
+    const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ");
+    return `${where} ${by} ${list || "nothing"}`;
+  });
+  return query !== undefined ? `“${queries[query]}” looks${list("at")}.` : `“${keys[key]}” is looked at${list("by")}.`;
+}
+
+// How high the place of that sentence is at least: what comes below must not move under a pointer.
+export const roomForWords = heads => `${1.45 * Math.max(2, heads.length)}em`;
+
+// Where an arrow key leads among `count` things in rows of `across`; undefined for other keys.
+export function neighbour(key, at, across, count) {
+  const to = {ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - across, ArrowDown: at + across, Home: 0, End: count - 1}[key];
+  return to === undefined ? to : to < 0 || to >= count ? at : to;
+}
+
+// Arrow keys lead among the thumbnails, in rows of `across()`, and choose; among `several()`, Enter takes one in.
+export function walkThumbnails(parent, across, several) {
+  parent.addEventListener("keydown", event => {
+    const all = [...parent.children], to = neighbour(event.key, all.indexOf(event.target), across(), all.length);
+    if (to === undefined) return;
+    event.preventDefault();
+    if (!several()) all[to].click();
+    all[to].focus();
+  });
+}
+
 // Buttons for all heads, by layer. `choose({layer, head}, several)` when one is clicked: with a key held down that adds elsewhere,
 // it joins the others. A double click shows it alone.
 export function makeThumbnails(parent, layers, heads, choose) {
@@ -181,6 +218,7 @@ export function drawThumbnails(parent, weights, heads) {
     [canvas.width, canvas.height] = [weights.keys, weights.queries];
     canvas.getContext("2d").putImageData(picture, 0, 0);
     button.setAttribute("aria-pressed", Boolean(shown));
+    button.tabIndex = sameHead(heads.at(-1), {layer, head}) ? 0 : -1; // one stop of the Tab key
     button.classList.toggle("one-of", Boolean(shown) && heads.length > 1);
   });
 }

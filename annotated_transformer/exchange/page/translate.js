@@ -1,6 +1,7 @@
 // The page: what is typed is translated step by step, and what is computed is shown.
 
-import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, nearestToDiagonal, picked, show} from "./drawing.js";
+import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, walkThumbnails} from "./drawing.js";
+import {inWords, nearestToDiagonal, picked, roomForWords} from "./drawing.js";
 import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
 import {splitSentences} from "./sentences.js";
@@ -24,7 +25,9 @@ let drawnAt = 0;                                    // when the head was, in mil
 let chosen = [];                                    // the heads that are shown, the newest last; none: the page chooses
 let off = new Set();                                // numbers of the heads that are off
 
-const say = text => { place("status").textContent = text; };
+// Where a screen reader listens: what is there already is not written again, or it would be read again.
+const write = (id, text) => { if (place(id).textContent !== text) place(id).textContent = text; };
+const say = text => write("status", text);
 
 // --- what is typed ---
 
@@ -74,7 +77,7 @@ function clear() {
   drawNumbers();
   for (const id of ["source", "target", "choices", "lines", "cells"]) place(id).replaceChildren();
   place("beams").tBodies[0].replaceChildren();
-  place("translation").textContent = place("about").textContent = place("place").textContent = "";
+  for (const id of ["translation", "about", "place", "spoken", "said"]) write(id, "");
   for (const canvas of place("heads").querySelectorAll("canvas")) canvas.width = 1;
   place("release").hidden = true;
 }
@@ -90,7 +93,7 @@ function refuse(error) {
 
 function translate() {
   const number = ++run;
-  place("about").textContent = "";
+  place("about").textContent = place("spoken").textContent = "";
   running = running.then(() => follow(number)).catch(refuse);
   return running;
 }
@@ -142,6 +145,7 @@ function finish(milliseconds, switches) {
   const facts = [`${tokens} tokens`, `log-probability ${logP.toFixed(2)}`, `${(milliseconds / 1000).toFixed(2)} s`];
   if (off.length) facts.push(`without ${off.join(", ")}`);
   place("about").textContent = facts.join(" · ");
+  write("spoken", place("translation").textContent); // whole, once
   const said = [parts.some(doubtful) && settings.unsure, parts.some(one => one.unknown) && "⁇ stands for letters that the model has never seen."];
   say(said.filter(Boolean).join(" "));
   performance.mark("translated");
@@ -149,14 +153,16 @@ function finish(milliseconds, switches) {
 
 function force(index, token) {
   const choices = new Set([...part.choices].filter(earlier => earlier < index)).add(index);
-  again({forced: [...part.result.best.tokens.slice(0, index), token], choices});
+  again({forced: [...part.result.best.tokens.slice(0, index), token], choices}, index);
 }
 
-// The shown sentence is translated anew.
-function again(change) {
+// The shown sentence is translated anew. The button that was pressed is gone then: a token gets the focus, unless the reader moved it.
+function again(change, index) {
   Object.assign(part, change, {result: null});
   frozen = pointed = step = null;
-  translate();
+  translate().then(() => {
+    if (document.activeElement === document.body) (place("target").children[index] ?? place("go")).focus();
+  });
 }
 
 // Another sentence of several is shown.
@@ -202,7 +208,7 @@ function drawTokens(side, labels) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = label;
-    button.classList.toggle("forced", side === "target" && part.choices.has(index));
+    if (side === "target" && part.choices.has(index)) { button.className = "forced"; button.setAttribute("aria-description", "forced"); }
     Object.assign(button.dataset, {side, index});
     return button;
   });
@@ -215,6 +221,8 @@ function drawNumbers() {
   partForm.elements.which.replaceChildren(...parts.map((_, i) => new Option(`${i + 1} of ${parts.length}`, i)));
 }
 
+const markWritten = (element, is) => { element.classList.toggle("written", is); element.setAttribute("aria-current", is); };
+
 function drawStep() {
   const {best, steps} = part.result, chain = best.chain, index = Math.min(step ?? Infinity, chain.length - 1);
   place("place").textContent = `${index + 1} of ${chain.length}`;
@@ -226,9 +234,10 @@ function drawStep() {
     [number.textContent, text.textContent] = [`${(100 * p).toFixed(1)}%`, tokenizer.label(token)];
     const bar = document.createElementNS("http://www.w3.org/2000/svg", "svg"), rect = document.createElementNS(bar.namespaceURI, "rect");
     for (const [name, value] of [["height", "100%"], ["width", `${(100 * p).toFixed(1)}%`]]) rect.setAttribute(name, value);
+    bar.setAttribute("aria-hidden", true);
     bar.append(rect);
     button.append(number, text, bar);
-    button.classList.toggle("written", token === chain[index].token);
+    markWritten(button, token === chain[index].token);
     button.addEventListener("click", () => force(index, token));
     return button;
   }));
@@ -237,7 +246,7 @@ function drawStep() {
     const row = document.createElement("tr"), ended = one.token === model.settings.ids.eos;
     row.insertCell().textContent = one.logP.toFixed(2);
     row.insertCell().textContent = `${tokenizer.decode(one.tokens)}${ended ? " <eos>" : ""}`;
-    row.classList.toggle("written", one === chain[index]);
+    markWritten(row, one === chain[index]);
     return row;
   }));
 }
@@ -272,6 +281,8 @@ function drawFocus() {
   if (!part?.result || !place("lines").hasChildNodes()) return;
   const token = pointed ?? frozen, seen = view(), focus = asFocus(token, seen);
   for (const id of ["lines", "cells"]) show(place(id), focus, seen.heads);
+  place("said").style.minHeight = roomForWords(seen.heads);
+  write("said", focus ? inWords(focus, seen) : "");
   for (const button of document.querySelectorAll(".tokens button")) {
     const own = {side: button.dataset.side, index: Number(button.dataset.index)};
     button.classList.toggle("pointed", sameToken(own, token) || token?.side === own.side && sameWord(asFocus(own, seen), focus));
@@ -297,7 +308,7 @@ function draw() {
 
 // The token that an event is about: a button, or a label in a picture.
 function tokenOf(event) {
-  const element = event.target.closest?.("[data-side], [data-query], [data-key]");
+  const element = event.target?.closest?.("[data-side], [data-query], [data-key]");
   if (!element || !part?.result) return null;
   const {side, index, query, key} = element.dataset, {kind, rows, columns} = view();
   if (side) return {side, index: Number(index)};
@@ -326,8 +337,10 @@ function freeze(token) {
 
 function listen() {
   const shown = place("result");
-  for (const name of ["mouseover", "focusin"]) shown.addEventListener(name, event => point(tokenOf(event)));
-  for (const name of ["mouseleave", "focusout"]) shown.addEventListener(name, () => point(null));
+  const ofKeys = () => tokenOf({target: document.querySelector(".tokens :focus-visible")}); // stays when the page moves under a mouse
+  for (const name of ["mouseover", "focusin"]) shown.addEventListener(name, event => point(tokenOf(event) ?? ofKeys()));
+  shown.addEventListener("mouseleave", () => point(ofKeys()));
+  shown.addEventListener("focusout", () => point(null));
   shown.addEventListener("click", event => { const token = tokenOf(event); if (token) freeze(token); });
   document.addEventListener("keydown", event => { if (event.key === "Escape" && part?.result) freeze(null); });
   form.addEventListener("submit", event => { event.preventDefault(); clear(); translate(); });
@@ -336,11 +349,11 @@ function listen() {
   });
   form.elements.sentence.addEventListener("input", preview);
   form.addEventListener("change", event => { if (event.target.name !== "sentence") form.requestSubmit(); });
-  place("release").addEventListener("click", () => again({forced: [], choices: new Set()}));
+  place("release").addEventListener("click", () => again({forced: [], choices: new Set()}, Math.min(...part.choices)));
   partForm.addEventListener("submit", event => event.preventDefault());
   partForm.addEventListener("change", () => look(Number(partForm.elements.which.value)));
   headForm.addEventListener("submit", event => event.preventDefault());
-  place("all").addEventListener("click", () => { off = new Set(); form.requestSubmit(); });
+  place("all").addEventListener("click", () => { off = new Set(); headForm.elements.off.focus(); form.requestSubmit(); });
   headForm.addEventListener("change", event => {
     const {layer, number: head, several} = headForm.elements, one = {layer: Number(layer.value), head: Number(head.value)};
     if ([layer, head].includes(event.target) || !several.checked && event.target === several) chosen = picked([], one, false);
@@ -365,7 +378,9 @@ async function start() {
   }
   const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
   place("model").textContent = name;
-  ["sentence", "translation"].forEach((id, i) => { place(id).lang = model.settings.languages[i] ?? ""; }); // which a screen reader reads by
+  const [read, written] = model.settings.languages; // which a screen reader reads by
+  for (const id of ["sentence", "source"]) place(id).lang = read ?? "";
+  for (const one of [...["translation", "target", "choices", "spoken"].map(place), place("beams").tBodies[0]]) one.lang = written ?? "";
   for (const [field, count] of [["layer", layers], ["number", heads]]) {
     headForm.elements[field].append(...Array.from({length: count}, (_, i) => new Option(i + 1, i)));
   }
@@ -373,6 +388,7 @@ async function start() {
     chosen = picked(chosen, one, more);
     if (part?.result) drawHead();
   });
+  walkThumbnails(place("heads"), () => heads, () => headForm.elements.several.checked);
   listen();
   place("go").disabled = false;
   await translate();

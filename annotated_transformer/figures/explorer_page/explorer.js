@@ -1,12 +1,12 @@
 // The page of the explorer: choose a head among all, or several, point at a token, freeze it, save what is seen.
 
-import {drawCells, drawLines, drawThumbnails, headName, makeThumbnails, nameHeads, picked, sameHead, show} from "../page/drawing.js";
+import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, walkThumbnails} from "../page/drawing.js";
+import {headName, inWords, neighbour, picked, roomForWords, sameHead} from "../page/drawing.js";
 
 const {kinds, first, sentences} = JSON.parse(document.getElementById("maps").textContent);
 const chosen = {kind: first.kind, heads: picked([], {layer: first.layer - 1, head: first.head - 1}, false)}, panels = []; // the last is the newest
 const several = document.getElementById("several");
 const FINGER = matchMedia("(pointer: coarse)").matches ? 1.2 : 1; // a row is then 26 pixels high
-const LEAST = 0.005, MOST_SAID = 5, MOST_OF_EACH = 2; // smaller weights, and more of them, are not said
 const headNames = () => chosen.heads.map(headName).join("; ");
 
 // What no font draws, what turns the text around it, and what no file of SVG may hold.
@@ -24,12 +24,6 @@ function madeSvg(name, attributes = {}, ...inside) {
   for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
   one.append(...inside);
   return one;
-}
-
-// Where an arrow key leads among `count` things in rows of `across`; undefined for other keys.
-function neighbour(key, at, across, count) {
-  const to = {ArrowLeft: at - 1, ArrowRight: at + 1, ArrowUp: at - across, ArrowDown: at + across, Home: 0, End: count - 1}[key];
-  return to === undefined ? to : to < 0 || to >= count ? at : to;
 }
 
 // The weights of one kind for one sentence, counted from 0.
@@ -56,9 +50,11 @@ class Panel {
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
     this.names = made("p", {class: "chosen"}); // beside or below the thumbnails: what grows must not move them under a pointer
     this.said = made("p", {class: "said", "aria-live": "polite"});
+    this.tables = made("div", {class: "scroll"});
+    this.all = made("details", {}, made("summary", {}, "All weights as a table"), this.tables);
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
     this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
-      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture)));
+      made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture, this.all)));
     this.listen();
   }
 
@@ -83,10 +79,9 @@ class Panel {
     const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind], room = this.section.clientWidth - 8;
     const [active] = Object.entries(this.lines.contains(document.activeElement) ? this.placeOf(document.activeElement) : {});
     this.arrange();
-    const {shown} = this, {layer, head} = shown.at(-1);
+    const {shown} = this;
     nameHeads(this.names, shown);
     drawThumbnails(this.heads, this.now, shown);
-    [...this.heads.children].forEach((one, i) => { one.tabIndex = i === layer * this.now.heads + head ? 0 : -1; });
     drawLines(this.lines, {queries, keys, titles, heads: shown}, Math.min(room, 420) / FINGER);
     for (const name of ["width", "height"]) this.lines.setAttribute(name, FINGER * this.lines.getAttribute(name));
     drawCells(this.cells, {queries, keys, titles, heads: shown}, Math.min(room, 400));
@@ -97,7 +92,19 @@ class Panel {
     }
     this.token("query", 0).setAttribute("tabindex", 0);
     if (active) this.moveTo(...active);
+    this.writeTables();
     this.show();
+  }
+
+  // All weights of each head that is shown, where the reader asks for them.
+  writeTables() {
+    this.tables.replaceChildren();
+    if (!this.all.open) return;
+    const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind];
+    const row = (...cells) => made("tr", {}, ...cells), header = (scope, label) => made("th", {scope}, label);
+    const top = () => row(made("td", {}, `${titles[0]} ↓ ${titles[1]} →`), ...keys.map(key => header("col", key)));
+    this.tables.append(...this.shown.map(one => made("table", {}, made("caption", {}, `${kind}, ${headName(one)}`), made("thead", {}, top()),
+      made("tbody", {}, ...queries.map((query, i) => row(header("row", query), ...keys.map((_, j) => made("td", {}, one.weight(i, j).toFixed(3)))))))));
   }
 
   // The token or cell that an element is or belongs to, as {query}, {key} or both; {} elsewhere.
@@ -121,24 +128,10 @@ class Panel {
       drawing.classList.toggle("frozen", this.isFrozen);
     }
     for (const label of this.lines.querySelectorAll(".label")) label.setAttribute("aria-pressed", this.isFrozen && label.classList.contains("pointed"));
-    this.said.style.minHeight = `${1.45 * Math.max(2, this.shown.length)}em`; // what comes below stays in its place
-    this.said.textContent = one ? this.inWords() + (this.isFrozen ? " Frozen." : "") : "Point at a token or a cell. A click freezes it.";
-  }
-
-  inWords() {
-    const {query, key} = this.focus, {query: queries, key: keys} = this.now.labels, {shown} = this, many = shown.length > 1;
-    const each = said => shown.map(one => said(one, many ? ` in ${headName(one)}` : "")).join(";");
-    if (query !== undefined && key !== undefined) {
-      const list = each(({weight}, where) => ` ${weight(query, key).toFixed(many ? 2 : 3)}${where}`);
-      return `“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
-    }
-    const others = query !== undefined ? keys : queries, at = (weight, i) => query !== undefined ? weight(query, i) : weight(i, key);
-    const list = by => each(({weight}, where) => {
-      const most = others.map((label, i) => [at(weight, i), label]).filter(([w]) => w >= LEAST).sort(([a], [b]) => b - a);
-      const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ");
-      return `${where} ${by} ${list || "nothing"}`;
-    });
-    return query !== undefined ? `“${queries[query]}” looks${list("at")}.` : `“${keys[key]}” is looked at${list("by")}.`;
+    const {query: queries, key: keys} = this.now.labels;
+    this.said.style.minHeight = roomForWords(this.shown);
+    this.said.textContent = one ? inWords(this.focus, {queries, keys, heads: this.shown}) + (this.isFrozen ? " Frozen." : "")
+      : "Point at a token or a cell. A click freezes it.";
   }
 
   point(place) { this.pointed = place; this.show(); }
@@ -150,18 +143,13 @@ class Panel {
   }
 
   listen() {
-    this.heads.addEventListener("keydown", event => {
-      const all = [...this.heads.children], to = neighbour(event.key, all.indexOf(event.target), this.now.heads, all.length);
-      if (to === undefined) return;
-      event.preventDefault();
-      if (!several.checked) all[to].click(); // among several, Enter takes one in
-      all[to].focus();
-    });
+    walkThumbnails(this.heads, () => this.now.heads, () => several.checked);
     this.picture.addEventListener("pointermove", ({target}) => this.point(this.placeOf(target)));
     this.picture.addEventListener("click", ({target}) => this.freeze(this.placeOf(target)));
     this.picture.addEventListener("focusin", ({target}) => this.point(this.placeOf(target)));
     for (const name of ["pointerleave", "focusout"]) this.picture.addEventListener(name, () => this.point({}));
     this.lines.addEventListener("keydown", event => this.press(event));
+    this.all.addEventListener("toggle", () => this.writeTables());
   }
 
   press(event) {
@@ -204,7 +192,8 @@ function still(drawing, x, y) {
 // For each sentence its heading, its lines and its heat map.
 function asFile() {
   const {color: fill, backgroundColor: ground} = getComputedStyle(document.body), size = (drawing, name) => Number(drawing.getAttribute(name));
-  const inside = [madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
+  const name = `${panels.map(({title}) => title).join("; ")}: ${kinds[chosen.kind][0]}, ${headNames()}`;
+  const inside = [madeSvg("title", {}, name), madeSvg("rect", {width: "100%", height: "100%", fill: ground})];
   const named = () => chosen.heads.length < 2 ? [headNames()] : [...panels[0].names.children].map((one, i) =>
     madeSvg("tspan", {fill: getComputedStyle(one).borderBottomColor}, (i ? "; " : "") + one.textContent));
   let wide = 32 + 9 * (30 + headNames().length), y = 16;
@@ -215,7 +204,7 @@ function asFile() {
     y = top + Math.max(size(lines, "height"), size(cells, "height") + 40) + 24;
     wide = Math.max(wide, right + size(cells, "width") + 16, right + 342, 32 + 9 * title.length);
   }
-  const file = madeSvg("svg", {width: wide, height: y, viewBox: `0 0 ${wide} ${y}`, "font-family": "sans-serif"}, ...inside);
+  const file = madeSvg("svg", {role: "img", width: wide, height: y, viewBox: `0 0 ${wide} ${y}`, "font-family": "sans-serif"}, ...inside);
   return new XMLSerializer().serializeToString(file);
 }
 

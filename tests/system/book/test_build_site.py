@@ -47,6 +47,8 @@ def test_links_stay_in_the_site_where_they_can():
     )
     page = "see [the page](../../annotated_transformer/exchange/page/translate.html)."
     assert build_site.with_links_of_the_site(page, "exchange/onnx") == 'see <a href="../translate.html">the page</a>.'
+    page = f"see [the page]({build_site.site_address()}explorer.html)."
+    assert build_site.with_links_of_the_site(page, "figures/explorer") == 'see <a href="../explorer.html">the page</a>.'
     assert build_site.anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
 
 
