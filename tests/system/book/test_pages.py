@@ -1,9 +1,11 @@
 """tools/pages.py measures the pages; here stands what a page may hold, and which pages hold more."""
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from chinese_figures import alt
 from contents import read_contents
 from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in
 
@@ -36,6 +38,17 @@ def test_no_output_links_to_a_notebook():
         for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             shown = ["".join(output.get("data", {}).get("text/markdown", "")) for output in found.get("outputs", [])]
             assert not re.search(r"\]\([^)]*\.ipynb", "".join(shown)), (path.name, found["id"])
+
+
+def test_each_picture_is_told_to_those_who_hear_the_page():
+    told = Counter()
+    for path in NOTEBOOKS.rglob("*.ipynb"):
+        for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if any(kind.startswith("image/") for output in found.get("outputs", []) for kind in output.get("data", {})):
+                text = alt("".join(found["source"]))
+                assert len(text) >= 20 and not text.endswith("."), (path.name, found["id"], text)
+                told[text] += 1
+    assert told and [text for text, times in told.items() if times > 1] == []
 
 
 def together(names: list[str]) -> Measures:
