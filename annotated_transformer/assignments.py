@@ -25,6 +25,11 @@ c.ExecutePreprocessor.timeout = 300  # seconds for a cell: a test may wait for P
 c.ClearSolutions.code_stub = {{"python": "raise NotImplementedError"}}
 """
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader takes away what stands between
+# Each test imports `grade` anew: what a student has called so does not judge.
+GRADED = """# {said}
+from annotated_transformer.assignments import grade
+
+grade({name!r}, {test!r})"""
 INTRODUCTION = """Write your code in place of `raise NotImplementedError`, run the cell, then the cells below it: each is one of
 the book's own tests, and worth a point. Begin with any exercise you like, because the tests take everything else from the
 package. Hints are folded below each exercise, and the first says the least."""
@@ -87,7 +92,7 @@ def exercise_cells(exercise: Exercise, text: str, stub: str, hints: str) -> list
     return [
         cell("markdown", f"{heading}\n\n{points}\n{rest}", f"{name}-text"),
         cell("code", with_solution(stub, exercise.solution), name, solution=True, locked=False),
-        *(cell("code", f"# {one['name'].replace('_', ' ')}\ngrade({name!r}, {one['name']!r})", f"{name}-{one['name']}",
+        *(cell("code", GRADED.format(said=one["name"].replace("_", " "), name=name, test=one["name"]), f"{name}-{one['name']}",
                grade=True, points=1) for one in tests),
         cell("markdown", hints, f"{name}-hints"),
     ]
@@ -98,7 +103,7 @@ def assignment(page: str) -> dict:
     notebook = json.loads((folder() / f"{page}.ipynb").read_text(encoding="utf-8"))
     read = [(one["cell_type"], "".join(one["source"])) for one in notebook["cells"]]
     [imports] = [source for _, source in read if "import check" in source]
-    imports = imports.replace("annotated_transformer.workbook import check", "annotated_transformer.assignments import grade")
+    imports = imports.replace("\nfrom annotated_transformer.workbook import check", "")
     cells = [
         cell("markdown", f"{read[0][1].splitlines()[0]}\n\n{INTRODUCTION}", "title"),
         cell("code", imports, "imports", locked=True),

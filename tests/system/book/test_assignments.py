@@ -90,6 +90,14 @@ def test_a_solution_gets_all_points_and_a_stub_none(name):
     assert not any(graded(name, REGION.sub(r"\1raise NotImplementedError", source(cell)))) and not any(graded(name, None))
 
 
+def test_a_function_of_the_students_that_is_called_grade_gives_no_points():
+    cells = [cell for cell in cells_of("3.2_attention", "grade") if "'causal_mask'" in source(cell)]
+    assert len(cells) == len(exercises()["causal_mask"].tests)
+    for cell in cells:
+        with pytest.raises(AssertionError, match="causal_mask"):
+            exec(source(cell), {"grade": lambda *_: None})
+
+
 def test_a_class_that_is_half_written_gets_some_points():
     half = exercises()["SharedEmbedding"].solution.replace("return F.pad(F.linear(x, self.weight[PAD + 1 :]), (1, 0))",
                                                            "raise NotImplementedError")
