@@ -98,7 +98,8 @@ def namespace_of(written: object) -> dict:
     return next((function.__globals__ for function in functions_of(written)), {})
 
 # %% ../nbs/workbook.ipynb #91000009
-SECONDS = 30  # of computing, for one test
+SECONDS = 30       # of computing, for one test
+BY_THE_CLOCK = 90  # seconds in all, for a function that waits
 
 
 class Call:
@@ -149,22 +150,21 @@ def sizes(value: object) -> str:
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    "TimeoutError after so many seconds of computing, where the system can interrupt a running function."
+def limited(seconds: float, by_the_clock: float) -> Iterator[None]:
+    "TimeoutError after so many seconds of computing, or in all, where the system can interrupt a running function."
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_):
-        raise TimeoutError(f"it has not come to an end within {seconds} seconds of computing")
+    def stop(number, _):
+        within = f"{by_the_clock} seconds" if number == signal.SIGALRM else f"{seconds} seconds of computing"
+        raise TimeoutError(f"it has not come to an end within {within}")
 
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
+    with contextlib.ExitStack() as after:  # who calls may have a timer of their own
+        for number, timer, most in ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, by_the_clock)):
+            after.callback(signal.signal, number, signal.signal(number, stop))
+            after.callback(signal.setitimer, timer, *signal.setitimer(timer, most))
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def statement_at(source: str, line: int) -> str:
@@ -192,7 +192,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
     call, label, source = Call(), f"<test {test['name']}>", f"{test['imports']}\n{test['body']}"
     exec(test["imports"], {})  # all modules must be there before one of their functions is replaced
     try:
-        with in_place(exercise, call.watch_all(exercise, written)), limited(SECONDS), torch.random.fork_rng(devices=[]):
+        with in_place(exercise, call.watch_all(exercise, written)), limited(SECONDS, BY_THE_CLOCK), torch.random.fork_rng(devices=[]):
             exec(compile(source, label, "exec"), {"__name__": "test"})
     except (Exception, SystemExit) as error:
         files = {function.__code__.co_filename for function in functions_of(written)}

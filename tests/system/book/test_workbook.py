@@ -208,6 +208,18 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     assert "✗ red" in line and "“no look ahead” fails, last called with length=5, with result (5, 5): " in line
 
 
+def test_a_function_that_waits_is_red_and_the_rest_is_judged(tmp_path, monkeypatch):
+    workbook.write(tmp_path)
+    solve(tmp_path, "causal_mask", "def causal_mask(length, device=None):\n    import time\n    time.sleep(100_000)")
+    solve(tmp_path, "padding_mask", exercises()["padding_mask"].solution)
+    verdicts = workbook.verdicts_on([exercises()["causal_mask"], exercises()["padding_mask"]], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(workbook, "BY_THE_CLOCK", 0.5)
+        waits = next(verdicts)
+    assert waits.green is False and "TimeoutError in `time.sleep(100_000)`: it has not come" in waits.sentence
+    assert waits.sentence.endswith("within 0.5 seconds") and next(verdicts).green
+
+
 def test_a_mistake_in_the_command_ends_in_one_sentence(command, tmp_path):
     status, _, err = command("workbook", tmp_path / "nowhere", "--check")
     assert status == 2 and "holds no notebook of the workbook" in err and len(err.splitlines()) == 1
