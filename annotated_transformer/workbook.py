@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['DEFINING', 'Exercise', 'folder', 'exercises', 'replace', 'in_place', 'failure', 'failures', 'Verdict', 'lacking',
-           'judge', 'check', 'written_as', 'write', 'Cell', 'Notebook', 'read_own', 'in_directory', 'verdicts_on',
-           'check_all', 'use_own']
+           'judge', 'check', 'written_as', 'write', 'Cell', 'Notebook', 'names_defined', 'parsed_cell', 'read_own',
+           'in_directory', 'verdicts_on', 'check_all', 'use_own']
 
 # %% ../nbs/workbook.ipynb #91000003
 import ast
@@ -150,18 +150,19 @@ def sizes(value: object) -> str:
 
 
 @contextlib.contextmanager
-def limited(seconds: float, by_the_clock: float) -> Iterator[None]:
-    "TimeoutError after so many seconds of computing, or in all, where the system can interrupt a running function."
+def limited() -> Iterator[None]:
+    "TimeoutError after so many seconds of computing, or of the clock, where the system can interrupt a running function."
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number, _):
-        within = f"{by_the_clock} seconds" if number == signal.SIGALRM else f"{seconds} seconds of computing"
+        within = f"{BY_THE_CLOCK} seconds" if number == signal.SIGALRM else f"{SECONDS} seconds of computing"
         raise TimeoutError(f"it has not come to an end within {within}")
 
+    limits = (signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, BY_THE_CLOCK)
     with contextlib.ExitStack() as after:  # who calls may have a timer of their own
-        for number, timer, most in ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, by_the_clock)):
+        for number, timer, most in limits:
             after.callback(signal.signal, number, signal.signal(number, stop))
             after.callback(signal.setitimer, timer, *signal.setitimer(timer, most))
         yield
@@ -192,7 +193,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
     call, label, source = Call(), f"<test {test['name']}>", f"{test['imports']}\n{test['body']}"
     exec(test["imports"], {})  # all modules must be there before one of their functions is replaced
     try:
-        with in_place(exercise, call.watch_all(exercise, written)), limited(SECONDS, BY_THE_CLOCK), torch.random.fork_rng(devices=[]):
+        with in_place(exercise, call.watch_all(exercise, written)), limited(), torch.random.fork_rng(devices=[]):
             exec(compile(source, label, "exec"), {"__name__": "test"})
     except (Exception, SystemExit) as error:
         files = {function.__code__.co_filename for function in functions_of(written)}
@@ -307,6 +308,21 @@ class Notebook(TypedDict):
 DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
+def names_defined(source: str) -> list[str]:
+    "The functions and classes of a cell, Python or not."
+    return re.findall(r"(?m)^(?:def|class)\s+(\w+)", source)
+
+
+def parsed_cell(source: str) -> tuple[list[ast.stmt], str | None]:
+    "The statements of a cell, and what is wrong with it where it is not Python."
+    source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
+    try:
+        return ast.parse(source).body, None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
+        line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
+        return [], f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
+
+
 def read_own(
     notebook: Path,
 ) -> tuple[dict, dict[str, str]]:   # the names that it defines; and why it fails to define others, in one sentence each
@@ -315,16 +331,11 @@ def read_own(
     namespace, broken = {"__name__": notebook.stem}, {}
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for number, source in enumerate(sources, 1):
-        source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
+        statements, problem = parsed_cell(source)
+        if problem:
+            broken |= dict.fromkeys(names_defined(source), problem)
         label = f"{notebook.name}, code cell {number}"
         linecache.cache[label] = len(source), None, source.splitlines(keepends=True), label
-        try:
-            statements = ast.parse(source).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
-            line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
-            sentence = f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
-            broken |= dict.fromkeys(re.findall(r"(?m)^(?:def|class)\s+(\w+)", source), sentence)
-            continue
         for statement in statements:
             if isinstance(statement, DEFINING):
                 name = getattr(statement, "name", None)

@@ -1,4 +1,5 @@
 "The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
+import ast
 import json
 import re
 from pathlib import Path
@@ -139,6 +140,27 @@ def test_a_planted_mistake_is_noticed(name, mistake, source, monkeypatch):
     _, sentence = next(failures(exercises()[name], written_as(exercises()[name], source)), (None, None))
     assert sentence, "no test of the page notices it: the page lacks one"
     assert sentence.startswith("“") and "\n" not in sentence and len(sentence) < 500, sentence
+
+
+def returning(exercise: workbook.Exercise, first: bool) -> str:
+    "The solution, in which all that the reader writes returns its first argument, or nothing."
+    tree = ast.parse(exercise.solution)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in (exercise.methods or [exercise.name]):
+            named = [argument.arg for argument in node.args.args if argument.arg != "self"]
+            node.body = ast.parse(f"return {named[0]}" if first and named else "return None").body
+    return ast.unparse(tree)
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_a_body_that_does_nothing_passes_only_tests_that_notice_something_else(name):
+    rows = json.loads((ROOT / "results/checks/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
+    useful = {test for row in rows if row["exercise"] == name for test in row["noticed by"]}
+    useful |= {"masks_of_the_caller_stay_as_they_are"}  # no mistake is planted against it
+    exercise = exercises()[name]
+    for first in (False, True):
+        red = {test for test, _ in failures(exercise, written_as(exercise, returning(exercise, first)))}
+        assert {test["name"] for test in exercise.tests} - red <= useful and red
 
 
 def test_the_table_of_mistakes_is_complete():
