@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -136,12 +137,44 @@ def test_the_command_writes_a_course_once(tmp_path, command, complaint):
     assert not (tmp_path / "other").exists()
 
 
+def environment_of_nbgrader(home: Path) -> dict[str, str]:
+    path = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # it calls a command beside it
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOME": str(home), "PATH": path}
+
+
+@pytest.mark.skipif(NBGRADER is None, reason="nbgrader is not installed: pip install nbgrader")
+def test_the_commands_of_the_page_for_teachers_grade_what_a_student_has_handed_in(tmp_path, command):
+    text = (ROOT / "docs/teaching.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
+    first, *others = [shlex.split(line) for line in lines if line.startswith("nbgrader ")]
+    command("workbook", tmp_path / "course", "--for", "nbgrader")
+    path = Path("3.2_attention/3.2_attention.ipynb")
+    source_path = tmp_path / "course/source" / path
+    whole = json.loads(source_path.read_text(encoding="utf-8"))
+    cells = [cell for cell in whole["cells"] if cell["id"] in ("title", "imports") or cell["id"].startswith("causal_mask")]
+    source_path.write_text(json.dumps(whole | {"cells": cells}), encoding="utf-8")  # one exercise, chosen as the page says
+    for words in (first, *others):
+        done = subprocess.run([NBGRADER, *words[1:]], cwd=tmp_path / "course", env=environment_of_nbgrader(tmp_path),
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        if words is first:
+            notebook = json.loads((tmp_path / "course/release" / path).read_text(encoding="utf-8"))
+            for cell in notebook["cells"]:
+                if cell["metadata"].get("nbgrader", {}).get("grade_id") == "causal_mask":
+                    cell["source"] = exercises()["causal_mask"].solution
+            place = tmp_path / "course/submitted/ann" / path
+            place.parent.mkdir(parents=True)
+            place.write_text(json.dumps(notebook), encoding="utf-8")
+    with open(tmp_path / "course/grades.csv", encoding="utf-8") as file:
+        scores = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+    assert scores == {"ann": (POINTS, POINTS)} and list((tmp_path / "course/feedback/ann/3.2_attention").glob("*.html"))
+
+
 @pytest.mark.skipif(NBGRADER is None, reason="nbgrader is not installed: pip install nbgrader")
 def test_nbgrader_gives_solutions_all_points_stubs_none_and_takes_some_for_each_mistake(tmp_path):
     course, pages = tmp_path / "course", ["3.3_feed_forward", "5.3_optimizer"]
     write_assignments(course)
-    path = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # it calls a command beside it
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOME": str(tmp_path), "PATH": path}
+    environment = environment_of_nbgrader(tmp_path)
 
     def nbgrader(*words: str) -> None:
         done = subprocess.run([NBGRADER, *words], cwd=course, env=environment, capture_output=True, text=True)
