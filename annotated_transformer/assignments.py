@@ -13,8 +13,9 @@ import re
 import sys
 from pathlib import Path
 
+from .cells import names_defined, parsed_cell
 from .files import new_directory, write_directory
-from .workbook import Exercise, exercises, failure, folder, functions_of, lacking, names_defined, parsed_cell
+from .workbook import Exercise, exercises, failure, folder, functions_of, lacking
 
 __all__ = ["COURSE", "grade", "tier", "write_assignments"]
 

@@ -2,8 +2,8 @@
 
 # %% auto #0
 __all__ = ['DEFINING', 'Exercise', 'folder', 'exercises', 'replace', 'in_place', 'failure', 'failures', 'Verdict', 'lacking',
-           'judge', 'check', 'written_as', 'write', 'Cell', 'Notebook', 'names_defined', 'parsed_cell', 'read_own',
-           'in_directory', 'verdicts_on', 'check_all', 'use_own']
+           'judge', 'check', 'written_as', 'write', 'Cell', 'Notebook', 'read_own', 'in_directory', 'verdicts_on',
+           'check_all', 'use_own']
 
 # %% ../nbs/workbook.ipynb #91000003
 import ast
@@ -30,6 +30,7 @@ from unittest.mock import patch
 
 import annotated_transformer
 from . import InputError
+from .cells import names_defined, parsed_cell
 from .files import named, write_file
 from .json_files import read_json
 from .progress_bar import progress_bar
@@ -306,21 +307,6 @@ class Notebook(TypedDict):
 
 
 DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-
-
-def names_defined(source: str) -> list[str]:
-    "The functions and classes of a cell, Python or not."
-    return re.findall(r"(?m)^(?:def|class)\s+(\w+)", source)
-
-
-def parsed_cell(source: str) -> tuple[list[ast.stmt], str | None]:
-    "The statements of a cell, and what is wrong with it where it is not Python."
-    source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
-    try:
-        return ast.parse(source).body, None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
-        line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
-        return [], f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
 
 
 def read_own(

@@ -288,11 +288,6 @@ def code_block(source: str) -> str:
     return f"```python\n{source}\n```"
 
 
-def said(test: str) -> str:
-    "The property that a test's name states."
-    return test.replace("_", " ")
-
-
 def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words) -> dict:
     "The workbook notebook of a page."
     ours = words == CHINESE
@@ -308,7 +303,7 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Wor
     for exercise in exercises:
         here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, about, words)
         heading = "\n\n".join(filter(None, [f"## {exercise['title']}", text, exercise.get("note")]))
-        tests = "\n\n\n".join(f"# {said(test['name'])}\n{test['body']}" for test in exercise["tests"])
+        tests = "\n\n\n".join(f"# {test['name'].replace('_', ' ')}\n{test['body']}" for test in exercise["tests"])
         hints = [folded(f"{words.hint} {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
         below = [*hints, folded(words.tested, code_block(tests)), folded(words.solution, code_block(exercise["solution"]))]
         cells += [cell("markdown", heading, f"{here} text"), cell("code", exercise["stub"], f"{here} stub"),
