@@ -1,8 +1,8 @@
 """The workbook's notebooks as assignments of nbgrader, which hands them out without their solutions and gives points by itself.
 
-Each test of an exercise is a cell with one point. Tests take all other exercises from the package, so what a student has not
-solved costs points once, and what was learnt once stays solved. The tier of an exercise says how much it builds on others: of
-tier 1 are those that use no other exercise, of tier 2 those that use one of tier 1, and so on.
+Each test of an exercise is a cell with points, and all exercises are worth the same. Tests take all other exercises from the
+package, so what a student has not solved costs points once, and what was learnt once stays solved. The tier of an exercise says
+how much it builds on others: of tier 1 are those that use no other exercise, of tier 2 those that use one of tier 1, and so on.
 """
 import ast
 import difflib
@@ -13,6 +13,7 @@ import re
 import sys
 from pathlib import Path
 
+from .cells import names_defined, parsed_cell
 from .files import new_directory, write_directory
 from .workbook import Exercise, exercises, failure, folder, functions_of, lacking
 
@@ -24,10 +25,19 @@ c.CourseDirectory.course_id = "{COURSE}"
 c.ExecutePreprocessor.timeout = 300  # seconds for a cell: a test may wait for PyTorch, and a student's code may never end
 c.ClearSolutions.code_stub = {{"python": "raise NotImplementedError"}}
 """
+POINTS = 12  # of an exercise; its tests share them
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader takes away what stands between
+# Each test imports `grade` anew: what a student has called so does not judge.
+GRADED = """# {said}
+from annotated_transformer.assignments import grade
+
+grade({name!r}, {test!r})"""
 INTRODUCTION = """Write your code in place of `raise NotImplementedError`, run the cell, then the cells below it: each is one of
-the book's own tests, and worth a point. Begin with any exercise you like, because the tests take everything else from the
-package. Hints are folded below each exercise, and the first says the least."""
+the book's own tests, and has points. Where there is an `__init__`, leave it and its names as they are: tests use them. Begin
+with any exercise you like, because the tests take everything else from the package. Hints are folded below each exercise, and
+the first says the least.
+
+{licence}"""
 
 
 @functools.cache
@@ -44,16 +54,27 @@ def begun(exercise: Exercise, written: object) -> bool:
     return any("NotImplementedError" not in code.co_names for code in bare)
 
 
+def missing(name: str, namespace: dict) -> str:
+    "Why a notebook does not have the name: the last cell that would define it is not Python, or none does."
+    for source in reversed(namespace.get("In", [])):  # IPython keeps what it has run
+        if name in names_defined(source):
+            return parsed_cell(source)[1] or f"the cell that defines {name} stops before its end"
+    return f"the notebook does not define {name}: write it in its cell, and run that cell first"
+
+
 def grade(name: str, test: str) -> None:
-    "Run one of the book's tests on what the notebook calls `name`; AssertionError, with the reason in one sentence, if it fails."
+    "Run one of the book's tests on what the notebook calls `name`; AssertionError, with the reason in a sentence, if it fails."
     namespace, exercise = sys._getframe(1).f_globals, exercises()[name]
     if verdict := lacking(exercise):
         raise AssertionError(verdict.sentence)
-    if name not in namespace or namespace[name] is exercise.own or not begun(exercise, namespace[name]):
+    if name not in namespace:
+        raise AssertionError(missing(name, namespace))
+    if namespace[name] is exercise.own or not begun(exercise, namespace[name]):
         raise AssertionError(f"{name} is not written yet: write it, and run its cell first")
     [asked] = [one for one in exercise.tests if one["name"] == test]
     if sentence := failure(exercise, namespace[name], asked):
         raise AssertionError(sentence)
+    print("✓ passed")
 
 
 def with_solution(stub: str, solution: str) -> str:
@@ -82,13 +103,13 @@ def exercise_cells(exercise: Exercise, text: str, stub: str, hints: str) -> list
     "What a student reads of an exercise, writes, and is graded by."
     name, tests = exercise.name, exercise.tests
     heading, _, rest = text.partition("\n")
-    points = f"*Tier {tier(name)}, {len(tests)} point{'s' * (len(tests) > 1)}.*"
+    shares = [POINTS // len(tests) + (number < POINTS % len(tests)) for number in range(len(tests))]
     hints = re.sub(r"\n*<details><summary>Solution</summary>.*?</details>", "", hints, flags=re.DOTALL)
     return [
-        cell("markdown", f"{heading}\n\n{points}\n{rest}", f"{name}-text"),
+        cell("markdown", f"{heading}\n\n*Tier {tier(name)}, {POINTS} points.*\n{rest}", f"{name}-text"),
         cell("code", with_solution(stub, exercise.solution), name, solution=True, locked=False),
-        *(cell("code", f"# {one['name'].replace('_', ' ')}\ngrade({name!r}, {one['name']!r})", f"{name}-{one['name']}",
-               grade=True, points=1) for one in tests),
+        *(cell("code", GRADED.format(said=one["name"].replace("_", " "), name=name, test=one["name"]), f"{name}-{one['name']}",
+               grade=True, points=points) for one, points in zip(tests, shares)),
         cell("markdown", hints, f"{name}-hints"),
     ]
 
@@ -98,9 +119,10 @@ def assignment(page: str) -> dict:
     notebook = json.loads((folder() / f"{page}.ipynb").read_text(encoding="utf-8"))
     read = [(one["cell_type"], "".join(one["source"])) for one in notebook["cells"]]
     [imports] = [source for _, source in read if "import check" in source]
-    imports = imports.replace("annotated_transformer.workbook import check", "annotated_transformer.assignments import grade")
+    imports = imports.replace("\nfrom annotated_transformer.workbook import check", "")
+    title, *_, licence = read[0][1].splitlines()
     cells = [
-        cell("markdown", f"{read[0][1].splitlines()[0]}\n\n{INTRODUCTION}", "title"),
+        cell("markdown", f"{title}\n\n{INTRODUCTION.format(licence=licence)}", "title"),
         cell("code", imports, "imports", locked=True),
     ]
     for number, (_, source) in enumerate(read):

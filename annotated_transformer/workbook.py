@@ -30,6 +30,7 @@ from unittest.mock import patch
 
 import annotated_transformer
 from . import InputError
+from .cells import names_defined, parsed_cell
 from .files import named, write_file
 from .json_files import read_json
 from .progress_bar import progress_bar
@@ -98,7 +99,8 @@ def namespace_of(written: object) -> dict:
     return next((function.__globals__ for function in functions_of(written)), {})
 
 # %% ../nbs/workbook.ipynb #91000009
-SECONDS = 30  # of computing, for one test
+SECONDS = 30       # of computing, for one test
+BY_THE_CLOCK = 90  # seconds in all, for a function that waits
 
 
 class Call:
@@ -149,22 +151,22 @@ def sizes(value: object) -> str:
 
 
 @contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    "TimeoutError after so many seconds of computing, where the system can interrupt a running function."
+def limited() -> Iterator[None]:
+    "TimeoutError after so many seconds of computing, or of the clock, where the system can interrupt a running function."
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def stop(*_):
-        raise TimeoutError(f"it has not come to an end within {seconds} seconds of computing")
+    def stop(number, _):
+        within = f"{BY_THE_CLOCK} seconds" if number == signal.SIGALRM else f"{SECONDS} seconds of computing"
+        raise TimeoutError(f"it has not come to an end within {within}")
 
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
+    limits = (signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, BY_THE_CLOCK)
+    with contextlib.ExitStack() as after:  # who calls may have a timer of their own
+        for number, timer, most in limits:
+            after.callback(signal.signal, number, signal.signal(number, stop))
+            after.callback(signal.setitimer, timer, *signal.setitimer(timer, most))
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def statement_at(source: str, line: int) -> str:
@@ -192,7 +194,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
     call, label, source = Call(), f"<test {test['name']}>", f"{test['imports']}\n{test['body']}"
     exec(test["imports"], {})  # all modules must be there before one of their functions is replaced
     try:
-        with in_place(exercise, call.watch_all(exercise, written)), limited(SECONDS), torch.random.fork_rng(devices=[]):
+        with in_place(exercise, call.watch_all(exercise, written)), limited(), torch.random.fork_rng(devices=[]):
             exec(compile(source, label, "exec"), {"__name__": "test"})
     except (Exception, SystemExit) as error:
         files = {function.__code__.co_filename for function in functions_of(written)}
@@ -315,16 +317,11 @@ def read_own(
     namespace, broken = {"__name__": notebook.stem}, {}
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for number, source in enumerate(sources, 1):
-        source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
+        statements, problem = parsed_cell(source)
+        if problem:
+            broken |= dict.fromkeys(names_defined(source), problem)
         label = f"{notebook.name}, code cell {number}"
         linecache.cache[label] = len(source), None, source.splitlines(keepends=True), label
-        try:
-            statements = ast.parse(source).body
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
-            line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
-            sentence = f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
-            broken |= dict.fromkeys(re.findall(r"(?m)^(?:def|class)\s+(\w+)", source), sentence)
-            continue
         for statement in statements:
             if isinstance(statement, DEFINING):
                 name = getattr(statement, "name", None)

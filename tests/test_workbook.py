@@ -113,7 +113,7 @@ def test_check_looks_where_it_is_called():
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec("check('causal_mask')\ncheck('casual_mask')", {"check": check})
-        mine = {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length).tril() > 0}
+        mine = {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length, device=device).tril() > 0}
         exec("check('causal_mask')", mine)
     one, other, green = output.getvalue().splitlines()
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")

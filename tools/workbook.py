@@ -61,8 +61,10 @@ ENGLISH = Words("", """\
 
 These are the exercises of the page [{title}]({page}). Write your code in place of
 `raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
-exercise you like, because `check` takes everything else from the package. Hints and solution are folded below each
-exercise, and the first hint says the least.""", "Hint", "What is tested", "Solution", "Next: ", """\
+exercise you like, because `check` takes everything else from the package. Where there is an `__init__`, leave it and its
+names as they are: tests use them. Hints and solution are folded below each exercise, and the first hint says the least.
+
+From [{repo}]({home}), © {owners}, Apache 2.0.""", "Hint", "What is tested", "Solution", "Next: ", """\
 # All together: your Transformer
 
 Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
@@ -74,8 +76,11 @@ CHINESE = Words("zh", chinese_workbook.in_one_line("""\
 
 这些是[{title}]({page})一页的练习。把 `raise NotImplementedError` 换成你的代码，运行这个单元格，再运行
 `check`：它用这一页自己的测试来检查你的代码，回答是英文的，green 表示通过，red 表示还不对。
-先做哪个练习都行，因为 `check` 需要的其他部分都取自软件包。每个练习下面折叠着提示和答案，
-第一条提示说得最少。"""), "提示", "测试什么", "答案", "下一页：", chinese_workbook.in_one_line("""\
+先做哪个练习都行，因为 `check` 需要的其他部分都取自软件包。凡是有 `__init__` 的地方，
+它和里面的名字都保持原样：测试要用到。每个练习下面折叠着提示和答案，第一条提示说得最少。
+
+出自 [{repo}]({home})，© {owners}，Apache 2.0 许可证。
+"""), "提示", "测试什么", "答案", "下一页：", chinese_workbook.in_one_line("""\
 # 合在一起：你的 Transformer
 
 在这里，你自己写的函数合成一个模型。它先学会把数字倒过来写，再学会翻译时刻，
@@ -283,16 +288,12 @@ def code_block(source: str) -> str:
     return f"```python\n{source}\n```"
 
 
-def said(test: str) -> str:
-    "The property that a test's name states."
-    return test.replace("_", " ")
-
-
 def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words) -> dict:
     "The workbook notebook of a page."
     ours = words == CHINESE
     introduction = words.introduction.format(
         label=chinese_workbook.label(page) if ours else page.label, title=chinese_workbook.title(page) if ours else page.title,
+        repo=about["repo"], home="https://github.com/{user}/{repo}".format(**about), owners=about["copyright"].partition(", ")[2],
         page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "", about) or f"{address(about)}{page.notebook}.ipynb",
         colab=f"{repository.colab(about)}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
     name = page.name
@@ -302,7 +303,7 @@ def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Wor
     for exercise in exercises:
         here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, about, words)
         heading = "\n\n".join(filter(None, [f"## {exercise['title']}", text, exercise.get("note")]))
-        tests = "\n\n\n".join(f"# {said(test['name'])}\n{test['body']}" for test in exercise["tests"])
+        tests = "\n\n\n".join(f"# {test['name'].replace('_', ' ')}\n{test['body']}" for test in exercise["tests"])
         hints = [folded(f"{words.hint} {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
         below = [*hints, folded(words.tested, code_block(tests)), folded(words.solution, code_block(exercise["solution"]))]
         cells += [cell("markdown", heading, f"{here} text"), cell("code", exercise["stub"], f"{here} stub"),

@@ -134,7 +134,8 @@ def make_parser(prog: str, arguments: Sequence[Argument]) -> OneSentence:
         kind, _, optional, many = parts_of(argument.kind)
         settings = {"type": reader(argument)}
         if argument.positional:
-            parser.add_argument(argument.name, metavar=argument.positional, nargs=None if argument.required else "?", **settings)
+            times = ("+" if many else None) if argument.required else ("*" if many else "?")
+            parser.add_argument(argument.name, metavar=argument.positional, nargs=times, **settings)
             continue
         if many:
             settings["nargs"] = "*"
@@ -213,7 +214,8 @@ def help_text(
     places = [argument for argument in arguments if argument.positional]
     options = [argument for argument in arguments if not argument.positional]
     shown = [argument for argument in options if argument.first or everything]
-    usage = [argument.positional if argument.required else f"[{argument.positional}]" for argument in places]
+    names = [argument.positional + " ..." * parts_of(argument.kind)[3] for argument in places]
+    usage = [name if argument.required else f"[{name}]" for name, argument in zip(names, places)]
     usage += [f"{argument.option} {value_name(argument)}" for argument in options if argument.required]
     lines = [*wrapped(f"usage: {' '.join([prog, *usage, '[options]'])}", "  "), "", *wrapped(said.about, ""), ""]
     for argument in [*places, *shown]:
@@ -237,7 +239,7 @@ def value_name(argument: Argument) -> str:
     "What the help calls the value: N, NUMBER, the choices, or the option's name in capitals."
     kind, choices, _, many = parts_of(argument.kind)
     names = {int: "N", float: "X", bool: ""}
-    return ("{" + ",".join(choices) + "}" if choices else names.get(kind, argument.name.upper())) + " ..." * many
+    return ("{" + ",".join(choices) + "}" if choices else names.get(kind, argument.name.rstrip("_").upper())) + " ..." * many
 
 
 def entry(argument: Argument, default: object) -> list[str]:

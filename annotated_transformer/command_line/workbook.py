@@ -22,49 +22,97 @@ PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 
 
 def workbook_command(
-    directory: Annotated[Path, "DIRECTORY"],
+    directory: Annotated[tuple[Path, ...], "DIRECTORY"],
     check: bool = False,
+    json_: Path | None = None,
     for_: Literal["nbgrader"] | None = None,
     language: Literal["en", "zh"] = "en",
 ) -> None:
     """Write the book's notebooks with the code left out, for you to write; or check what you have written.
 
     Args:
-        directory: Where the notebooks are, or are to be. Those that are there stay as they are.
-        check: Run the book's tests on your code, and say what is green, what is red, and why.
-        for_: Write a new course directory of nbgrader instead, for teachers: an assignment for each page, a point for each test.
+        directory: Where the notebooks are, or are to be. Those that are there stay as they are. --check takes several.
+        check: Run the book's tests on your code, and say what is green, what is red, and why. It runs the code with your rights.
+        json_: With --check: write into this file, for each directory and exercise, whether it is green, and why not.
+        for_: Write a new course directory of nbgrader instead, for teachers: an assignment for each page, 12 points for \
+each exercise. nbgrader runs students' code with your rights.
         language: Of the instructions: English or Chinese (zh). Code, tests and what a check says are English.
 
     Example:
         annotated-transformer workbook my-transformer
         annotated-transformer workbook my-transformer --check
+        annotated-transformer workbook students/* --check --json checks.json
         annotated-transformer workbook my-course --for nbgrader
     """
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file: name a directory")
+    for one in directory:
+        if one.exists() and not one.is_dir():
+            raise InputError(f"{one} is a file: name a directory")
+    if json_ is not None and not check:
+        raise InputError("--json writes what --check finds: add --check")
+    if len(directory) > 1 and not check:
+        raise InputError(f"{str(directory[1])!r} is one word too many: only --check takes several directories")
     if for_ is not None:
         if language != "en":
             raise InputError("--for nbgrader has its instructions in English alone: leave --language out")
-        write_course(directory, check)
-        return
-    from ..progress_bar import progress_bar
-    from ..workbook import exercises, in_directory, write
+        write_course(directory[0], check)
+    elif check:
+        check_directories(directory, json_)
+    else:
+        write_notebooks(directory[0], language)
 
-    if not check:
-        written, kept = write(directory, language)
-        left = f"; {len(kept)} were there and stay as they are" if kept else ""
-        first = next(iter(exercises().values())).page
-        print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
-              f"To see how far you are: annotated-transformer workbook {shlex.quote(str(directory))} --check")
-        return
-    there = in_directory(directory)
-    found: dict = {}
+
+def write_notebooks(directory: Path, language: str) -> None:
+    "For a reader, who begins."
+    from ..workbook import exercises, write
+
+    written, kept = write(directory, language)
+    left = f"; {len(kept)} were there and stay as they are" if kept else ""
+    first = next(iter(exercises().values())).page
+    print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
+          f"To see how far you are: annotated-transformer workbook {shlex.quote(str(directory))} --check")
+
+
+def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
+    "Say what is green, and write it down. Of several directories, one that cannot be checked leaves the others' verdicts."
+    from ..files import require_place, write_file
+
+    if out is not None:
+        require_place(out)
+    several, rows, mistakes = len(directories) > 1, [], []
+    for directory in directories:
+        found: list[dict] = []
+        try:
+            found = check_one(directory, heading=f"{directory}\n" * several)
+        except InputError as mistake:
+            mistakes.append(str(mistake))
+            if several:
+                print(directory, mistake, sep="\n", end="\n\n")
+        rows.append({"directory": str(directory), "mistake": None if found else mistakes[-1], "exercises": found})
+    if out is not None and (several or not mistakes):
+        text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        write_file(out, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+    if mistakes:
+        raise InputError(f"{len(mistakes)} of {len(directories)} directories could not be checked: {mistakes[0]}"
+                         if several else mistakes[0])
+
+
+def check_one(directory: Path, heading: str) -> list[dict]:
+    "Print what the book's tests say of each exercise in a directory, and return it."
+    from ..progress_bar import progress_bar
+    from ..workbook import in_directory
+
+    there, found = in_directory(directory), {}
     for exercise, verdict in progress_bar(iterable=judged_apart(there, directory), total=len(there), desc="checks", leave=False):
         found.setdefault(exercise.page, []).append(verdict)
+    print(heading, end="")
     for page, verdicts in found.items():
         print(page, *verdicts, sep="\n  ")
-    everything = [verdict for verdicts in found.values() for verdict in verdicts]
-    print(f"{sum(verdict.green is True for verdict in everything)} of {len(everything)} exercises are green")
+    everything = [{"page": page} | verdict._asdict() for page, verdicts in found.items() for verdict in verdicts]
+    print(f"{sum(row['green'] is True for row in everything)} of {len(everything)} exercises are green")
+    if heading:
+        print()
+    return everything
 
 
 def write_course(directory: Path, check: bool) -> None:

@@ -68,7 +68,7 @@ def beam_step(
     alive: list[Beginning],                       # at most K
     beam_size: int,                               # K
 ) -> tuple[list[Beginning], list[Beginning]]:     # ended, the last token <eos>; going on, at most K; each best first
-    "One step of beam search: grow each beginning by each token, keep the 2K likeliest, part those that end from the others."
+    "A step of beam search: grow each beginning by each token, keep the 2K likeliest (1 if K = 1), part the ended from the rest."
     grown = [(p + q, [*tokens, token]) for p, tokens in alive for token, q in enumerate(next_token(tokens).tolist())]
     grown = sorted((p, tokens) for p, tokens in grown if p > float("-inf"))[::-1]
     top = grown[: 2 * beam_size if beam_size > 1 else 1]

@@ -4,6 +4,7 @@ import json
 import pytest
 
 from annotated_transformer import InputError
+from annotated_transformer.command_line import main
 from annotated_transformer.command_line.workbook import judged_apart
 from annotated_transformer.workbook import exercises, in_directory, read_own, write
 
@@ -50,3 +51,49 @@ def test_a_file_that_is_no_notebook_is_one_sentence(tmp_path, text):
     (tmp_path / "3.5_position.ipynb").write_text(text)
     with pytest.raises(InputError, match="3.5_position.ipynb: .*rename it, and write it anew"):
         read_own(tmp_path / "3.5_position.ipynb")
+
+
+@pytest.fixture()
+def students(tmp_path):
+    "Ann has solved an exercise of two, Bob's notebook is damaged, and Eve has handed in nothing."
+    write(tmp_path / "book")
+    for name in ("ann", "bob", "eve"):
+        (tmp_path / name).mkdir()
+    [sinusoids] = [one for one in exercises().values() if one.page == "3.5_position"]
+    cells = [{"cell_type": "code", "source": f"import torch\nfrom torch import Tensor\n\n{sinusoids.solution}"}]
+    (tmp_path / "ann/3.5_position.ipynb").write_text(json.dumps({"cells": cells}))
+    (tmp_path / "book/3.3_feed_forward.ipynb").rename(tmp_path / "ann/3.3_feed_forward.ipynb")
+    (tmp_path / "bob/3.5_position.ipynb").write_text("{")
+    return [tmp_path / name for name in ("ann", "bob", "eve")]
+
+
+def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(students, tmp_path, capsys):
+    out = tmp_path / "checks.json"
+    with pytest.raises(InputError, match="2 of 3 directories could not be checked: .*3.5_position.ipynb: .*no JSON"):
+        main.run_command(["workbook", *map(str, students), "--check", "--json", str(out)])
+    said = capsys.readouterr().out
+    assert said.startswith(f"{students[0]}\n3.5_position\n  ✓ green  sinusoids: ") or f"{students[0]}\n3.3_feed_forward\n" in said
+    assert "1 of 2 exercises are green" in said and f"{students[2]}\n{students[2]} holds no notebook" in said
+    ann, bob, eve = json.loads(out.read_text(encoding="utf-8"))
+    assert [row["directory"] for row in (ann, bob, eve)] == [str(student) for student in students]
+    verdicts = {row["name"]: (row["page"], row["green"], row["sentence"]) for row in ann["exercises"]}
+    assert verdicts.pop("sinusoids")[:2] == ("3.5_position", True)
+    assert verdicts == {"FeedForward": ("3.3_feed_forward", False, "not written yet")}
+    assert ann["mistake"] is None and "no JSON" in bob["mistake"] and "holds no notebook" in eve["mistake"]
+    assert bob["exercises"] == eve["exercises"] == [] and not list(tmp_path.glob("*.tmp"))
+    before = out.read_bytes()
+    with pytest.raises(InputError, match="^.*eve holds no notebook"):
+        main.run_command(["workbook", str(students[2]), "--check", "--json", str(out)])
+    assert out.read_bytes() == before
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "DIRECTORY is missing"), (["a", "b"], "'b' is one word too many: only --check takes several"),
+    (["a", "b", "--for", "nbgrader"], "only --check takes several"), (["a", "--json", "c.json"], "add --check"),
+    (["a", "--check", "--json", "."], "directory"),
+])
+def test_words_that_do_not_fit_are_one_sentence(words, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((InputError, OSError), match=said):
+        main.run_command(["workbook", *words])
+    assert not list(tmp_path.iterdir())

@@ -80,6 +80,7 @@ def test_a_dot_product_has_variance_d_k():
 
 def test_masks_say_what_may_be_seen():
     assert causal_mask(3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert causal_mask(3, torch.device("meta")).device.type == "meta"
     ids = torch.tensor([[5, 1, PAD], [7, 8, 1]])
     assert padding_mask(ids).shape == (2, 1, 1, 3) and padding_mask(ids).dtype == torch.bool
     assert padding_mask(ids)[:, 0, 0].tolist() == [[True, True, False], [True, True, True]]

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from workbook import planted
 
-from annotated_transformer.assignments import BEGIN, END, assignment, grade, tier, with_solution, write_assignments
+from annotated_transformer.assignments import BEGIN, END, POINTS, assignment, grade, tier, with_solution, write_assignments
 from annotated_transformer.workbook import exercises, folder, written_as
 
 ROOT = Path(__file__).parents[3]
@@ -45,11 +46,14 @@ def test_a_cell_without_its_solution_is_the_workbooks_and_with_it_the_packages(p
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_each_test_is_a_locked_cell_with_a_point_and_no_solution_is_told(page):
+def test_each_test_is_a_locked_cell_with_points_and_no_solution_is_told(page):
     graded = cells_of(page, "grade", "locked")
     own = [exercise for exercise in exercises().values() if exercise.page == page]
-    assert sum(cell["metadata"]["nbgrader"]["points"] for cell in graded) == sum(len(exercise.tests) for exercise in own)
+    points = [cell["metadata"]["nbgrader"]["points"] for cell in graded]
+    assert len(points) == sum(len(exercise.tests) for exercise in own)
+    assert sum(points) == POINTS * len(own) and min(points) >= 1  # of one exercise as many as of any other
     cells = assignment(page)["cells"]
+    assert "Apache 2.0" in source(cells[0]) and "`__init__`" in source(cells[0])
     ids = [cell["metadata"]["nbgrader"]["grade_id"] for cell in cells if cell["metadata"]]
     assert len(ids) == len(set(ids)) and len({cell["id"] for cell in cells}) == len(cells)
     assert not any("<summary>Solution" in source(cell) for cell in cells)
@@ -59,7 +63,7 @@ def test_each_test_is_a_locked_cell_with_a_point_and_no_solution_is_told(page):
 def test_tiers_say_how_much_an_exercise_builds_on_others():
     names = ("scaled_dot_product_attention", "one_head", "multi_head_attention", "causal_mask")
     assert [tier(name) for name in names] == [1, 2, 3, 1]
-    assert "*Tier 2, 1 point.*" in "".join(map(source, assignment("3.2_attention")["cells"]))
+    assert "*Tier 2, 12 points.*" in "".join(map(source, assignment("3.2_attention")["cells"]))
 
 
 def test_what_a_stub_leaves_out_stands_between_the_marks():
@@ -90,6 +94,34 @@ def test_a_solution_gets_all_points_and_a_stub_none(name):
     assert not any(graded(name, REGION.sub(r"\1raise NotImplementedError", source(cell)))) and not any(graded(name, None))
 
 
+def test_a_function_of_the_students_that_is_called_grade_gives_no_points():
+    cells = [cell for cell in cells_of("3.2_attention", "grade") if "'causal_mask'" in source(cell)]
+    assert len(cells) == len(exercises()["causal_mask"].tests)
+    for cell in cells:
+        with pytest.raises(AssertionError, match="causal_mask"):
+            exec(source(cell), {"grade": lambda *_: None})
+
+
+def test_a_graded_cell_says_that_it_passes_or_what_became_of_the_name(capsys):
+    test = exercises()["causal_mask"].tests[0]["name"]
+
+    def said(source: str | None, **namespace) -> str:
+        known = {"grade": grade, **({} if source is None else {"In": ["", source]}), **namespace}
+        with pytest.raises(AssertionError) as raised:
+            exec(f"grade('causal_mask', {test!r})", known)
+        return str(raised.value)
+
+    own = written_as(exercises()["causal_mask"], exercises()["causal_mask"].solution)
+    exec(f"grade('causal_mask', {test!r})", {"grade": grade, "causal_mask": own})
+    assert capsys.readouterr().out == "✓ passed\n"
+    missing = "the notebook does not define causal_mask: write it in its cell, and run that cell first"
+    assert said(None) == said("def mask(length):\n    return 1") == missing
+    broken = "def causal_mask(length)\n    return 1"
+    assert said(broken) == "line 1 of its cell is not Python (expected ':'): `def causal_mask(length)`"
+    assert "stops before its end" in said("1 / 0\ndef causal_mask(length):\n    return 1")
+    assert "not written yet" in said(None, causal_mask=exercises()["causal_mask"].own)
+
+
 def test_a_class_that_is_half_written_gets_some_points():
     half = exercises()["SharedEmbedding"].solution.replace("return F.pad(F.linear(x, self.weight[PAD + 1 :]), (1, 0))",
                                                            "raise NotImplementedError")
@@ -105,12 +137,44 @@ def test_the_command_writes_a_course_once(tmp_path, command, complaint):
     assert not (tmp_path / "other").exists()
 
 
+def environment_of_nbgrader(home: Path) -> dict[str, str]:
+    path = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # it calls a command beside it
+    return os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOME": str(home), "PATH": path}
+
+
+@pytest.mark.skipif(NBGRADER is None, reason="nbgrader is not installed: pip install nbgrader")
+def test_the_commands_of_the_page_for_teachers_grade_what_a_student_has_handed_in(tmp_path, command):
+    text = (ROOT / "docs/teaching.md").read_text(encoding="utf-8")
+    lines = [line for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
+    first, *others = [shlex.split(line) for line in lines if line.startswith("nbgrader ")]
+    command("workbook", tmp_path / "course", "--for", "nbgrader")
+    path = Path("3.2_attention/3.2_attention.ipynb")
+    source_path = tmp_path / "course/source" / path
+    whole = json.loads(source_path.read_text(encoding="utf-8"))
+    cells = [cell for cell in whole["cells"] if cell["id"] in ("title", "imports") or cell["id"].startswith("causal_mask")]
+    source_path.write_text(json.dumps(whole | {"cells": cells}), encoding="utf-8")  # one exercise, chosen as the page says
+    for words in (first, *others):
+        done = subprocess.run([NBGRADER, *words[1:]], cwd=tmp_path / "course", env=environment_of_nbgrader(tmp_path),
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        if words is first:
+            notebook = json.loads((tmp_path / "course/release" / path).read_text(encoding="utf-8"))
+            for cell in notebook["cells"]:
+                if cell["metadata"].get("nbgrader", {}).get("grade_id") == "causal_mask":
+                    cell["source"] = exercises()["causal_mask"].solution
+            place = tmp_path / "course/submitted/ann" / path
+            place.parent.mkdir(parents=True)
+            place.write_text(json.dumps(notebook), encoding="utf-8")
+    with open(tmp_path / "course/grades.csv", encoding="utf-8") as file:
+        scores = {row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(file)}
+    assert scores == {"ann": (POINTS, POINTS)} and list((tmp_path / "course/feedback/ann/3.2_attention").glob("*.html"))
+
+
 @pytest.mark.skipif(NBGRADER is None, reason="nbgrader is not installed: pip install nbgrader")
 def test_nbgrader_gives_solutions_all_points_stubs_none_and_takes_some_for_each_mistake(tmp_path):
     course, pages = tmp_path / "course", ["3.3_feed_forward", "5.3_optimizer"]
     write_assignments(course)
-    path = f"{Path(NBGRADER).parent}{os.pathsep}{os.environ['PATH']}"  # it calls a command beside it
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOME": str(tmp_path), "PATH": path}
+    environment = environment_of_nbgrader(tmp_path)
 
     def nbgrader(*words: str) -> None:
         done = subprocess.run([NBGRADER, *words], cwd=course, env=environment, capture_output=True, text=True)
@@ -140,7 +204,7 @@ def test_nbgrader_gives_solutions_all_points_stubs_none_and_takes_some_for_each_
         rows = list(csv.DictReader(file))
     points = {(row["student_id"], row["assignment"]): (float(row["score"]), float(row["max_score"])) for row in rows}
     for page in pages:
-        most = sum(len(exercise.tests) for exercise in exercises().values() if exercise.page == page)
+        most = POINTS * sum(exercise.page == page for exercise in exercises().values())
         assert points["solved", page] == (most, most) and points["stubs", page] == (0, most)
     for number, name, what, _ in mistakes:
         score, most = points[f"mistake{number}", exercises()[name].page]

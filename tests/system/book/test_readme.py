@@ -19,6 +19,7 @@ from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
 from annotated_transformer.command_line.options import read_options
 from annotated_transformer.model_record import record_of
+from annotated_transformer.workbook import exercises
 from benchmarks.shared.side_by_side import mean_and_deviation
 
 ROOT = Path(__file__).parents[3]
@@ -495,6 +496,17 @@ def test_python_on_the_pages_names_what_there_is():
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("annotated_transformer"):
                 module = __import__(node.module, fromlist=["*"])
                 assert all(hasattr(module, alias.name) for alias in node.names), (path.name, node.module)
+
+
+def test_the_schedule_of_a_course_names_exercises_of_the_pages_read_so_far():
+    found, read = [], set()
+    for line in re.findall(r"^\| [123] \|.*$", page("docs/teaching.md"), re.MULTILINE):
+        _, _, pages, names, _, _ = line.split("|")
+        read |= {Path(link).stem for link in LINK.findall(pages)}
+        found += re.findall(r"`(\w+)`", names)
+        assert all(name == "all_together" or exercises()[name].page in read for name in found)
+    assert len(found) == len({*found}) == 18 and f"has {len(exercises())} exercises" in page("docs/teaching.md")
+    assert len(page("docs/teaching.md").splitlines()) <= 90
 
 
 def test_the_names_of_the_table_are_where_it_says():

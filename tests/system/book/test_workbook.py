@@ -1,4 +1,5 @@
 "The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
+import ast
 import json
 import re
 from pathlib import Path
@@ -141,6 +142,27 @@ def test_a_planted_mistake_is_noticed(name, mistake, source, monkeypatch):
     assert sentence.startswith("“") and "\n" not in sentence and len(sentence) < 500, sentence
 
 
+def returning(exercise: workbook.Exercise, first: bool) -> str:
+    "The solution, in which all that the reader writes returns its first argument, or nothing."
+    tree = ast.parse(exercise.solution)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name in (exercise.methods or [exercise.name]):
+            named = [argument.arg for argument in node.args.args if argument.arg != "self"]
+            node.body = ast.parse(f"return {named[0]}" if first and named else "return None").body
+    return ast.unparse(tree)
+
+
+@pytest.mark.parametrize("name", exercises())
+def test_a_body_that_does_nothing_passes_only_tests_that_notice_something_else(name):
+    rows = json.loads((ROOT / "results/checks/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
+    useful = {test for row in rows if row["exercise"] == name for test in row["noticed by"]}
+    useful |= {"masks_of_the_caller_stay_as_they_are"}  # no mistake is planted against it
+    exercise = exercises()[name]
+    for first in (False, True):
+        red = {test for test, _ in failures(exercise, written_as(exercise, returning(exercise, first)))}
+        assert {test["name"] for test in exercise.tests} - red <= useful and red
+
+
 def test_the_table_of_mistakes_is_complete():
     rows = json.loads((ROOT / "results/checks/workbook.json").read_text(encoding="utf-8"))["figures"]["mistakes"]
     assert [(row["exercise"], row["mistake"]) for row in rows] == [(name, mistake) for name, mistake, _ in MISTAKES]
@@ -206,6 +228,18 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     status, out, _ = command("workbook", directory, "--check")
     [line] = [line for line in out.splitlines() if " causal_mask:" in line]
     assert "✗ red" in line and "“no look ahead” fails, last called with length=5, with result (5, 5): " in line
+
+
+def test_a_function_that_waits_is_red_and_the_rest_is_judged(tmp_path, monkeypatch):
+    workbook.write(tmp_path)
+    solve(tmp_path, "causal_mask", "def causal_mask(length, device=None):\n    import time\n    time.sleep(100_000)")
+    solve(tmp_path, "padding_mask", exercises()["padding_mask"].solution)
+    verdicts = workbook.verdicts_on([exercises()["causal_mask"], exercises()["padding_mask"]], tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(workbook, "BY_THE_CLOCK", 0.5)
+        waits = next(verdicts)
+    assert waits.green is False and "TimeoutError in `time.sleep(100_000)`: it has not come" in waits.sentence
+    assert waits.sentence.endswith("within 0.5 seconds") and next(verdicts).green
 
 
 def test_a_mistake_in_the_command_ends_in_one_sentence(command, tmp_path):
