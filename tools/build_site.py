@@ -42,6 +42,7 @@ MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece51595
 IN_ENGLISH = {words: words for words in chinese_site.ON_FOLDED_CELLS}
 EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # the explorer's own page, and what it shows
 GUIDES = Path("docs")  # pages of the site, too, under this name
+PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
 
 
 def shown_at() -> str:
@@ -96,6 +97,7 @@ def guide(name: str) -> str:
     "A text of docs/ as a page of the site."
     text = Path(GUIDES, f"{name}.md").read_text(encoding="utf-8")
     text = text.replace(f"](../{NOTEBOOKS}/", "](../")  # the notebooks stand beside docs/, as on the site
+    text = PICTURE_OF_RESULTS.sub(r"\1/\2)", text)  # from where Sphinx reads: it is part of the page
     return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({shown_at()}/\1", text)
 
 
@@ -290,8 +292,11 @@ def prepare() -> None:
     for path in source.rglob("*.*"):  # of notebooks that are gone
         if path.suffix in (".ipynb", ".rst", ".md") and str(path.relative_to(source)) not in pages:
             path.unlink()
-    for picture in NOTEBOOKS.rglob("*.png"):
-        shutil.copy(picture, source / picture.relative_to(NOTEBOOKS))
+    shown = [path for name in guides() for _, path in PICTURE_OF_RESULTS.findall(Path(GUIDES, f"{name}.md").read_text("utf-8"))]
+    for picture in [*NOTEBOOKS.rglob("*.png"), *map(Path, shown)]:
+        place = source / (picture.relative_to(NOTEBOOKS) if picture.is_relative_to(NOTEBOOKS) else picture)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, place)
 
 
 def published() -> dict[str, str]:
