@@ -10,26 +10,30 @@ from torch import nn
 __all__ = ["evaluating"]
 
 LOCK = threading.Lock()
-WITHIN: WeakKeyDictionary[nn.Module, tuple[int, bool]] = WeakKeyDictionary()  # how many, and the mode before the first came
+Modes = list[tuple[nn.Module, bool]]  # of all parts, the model itself first
+WITHIN: WeakKeyDictionary[nn.Module, tuple[int, Modes]] = WeakKeyDictionary()  # how many, and the modes before the first came
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradients; afterwards the model is in its former mode, also after an error.
+    """Without dropout and gradients; afterwards each part of the model is in its former mode, also after an error.
 
-    Several threads may be within at a time; the last one that leaves puts the mode back.
+    Several threads may be within at a time; the last one that leaves puts the modes back.
     """
     with LOCK:
-        others, training = WITHIN.get(model, (0, model.training))
-        WITHIN[model] = others + 1, training
+        others, modes = WITHIN.get(model) or (0, [(part, part.training) for part in model.modules()])
+        WITHIN[model] = others + 1, modes
         model.eval()
     try:
         with torch.inference_mode():
             yield
     finally:
         with LOCK:
-            within, training = WITHIN.pop(model)
+            within, modes = WITHIN.pop(model)
             if within > 1:
-                WITHIN[model] = within - 1, training
+                WITHIN[model] = within - 1, modes
             else:
-                model.train(training)
+                model.train(modes[0][1])  # before the others: a part may have a `train` of its own
+                for part, training in modes:
+                    if part.training != training:  # a part that is frozen, say
+                        part.training = training

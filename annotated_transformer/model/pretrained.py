@@ -21,7 +21,7 @@ from ..config import TransformerConfig
 from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
-from .weights import load_into, load_weights, model_directory, said_by
+from .weights import load_into, load_weights, model_directory, said_by, to_be_saved
 from ..model_record import ModelRecord
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
@@ -61,10 +61,11 @@ def save_model(
     usual: type,            # the class that is not noted
 ) -> None:
     "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
+    weights = to_be_saved(model)
     said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
 
     def write(beside: Path) -> None:
-        save_file(model.state_dict(), beside / "model.safetensors")
+        save_file(weights, beside / "model.safetensors")
         (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
         (beside / "README.md").write_text(CARD.format(facts(ModelRecord())), encoding="utf-8", newline="\n")
 

@@ -142,5 +142,5 @@ class Transformer(nn.Module):
 def count_parameters(
     model: nn.Module,
 ) -> int:
-    "Trained numbers in the model, each counted once."
+    "Numbers in the weights of the model, each counted once; frozen ones too."
     return sum(p.numel() for p in model.parameters())

@@ -15,17 +15,18 @@ from ..files import SUMS, finish, named, read_sums, regular, sha256
 from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
 
-__all__ = ["load_into", "load_weights", "model_directory", "reader_of_others", "require_shapes"]
+__all__ = ["load_into", "load_weights", "model_directory", "reader_of_others", "require_real", "require_shapes", "to_be_saved"]
 
 REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)  # what a weight may be written in
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)  # and what a buffer may be, besides
 
 
 def load_weights(
     path: str | Path,        # a `.safetensors` file
     hashed: bool = False,    # its sum has just been compared: a large file takes seconds
 ) -> dict[str, Tensor]:
-    """Read weights; InputError when the file is missing, or damaged, also by the SHA256SUMS that stands beside it, and when a
-    weight is no finite number of 32 bits."""
+    """Read weights; InputError when the file is missing, or damaged, also by the SHA256SUMS that stands beside it, and when its
+    numbers are neither real nor whole. Which must be real and finite is asked by `load_into`, which knows the model."""
     path = Path(path)
     try:
         expected = None if hashed else read_sums(regular(path).parent).get(path.name)
@@ -38,10 +39,45 @@ def load_weights(
         raise InputError(f"{path}: you may not read this file of weights; ask its owner, or chmod it") from None
     except (SafetensorError, OSError) as error:
         raise InputError(f"{path}: the file of weights is damaged ({error}); copy it again or use another checkpoint") from None
+    require_real({name: weight for name, weight in weights.items() if weight.dtype not in REAL + WHOLE}, path)
+    return weights
+
+
+def to_be_saved(
+    model: nn.Module,
+) -> dict[str, Tensor]:
+    """What a file holds of a model: each tensor contiguous, in memory of its own.
+
+    InputError for what could not be read again as it was: a parameter under two names or of no real numbers, and a buffer of
+    numbers that are neither real nor whole, as complex ones are.
+    """
+    kind, names = type(model).__name__, {}
+    for name, parameter in model.named_parameters(remove_duplicate=False):
+        if (first := names.setdefault(parameter, name)) != name:
+            raise InputError(f"{kind} has one parameter under two names, {first!r} and {name!r}, and a file holds it under one: "
+                             "give each layer a module of its own")
+    found, places, parameters = {}, set(), set(names.values())
+    for name, value in model.state_dict().items():
+        written = getattr(value, "dtype", type(value).__name__)
+        if written not in (REAL if name in parameters else REAL + WHOLE):
+            raise InputError(f"{kind}: {name!r} is of {written}, and a file holds parameters of real numbers, buffers of real or "
+                             "whole ones: write it in these, or register it with persistent=False")
+        if any(step == 0 and size > 1 for step, size in zip(value.stride(), value.shape)):
+            raise InputError(f"{kind}: {name!r} is an expanded tensor, into which no file can be read: call contiguous() on it")
+        place = value.untyped_storage().data_ptr()  # two layers may have one mask
+        found[name] = value.clone(memory_format=torch.contiguous_format) if place in places else value.contiguous()
+        places.add(place)
+    return found
+
+
+def require_real(
+    weights: dict[str, Tensor],
+    path: Path,                      # where they come from, for the message
+) -> None:
+    "InputError names the first that is no finite number of 32 bits."
     for name, weight in weights.items():
         if weight.dtype not in REAL or not weight.float().isfinite().all():
             raise InputError(f"{path}: {name!r} holds what is no finite real number; take an earlier checkpoint or another copy")
-    return weights
 
 
 def require_shapes(
@@ -61,12 +97,19 @@ def load_into(
     weights: dict[str, Tensor],
     path: Path,                   # where they come from, for the message
 ) -> None:
-    "Put weights into a model; InputError when they belong to another configuration."
+    """Put weights into a model; InputError when they belong to another configuration.
+
+    A parameter must be finite; a buffer may be infinite, as a mask is, or whole numbers where the model has such.
+    """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
     require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
-    if not any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
-        model.load_state_dict(weights)
+    if any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
+        return
+    parameters = {name for name, _ in model.named_parameters()}
+    asked = {name: w for name, w in weights.items() if name in parameters or w.dtype not in (*REAL, own[name].dtype)}
+    require_real(asked, path)
+    model.load_state_dict(weights)
 
 
 OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them

@@ -25,8 +25,10 @@ def average_checkpoints(
     total = {name: weight.double() for name, weight in first.items()}
     for path in paths[1:]:
         weights = load_weights(path)
-        if {name: w.shape for name, w in weights.items()} != {name: w.shape for name, w in first.items()}:
-            raise InputError(f"{path}: these weights have other names or shapes than {paths[0]}; average checkpoints of one run")
+        kinds, expected = ({name: (w.shape, w.dtype) for name, w in each.items()} for each in (weights, first))
+        if kinds != expected:
+            what = "these weights have other names, shapes or types than"
+            raise InputError(f"{path}: {what} {paths[0]}; average checkpoints of one run")
         for name, weight in weights.items():
             total[name] += weight
     return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}

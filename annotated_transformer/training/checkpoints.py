@@ -21,7 +21,7 @@ from .. import InputError
 from ..config import MOST
 from ..files import SUMS, damage, leftovers, move_directory, remove_directory, write_directory, write_sums
 from ..json_files import read_json
-from ..model.weights import load_into, load_weights, require_shapes
+from ..model.weights import load_into, load_weights, require_real, require_shapes, to_be_saved
 
 # %% ../../nbs/training/checkpoints.ipynb #97fee434
 WEIGHTS, MEANS, STATE = FILES = ("model.safetensors", "training_state.safetensors", "state.json")
@@ -117,6 +117,7 @@ def save_checkpoint(
     "Weights, Adam's two means for each weight, and how far the run is; then remove all but the last `keep` checkpoints."
     final = Path(run, "checkpoints", f"step-{state['step']:08d}")
     require_adam(optimizer)
+    weights = to_be_saved(model)
     means = {
         f"{name}.{key}": value.contiguous()
         for name, parameter in model.named_parameters()
@@ -125,7 +126,7 @@ def save_checkpoint(
     text = json.dumps({**state, "regular": regular}, indent=1) + "\n"
 
     def write(beside: Path) -> None:
-        save_file(model.state_dict(), beside / WEIGHTS)
+        save_file(weights, beside / WEIGHTS)
         save_file(means, beside / MEANS)
         (beside / STATE).write_text(text, encoding="utf-8", newline="\n")
         write_sums(beside, FILES)
@@ -178,13 +179,19 @@ def load_checkpoint(
     moved = [name for name, _ in order if f"{name}.step" in means] or list(names.values())  # a frozen weight has no means
     sizes = {f"{name}.{key}": value.shape for name, value in order for key in ("exp_avg", "exp_avg_sq") if name in moved}
     sizes |= {f"{name}.step": torch.Size() for name in moved}
+    require_real(means, directory / MEANS)
     require_shapes(means, sizes, directory / MEANS, "Adam's means do not fit the model")
     for name, value in means.items():
         if value.dtype != torch.float32:
             raise InputError(f"{directory / MEANS}: {name!r} is of {value.dtype} and not float32; take an earlier checkpoint")
     states = {
-        i: {key: means[f"{name}.{key}"].clone() for key in ("step", "exp_avg", "exp_avg_sq")}
-        for i, (name, _) in enumerate(order) if name in moved
+        i: {
+            "step": means[f"{name}.step"].clone(),
+            # In the order in memory that the weight has: fused Adam reads both from the first number to the last.
+            **{key: torch.empty_like(value, dtype=torch.float32, device="cpu").copy_(means[f"{name}.{key}"])
+               for key in ("exp_avg", "exp_avg_sq")},
+        }
+        for i, (name, value) in enumerate(order) if name in moved
     }
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
     return read_state(directory)

@@ -87,7 +87,8 @@ def losses_in_chunks(
     on_cpu, real = hidden.device.type == "cpu", target != PAD
     if on_cpu:  # elsewhere, to leave rows out, the program would have to wait until the GPU has counted them
         hidden, target, real = hidden[:, real], target[real], real[real]  # the last is all true
-    share = real.to(hidden.dtype) / (tokens or real.sum())
+    # Sums of a batch have 32 bits at least, also where the model has 16: `share` says in what the rules count.
+    share = real.to(torch.promote_types(hidden.dtype, torch.float32)) / (tokens or real.sum())
     chunk = chunk or max(1, usual_chunk(hidden.device, len(weight)) // len(hidden))
     return _ProjectAndLose.apply(hidden, weight, target, share, rule, chunk)
 

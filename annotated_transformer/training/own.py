@@ -14,6 +14,7 @@ from ..model.class_names import name_of
 from ..model.embedding import SharedEmbedding
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
+from ..model.weights import to_be_saved
 from .checkpoints import require_adam
 from .optimizer import adam, learning_rate
 
@@ -81,6 +82,7 @@ class Own:
                 what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
                 raise InputError(f"{name} {what}: give a function that takes {takes}")
         made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
+        to_be_saved(made)                     # refuses what no checkpoint could hold
         table = type(made.embedding)
         for kind, base, name in (
             (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),

@@ -65,7 +65,7 @@ def judged(text: str, sentence: str, source: list[int], found: Found, below: flo
     "Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters and a sentence in capitals always are."
     one = Translation(text, found.log_probability, len(found.tokens) + 1)
     unlike = UNK in source or in_capitals(sentence)
-    doubtful = below is not None and (one.log_probability_per_token < below or unlike)
+    doubtful = below is not None and (not one.log_probability_per_token >= below or unlike)  # no number is doubtful, too
     return Translation(text, one.log_probability, one.tokens, doubtful)
 
 

@@ -17,6 +17,34 @@ def test_there_is_no_dropout_within_and_the_mode_is_put_back_also_after_an_error
     assert model.training is model[0].training is training and torch.is_grad_enabled()
 
 
+def test_each_part_is_put_back_into_its_own_mode_also_after_an_error():
+    model = torch.nn.Sequential(torch.nn.Sequential(Dropout(0.5)), Dropout(0.5), torch.nn.Sequential(Dropout(0.5)))
+    for training in (True, False):
+        model.train(training)
+        model[0].train(not training)       # a frozen part of a model in training
+        model[2].training = not training   # and of this part not what is in it
+        before = [part.training for part in model.modules()]
+        with pytest.raises(KeyboardInterrupt), evaluating(model):
+            assert not any(part.training for part in model.modules())
+            with evaluating(model):
+                pass
+            assert not any(part.training for part in model.modules())
+            raise KeyboardInterrupt
+        assert [part.training for part in model.modules()] == before
+
+
+def test_a_part_with_a_train_of_its_own_is_told():
+    class Noted(torch.nn.Module):
+        def train(self, mode=True):
+            modes.append(mode)
+            return super().train(mode)
+
+    model, modes = torch.nn.Sequential(Noted()), []
+    with evaluating(model):
+        pass
+    assert modes == [False, True]
+
+
 @pytest.mark.parametrize("first_out", [0, 1])
 def test_of_several_threads_the_last_one_out_puts_the_mode_back(first_out):
     model = torch.nn.Sequential(Dropout(0.5))

@@ -53,7 +53,8 @@ def test_what_cannot_be_averaged_is_named_and_refused():
             bad.write_bytes(damaged)
             assert refusal([good, bad]).startswith(f"{bad}: the file of weights is damaged")
             assert refusal([bad]).startswith(f"{bad}: the file of weights is damaged")
-        for other in ({"a": torch.ones(3, 2)}, {"b": torch.ones(2, 3)}, {"a": torch.ones(2, 3), "b": torch.ones(1)}, {}):
+        for other in ({"a": torch.ones(3, 2)}, {"b": torch.ones(2, 3)}, {"a": torch.ones(2, 3), "b": torch.ones(1)},
+                      {"a": torch.ones(2, 3, dtype=torch.bool)}, {}):
             save_file(other, bad)
-            assert refusal([good, bad]).startswith(f"{bad}: these weights have other names or shapes than {good};")
+            assert refusal([good, bad]).startswith(f"{bad}: these weights have other names, shapes or types than {good};")
         assert refusal([directory]).startswith(directory)

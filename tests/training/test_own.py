@@ -63,6 +63,47 @@ class Frozen(Gelu):
         self.unused = nn.Parameter(torch.ones(3))
 
 
+class Buffers(Gelu):
+    "A mask of -inf that its layers share, a count, Booleans, and a weight whose numbers do not stand in memory in their order."
+
+    def __init__(self, config):
+        super().__init__(config)
+        mask, inner = torch.full((4, 4), -math.inf).triu(1), self.encoder.layers[0].feed_forward.sublayer.inner
+        for name, value in {"mask": mask, "rows": mask[:2], "seen": torch.tensor(7), "flags": torch.tensor([True, False])}.items():
+            self.register_buffer(name, value)
+        self.decoder.register_buffer("mask", mask)
+        inner.weight = nn.Parameter(inner.weight.detach().T.contiguous().T)
+
+
+class Tied(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.decoder.layers.append(self.decoder.layers[0])
+
+
+class Complex(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("turns", torch.ones(3, dtype=torch.complex64))
+
+
+class Expanded(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.register_buffer("wide", torch.ones(3).expand(2, 3))
+
+
+class WholeParameter(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.bits = nn.Parameter(torch.ones(3, dtype=torch.int8), requires_grad=False)
+
+
+class Remembers(Transformer):
+    def get_extra_state(self):
+        return {"seen": 3}
+
+
 def decays(parameters):
     "Matrices decay, and stand behind vectors: not in the order of the model."
     matrices, vectors = [], []
@@ -95,7 +136,7 @@ def equal(one: Transformer, other: Transformer) -> bool:
     return all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
 
 
-@pytest.mark.parametrize("model", [Gelu, Frozen])
+@pytest.mark.parametrize("model", [Gelu, Frozen, Buffers])
 def test_a_training_with_all_of_ones_own_is_resumed_bit_for_bit(model, config, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     own = {"model": model, "optimizer": decays, "rate": constant}
@@ -146,6 +187,27 @@ def test_a_run_of_ones_own_class_is_opened_with_it_alone_and_so_is_what_is_saved
         load(saved, model=lambda config: Gelu(config))
 
 
+def test_masks_counts_and_weights_in_any_order_are_saved_and_read_again(config, tmp_path):
+    model = Buffers(config.model)
+    model.seen += 2**60  # float32 has no such number
+    model.save_pretrained(tmp_path / "saved")
+    found = Buffers.from_pretrained(tmp_path / "saved")
+    assert equal(model, found) and found.seen == 2**60 + 7 and found.flags.tolist() == [True, False]
+    trained = train(config, tmp_path / "run", model=Buffers)
+    for average in (1, 2):
+        buffers = load(tmp_path / "run", average, model=Buffers).model.named_buffers()
+        assert all(torch.equal(value, trained.get_buffer(name)) for name, value in buffers)
+    with torch.no_grad():
+        model.encoder.layers[0].feed_forward.sublayer.inner.bias[0] = math.inf  # of a parameter it is a fault
+    model.save_pretrained(tmp_path / "saved")
+    with pytest.raises(InputError, match="inner.bias' holds what is no finite real number"):
+        Buffers.from_pretrained(tmp_path / "saved")
+    for kind in (Tied, Complex):
+        with pytest.raises(InputError, match=f"^{kind.__name__}"):
+            kind(config.model).save_pretrained(tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
 def test_a_run_of_ones_own_class_starts_from_weights_of_that_class_or_of_the_paper_s(config, tmp_path):
     train(config, tmp_path / "plain")
     own = dataclasses.replace(config, start_from=str(tmp_path / "plain"), steps=2)
@@ -170,6 +232,11 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"model": OwnForward}, "OwnForward.forward would not be called"),
     ({"model": OwnDecode}, "OwnDecode.decode would not be called"),
     ({"model": OwnProjection}, "Biased.project would not be called"),
+    ({"model": Tied}, r"Tied has one parameter under two names, 'decoder.layers.0\.\S+' and 'decoder.layers.1\.\S+', and a file"),
+    ({"model": Complex}, "Complex: 'turns' is of torch.complex64, and a file holds parameters of real numbers, buffers of real or"),
+    ({"model": Expanded}, "Expanded: 'wide' is an expanded tensor"),
+    ({"model": WholeParameter}, "WholeParameter: 'bits' is of torch.int8, and"),
+    ({"model": Remembers}, "Remembers: '_extra_state' is of dict, and"),
     ({"optimizer": partial(torch.optim.SGD, lr=0.1)}, "not what SGD keeps"),
     ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
     ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),

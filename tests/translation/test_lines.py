@@ -1,4 +1,5 @@
 "Lines in, translations out: cut, joined, and how sure the model is; by a tokenizer and a search that are written out here."
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -81,6 +82,13 @@ def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_d
     assert [one.doubtful for one in of(["Did you see it?", "No."], -1.9)] == [False, True]
     assert not any(one.doubtful for one in of([LONG, "No.", "A xx."])) and of(["No."])[0].warning == ""
     assert of(["No."], -1.9)[0].warning == UNSURE and "\n" not in UNSURE
+
+
+def test_what_has_no_number_is_doubtful():
+    def lost(ids):
+        return [SimpleNamespace(tokens=row[:-1], log_probability=math.nan) for row in ids]
+
+    assert [translate_lines(["A dog."], Words(), 100, lost, below)[0].doubtful for below in (-50, None)] == [True, False]
 
 
 def test_letters_that_the_vocabulary_lacks_are_doubtful():

@@ -1,6 +1,7 @@
 "Files that fit their checksums and hold what no training wrote: one sentence, before memory, time or work is lost."
 import json
 import os
+import shutil
 import signal
 from dataclasses import replace
 
@@ -205,9 +206,16 @@ def test_what_is_no_weight_is_none_in_a_mean_of_checkpoints_either(run, model, v
     for path in (model / NAMES[0], newest(run) / NAMES[0]):
         save_file(load_file(path) | {"embedding.weight": value}, path)
     write_sums(newest(run), NAMES)
-    for place in (model, run):
-        assert "'embedding.weight' holds what is no finite real number" in complaint("translate", place, stdin=b"one\n")
+    no_weight = "'embedding.weight' holds what is no finite real number"
+    assert no_weight in complaint("translate", model, stdin=b"one\n")
+    said = complaint("translate", run, stdin=b"one\n")
+    assert no_weight in said or "other names, shapes or types than" in said
     complaint("average", run, tmp_path / "mean")
+    for directory in Run(run).checkpoints():  # all alike
+        shutil.copy(model / NAMES[0], directory)
+        write_sums(directory, NAMES)
+    for words in (("translate", run), ("average", run, tmp_path / "mean")):
+        assert no_weight in complaint(*words, stdin=b"one\n")
     assert not (tmp_path / "mean").exists()
 
 

@@ -170,7 +170,7 @@ def test_checkpoints_of_another_model_are_refused_whatever_is_missing(tmp_path):
     for wrong in (torch.zeros(2, dtype=torch.int64), torch.tensor([0.0, math.nan]), torch.tensor([-math.inf, 0.0])):
         save_file(whole | {"bias": wrong}, tmp_path / "model.safetensors")
         with pytest.raises(InputError, match="'bias' holds what is no finite real number"):
-            load_weights(tmp_path / "model.safetensors")
+            load_into(model, load_weights(tmp_path / "model.safetensors"), "here")
 
 
 def test_checkpoints_that_ship_are_found_by_name_and_own_ones_by_their_directory(tmp_path):

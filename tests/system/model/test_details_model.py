@@ -1,4 +1,6 @@
 "Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+from dataclasses import replace
+
 import huggingface_hub
 import pytest
 import torch
@@ -25,6 +27,25 @@ def test_transformer_counts_each_sublayer_of_its_own():
     attention, feed_forward, norm = 12 * 2 * (4 + 4 + 5) + 2 * 5 * 12, 12 * 10 + 10 + 10 * 12 + 12, 2 * 12
     encoder_layer, decoder_layer = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert count_parameters(Transformer(UNEQUAL)) == 11 * 12 + 2 * (encoder_layer + decoder_layer)
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
+def test_transformer_made_without_numbers_is_whole_once_its_weights_are_loaded(positions):
+    config, ids = replace(UNEQUAL, positions=positions, max_length=20), (torch.tensor([[5, 6, 1]]), torch.tensor([[0, 3]]))
+    model = Transformer(config).eval()
+    with torch.device("meta"):
+        empty = Transformer(config).eval()
+    empty.to_empty(device="cpu").load_state_dict(model.state_dict())
+    assert torch.equal(empty(*ids), model(*ids))
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
+def test_transformer_is_made_in_the_precision_that_is_pytorchs_default(kind):
+    torch.set_default_dtype(kind)
+    try:
+        assert Transformer(UNEQUAL)(torch.tensor([[5, 6, 1]]), torch.tensor([[0, 3]])).dtype == kind
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 def test_transformer_keeps_no_graph_of_the_maps_that_it_shows():
