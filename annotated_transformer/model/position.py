@@ -4,9 +4,6 @@
 __all__ = ['sinusoids', 'PositionalEncoding']
 
 # %% ../../nbs/paper/3.5_position.ipynb #0c98a4c1
-from collections.abc import Callable
-from typing import Self
-
 import torch
 from torch import Tensor, nn
 
@@ -32,14 +29,6 @@ class PositionalEncoding(nn.Module):
         super().__init__()
         table = sinusoids(max_length, d_model).to(torch.get_default_dtype())  # the one of the embeddings
         self.register_buffer("table", table, persistent=False)
-
-    def _apply(self, move: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        "`to_empty` calls this, as all that moves a module. From the meta device comes no number, and no file has the table."
-        empty = "table" in self._buffers and self.table.is_meta
-        super()._apply(move, recurse)
-        if empty and not self.table.is_meta:
-            self.table.copy_(sinusoids(*self.table.shape))
-        return self
 
     def forward(
         self,

@@ -117,16 +117,6 @@ def test_sinusoids_have_nothing_to_train_or_save_and_exist_for_any_length():
     assert sinusoids(5000, 8)[4999].square().sum().sub(4).abs() < 1e-5  # sin² + cos² = 1 for each of the 4 pairs, far out as well
 
 
-def test_position_made_without_numbers_has_its_table_when_it_comes_to_a_device():
-    with torch.device("meta"):  # as large models are made: sizes first, the numbers from a file
-        positions = PositionalEncoding(8, 10)
-    assert positions.table.is_meta and positions.to(torch.float16).table.is_meta
-    positions.float().to_empty(device="cpu").load_state_dict({})
-    torch.testing.assert_close(positions.table, sinusoids(10, 8), rtol=0, atol=0)
-    positions.table.zero_()
-    assert not positions.to(torch.float64).table.any(), "whoever changes the table keeps the change"
-
-
 def test_position_has_the_precision_of_the_embeddings():
     torch.set_default_dtype(torch.bfloat16)
     try:
