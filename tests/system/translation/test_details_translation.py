@@ -7,14 +7,11 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
-from torch import nn
-from torch.nn.utils import prune
 
-from annotated_transformer import EOS, PAD, InputError, Transformer, TransformerConfig
+from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model_record import ModelRecord
-from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation import translator as translation
 from annotated_transformer.translation.bleu import (
     moses_language,
@@ -25,10 +22,7 @@ from annotated_transformer.translation.bleu import (
     paper_tokens,
     sacre_bleu,
 )
-from annotated_transformer.translation.fast_search import beam_search
-from annotated_transformer.translation.few_rows import in_halves
 from annotated_transformer.translation.kv_cache import continuations
-from annotated_transformer.translation.packed_weights import in_eight_bits, in_sixteen_bits
 from annotated_transformer.translation.search import Hypothesis
 from annotated_transformer.translation.translator import Translator, in_batches, usual_device
 
@@ -229,58 +223,6 @@ def test_translator_of_a_run_takes_the_mean_that_is_asked_for(monkeypatch):
         model=one.model, tokenizer=LETTERS, search=Search(beam_size=3), record=ModelRecord()))
     assert Translator.from_pretrained("a-run", average=7, device="cpu").search == Search(beam_size=3)
     assert asked == [("a-run", 7)]
-
-
-def test_packed_weights_are_made_anew_where_the_embedding_alone_has_changed():
-    made = translator(precision="int8")
-    for change in (lambda: made.model.embedding.weight.data.mul_(-3), lambda: fused_step(made.model)):
-        before = made.searched
-        change()   # of which PyTorch keeps no count
-        assert made.searched is not before and made.searched is made.searched
-
-
-def fused_step(model):
-    model.requires_grad_(False)
-    weight = model.embedding.weight.requires_grad_()
-    weight.grad = torch.ones_like(weight).index_fill(0, torch.tensor(PAD), 0)
-    optimizer = adam([weight])
-    optimizer.param_groups[0]["lr"] = 0.05
-    optimizer.step()
-
-
-class Tripled(nn.Linear):
-    def forward(self, x):
-        return nn.functional.linear(x, self.weight * 3.0, self.bias)
-
-
-def of_a_class_of_its_own(model):
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        layer.feed_forward.sublayer.inner = Tripled(8, 12)
-
-
-def parametrized(model):
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        nn.utils.parametrizations.weight_norm(layer.feed_forward.sublayer.inner)
-        nn.utils.parametrizations.weight_norm(layer.self_attention.sublayer, "in_projection")
-
-
-def pruned(model):
-    for layer in (*model.encoder.layers, *model.decoder.layers):
-        inner = layer.feed_forward.sublayer.inner
-        prune.l1_unstructured(inner, "weight", 0.5)
-        nn.init.constant_(inner.bias, 2.0)
-
-
-@pytest.mark.parametrize("change", [of_a_class_of_its_own, parametrized, pruned])
-@pytest.mark.parametrize("pack", [in_eight_bits, in_sixteen_bits, in_halves])
-def test_packed_weights_leave_a_linear_of_another_kind_as_it_is(change, pack):
-    made = translator()
-    change(made.model)
-    made.model.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)
-    source, search = torch.tensor([[3, 4, EOS], [5, EOS, PAD]]), Search(beam_size=2, extra_length=4)
-    expected, found = (beam_search(model, source, search) for model in (made.model, pack(made.model)))
-    for one, other in zip(found, expected, strict=True):
-        assert one[0].log_probability == pytest.approx(other[0].log_probability, rel=0.1)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
