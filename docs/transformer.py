@@ -65,7 +65,7 @@ class MultiHeadAttention(nn.Module):
 
     def cut(self, x: Tensor) -> Tensor:
         "Into heads: (B, T, h·d) becomes (B, h, T, d)."
-        return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
+        return x.view(*x.shape[:2], self.n_heads, x.size(-1) // self.n_heads).transpose(1, 2)
 
     def join(self, heads: Tensor) -> Tensor:
         "Concat(head_1, ..., head_h) W^O: (B, h, T, d_v) becomes (B, T, d_model)."
@@ -95,7 +95,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int):
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)  # W_1, b_1
+        self.inner = nn.Linear(d_model, d_ff)  # W_1, b_1; hooks: forward, copy its output (`clone`); full backward, take `outer`
         self.outer = nn.Linear(d_ff, d_model)  # W_2, b_2
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
@@ -106,7 +106,7 @@ class FeedForward(nn.Module):
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
         rows = x.reshape(-1, x.size(-1))  # all positions of all sentences
-        inner = self.inner(rows).relu_()  # (rows, d_ff), in place
+        inner = self.inner(rows).relu_()  # (rows, d_ff), in place, which saves time and memory
         return self.outer(inner).view(x.shape)
 
 

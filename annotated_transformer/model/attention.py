@@ -91,7 +91,7 @@ class MultiHeadAttention(nn.Module):
 
     def cut(self, x: Tensor) -> Tensor:
         "Into heads: (B, T, h·d) becomes (B, h, T, d)."
-        return x.view(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
+        return x.view(*x.shape[:2], self.n_heads, x.size(-1) // self.n_heads).transpose(1, 2)
 
     def join(self, heads: Tensor) -> Tensor:
         "Concat(head_1, ..., head_h) W^O: (B, h, T, d_v) becomes (B, T, d_model)."

@@ -97,14 +97,15 @@ def attend_in_16_bits(
     allowed: Tensor | None,  # bool or summand, broadcastable to (B, h, T, S)
     causal: bool,            # in place of `allowed`
 ) -> Tensor:                 # (B, h, T, d_v)
-    "Equation (1) step by step: products in 16 bits, softmax in 32."
-    scores = (query @ key.transpose(-2, -1)).float() * query.size(-1) ** -0.5
+    "Equation (1) step by step: products in 16 bits, softmax in 32. A query that may see no key gets zeros, as from the kernel."
+    scores = ((query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)).float()  # scaled first: float16 ends at 65,504
     if causal:
         allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
     if allowed is not None:
         scores = scores.masked_fill(~allowed, float("-inf")) if allowed.dtype == torch.bool else scores + allowed
-    exp = (scores - scores.amax(-1, True).detach()).exp()  # by hand: PyTorch's softmax is slow where rows are short
-    return (exp / exp.sum(-1, True)).to(value.dtype) @ value
+    largest = scores.amax(-1, True).detach().clamp_min(torch.finfo(scores.dtype).min)  # finite where all keys are hidden
+    exp = (scores - largest).exp()  # by hand: PyTorch's softmax is slow where rows are short
+    return (exp / exp.sum(-1, True).clamp_min(1)).to(value.dtype) @ value  # only without a key is the sum below 1
 
 # %% ../../nbs/model/fast_attention.ipynb #32b00007
 def attend(
@@ -119,6 +120,8 @@ def attend(
     In decoding T counts the beams of a sentence and S the tokens kept for all of them, in no order of positions: so what
     depends on a position belongs in `project_self`.
     """
+    if causal:
+        allowed = None
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
     with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass

@@ -34,6 +34,8 @@ class AdditiveAttention(nn.Module):
         if allowed is not None:
             scores = scores.masked_fill(~allowed, float("-inf"))
         weights = scores.softmax(dim=-1)
+        if allowed is not None:
+            weights = weights.masked_fill(~allowed, 0)  # where a query may see no key, softmax gives NaN
         return weights @ value, weights
 
 # %% ../../nbs/model/variants.ipynb #32a00007

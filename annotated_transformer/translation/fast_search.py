@@ -53,7 +53,7 @@ def greedy_search(
                 stay = closed_ranks(going)
                 decoder.select(stay, torch.zeros_like(stay)[:, None])
                 alive, tokens = alive[stay], tokens[stay]
-    return out
+    return [row[:limit] for row, limit in zip(out, limits.tolist())]  # one of padding alone may have a limit of 0
 
 
 class Allowed(Protocol):
@@ -127,7 +127,7 @@ def beam_search(
             alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
             if allowed:
                 allowed.follow(stay, beam[stay], tokens)
-    return finished
+    return [found if limit else [Hypothesis([], 0.0, 0.0)] for found, limit in zip(finished, limits.tolist())]
 
 
 def check_decoding(

@@ -177,6 +177,7 @@ def continuations(
 ) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
     "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
     (B, K), each = log_p.shape, min(n, (logits if allowed is None else allowed).size(1))
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))   # 16 bits would round the normaliser, at each step
     if allowed is None:
         values, tokens = likeliest(logits, each)                                                 # (B·K, each)
         largest = values[:, :1]

@@ -217,10 +217,10 @@ class Packed:
 
     def of(self, model: Transformer) -> Transformer:
         """The copy. PyTorch does not count the steps of a fused optimizer, nor changes through `.data`: these are noticed by the
-        first number of a weight alone."""
+        last number of a weight alone (the first one of the embedding, PAD's, is always 0)."""
         held, (before, counts_before) = held_by(model), self.made_from
         weights = list(model.parameters())
-        counts = [(one.data_ptr(), one.is_inference() or one._version, one[(0,) * one.dim()].item()) for one in weights]
+        counts = [(one.data_ptr(), one.is_inference() or one._version, one[(-1,) * one.dim()].item()) for one in weights]
         if counts != counts_before or len(held) != len(before) or any(new is not old for new, old in zip(held, before)):
             self.copy, self.made_from = self.pack(model), (held, counts)
         return self.copy
@@ -234,15 +234,18 @@ def with_matrices(
     model: Transformer,
     packed: type[PackedMatrix],
 ) -> Transformer:
-    "The same model, each matrix that it multiplies by replaced by a packed one."
+    """The same model, each matrix that it multiplies by replaced by a packed one.
+
+    A `Linear` of one's own class keeps its floats, and so do weights that are computed anew at each call (parametrized, pruned).
+    """
     shared = [held for held in held_by(model) if isinstance(held, Tensor) or callable(held) and not isinstance(held, nn.Module)]
     found = copy.deepcopy(model, {id(held): held for held in shared}).eval()   # a hook of somebody's is theirs in the copy, too
     for module in list(found.modules()):
-        if isinstance(module, nn.Linear):
+        if type(module) is nn.Linear and "weight" in module._parameters:
             weight = packed(module.weight, module.bias)
             del module.weight, module.bias
             module.weight, module.bias = weight, None
-        elif isinstance(module, MultiHeadAttention):
+        elif isinstance(module, MultiHeadAttention) and "in_projection" in module._parameters:
             matrix = module.in_projection
             del module.in_projection
             module.in_projection = packed(matrix)

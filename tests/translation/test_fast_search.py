@@ -143,3 +143,11 @@ def test_the_model_is_handed_back_as_it_came():
         assert model.training
     else:
         raise AssertionError("a source that is too long was accepted")
+
+
+@pytest.mark.parametrize("others", [[], [[3, 4, EOS]]])
+def test_nothing_is_written_where_no_token_may_be(others):
+    model, search = random_model(1), Search(beam_size=3, extra_length=0)
+    source = torch.tensor([*others, [PAD] * 3])
+    assert readable_greedy_search(next_token_without_cache(model, source[-1]), 0) == greedy_search(model, source, search)[-1] == []
+    assert beam_search(model, source, search)[-1] == readable_beam_search(next_token_without_cache(model, source[-1]), 3, 0.6, 0)

@@ -9,6 +9,7 @@ from torch import nn
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer, count_parameters
 
@@ -27,16 +28,6 @@ def test_transformer_counts_each_sublayer_of_its_own():
     attention, feed_forward, norm = 12 * 2 * (4 + 4 + 5) + 2 * 5 * 12, 12 * 10 + 10 + 10 * 12 + 12, 2 * 12
     encoder_layer, decoder_layer = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert count_parameters(Transformer(UNEQUAL)) == 11 * 12 + 2 * (encoder_layer + decoder_layer)
-
-
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned"])
-def test_transformer_made_without_numbers_is_whole_once_its_weights_are_loaded(positions):
-    config, ids = replace(UNEQUAL, positions=positions, max_length=20), (torch.tensor([[5, 6, 1]]), torch.tensor([[0, 3]]))
-    model = Transformer(config).eval()
-    with torch.device("meta"):
-        empty = Transformer(config).eval()
-    empty.to_empty(device="cpu").load_state_dict(model.state_dict())
-    assert torch.equal(empty(*ids), model(*ids))
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
@@ -125,3 +116,64 @@ def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "dropout", lambda x, p, *training: asked.append((p, *training)) or x)
     assert Dropout(0.3)(x).shape == (3, 5) and Dropout(0.3).eval()(x) is x
     assert asked in ([(0.3,)], [(0.3, True)])
+
+
+@pytest.mark.parametrize("kind", [{}, {"compatibility": "additive", "norm": "pre"}])
+def test_transformer_takes_a_batch_of_no_sentences(kind):
+    model, none = Transformer(replace(UNEQUAL, **kind)), torch.empty(0, 3, dtype=torch.long)
+    for each in (model, model.eval(), model.bfloat16()):
+        assert each(none, none[:, :2]).shape == (0, 2, 11)
+    assert [tuple(weights.shape) for weights in model.float().attention_maps(none, none)] == [(2, 0, 2, 3, 3)] * 3
+
+
+def test_transformer_is_exported_for_any_number_of_sentences():
+    model, source, target = Transformer(UNEQUAL).eval(), torch.tensor([[3, 4, 1], [5, 1, 0]]), torch.tensor([[0, 4], [0, 5]])
+    rows = {0: torch.export.Dim("B")}
+    exported = torch.export.export(model, (source, target), dynamic_shapes=(rows, rows)).module()
+    for given in ((source[:1], target[:1]), (source.repeat(3, 1), target.repeat(3, 1))):
+        torch.testing.assert_close(exported(*given), model(*given))
+
+
+def test_regularization_draws_where_pytorch_traces_or_batches_the_model():
+    model, source, target = Transformer(UNEQUAL).train(), torch.tensor([[3, 4, 1], [5, 1, 0]]), torch.tensor([[0, 4], [0, 5]])
+    weights = dict(model.named_parameters())
+
+    def loss(weights, source, target):
+        return torch.func.functional_call(model, weights, (source[None], target[None])).logsumexp(-1).sum()
+
+    gradients = torch.func.vmap(torch.func.grad(loss), (None, 0, 0), randomness="different")(weights, source, target)
+    assert all(gradients[name].shape == (2, *weight.shape) for name, weight in weights.items())
+    forms = (torch.compile(model, fullgraph=True, backend="eager"), torch.export.export(model, (source, target)).module(),
+             lambda *pair: torch.func.vmap(lambda *one: model(*(ids[None] for ids in one))[0], randomness="different")(*pair))
+    for form in forms:
+        torch.manual_seed(0)
+        assert not torch.equal(form(source, target), form(source, target)), "drawn anew each time"
+    torch.compiler.reset()
+
+
+def test_regularization_draws_where_the_numbers_are():
+    x, before = torch.ones(50), torch.get_default_device()
+    torch.manual_seed(0)
+    expected = Dropout(0.3)(x)
+    torch.set_default_device("meta")
+    try:
+        torch.manual_seed(0)
+        assert torch.equal(Dropout(0.3)(x), expected)
+    finally:
+        torch.set_default_device(before)
+
+
+def test_regularization_draws_on_a_cpu_what_it_always_drew():
+    torch.manual_seed(0)
+    kept = Dropout(0.3)(torch.ones(24)) != 0
+    assert "".join(str(int(one)) for one in kept) == "001001001100111010011110"
+
+
+def test_feed_forward_shows_hooks_its_numbers_as_it_says():
+    network, seen = FeedForward(8, 12), []
+    network.inner.register_forward_hook(lambda module, inputs, output: seen.append(output.clone()))
+    network.outer.register_full_backward_hook(lambda module, into, out: seen.append(into[0]))
+    x = torch.randn(5, 8, requires_grad=True)
+    network(x).sum().backward()
+    torch.testing.assert_close(seen[0], x @ network.inner.weight.T + network.inner.bias)
+    torch.testing.assert_close(seen[1], network.outer.weight.sum(0).expand(5, -1))

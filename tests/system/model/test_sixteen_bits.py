@@ -1,14 +1,18 @@
 "A model whose weights have 16 bits, on a CPU, with rows longer than those that attention treats by itself."
+import math
+
 import pytest
 import torch
+import torch.nn.functional as F
 
 from annotated_transformer import EOS, PAD
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import Batch
-from annotated_transformer.model.fast_attention import SHORT
+from annotated_transformer.model.fast_attention import SHORT, attend
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.evaluation import evaluate
-from annotated_transformer.training.loop import batch_loss
+from annotated_transformer.training.loop import WithLoss, batch_loss
+from annotated_transformer.translation.fast_search import beam_search
 
 
 def test_long_rows_and_masks_have_the_numbers_of_the_model_in_floats():
@@ -47,3 +51,48 @@ def test_a_loss_of_16_bits_has_32_and_gradients_near_those_of_floats(consistency
         gradients.append([g.float() for g in torch.autograd.grad(loss, list(learner.parameters()))])
     whole, short = (torch.cat([g.flatten() for g in each]) for each in gradients)
     assert (short - whole).norm() < 0.05 * whole.norm()
+
+
+@pytest.mark.parametrize("kind", [{}, {"compatibility": "additive"}])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_a_row_of_padding_alone_harms_neither_the_gradients_nor_the_search(kind, precision):
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(31, n_layers=2, d_model=8, d_ff=20, n_heads=2, dropout=0.0, **kind))
+    source, target_input, target = ([[5, 6, EOS]], [[PAD, 5, 6]], [[5, 6, EOS]])
+    gradients = []
+    for padding in ([], [[PAD] * 3]):
+        model.zero_grad()
+        batch = (torch.tensor(rows + padding) for rows in (source, target_input, target))
+        WithLoss(model, 0.1, precision)(*batch, 3).backward()
+        gradients.append(torch.cat([weight.grad.flatten() for weight in model.parameters()]))
+    alone, padded = gradients
+    assert padded.isfinite().all() and (padded - alone).norm() < 0.02 * alone.norm()
+    model, search = model.to(getattr(torch, precision)), Search(beam_size=2, extra_length=3)
+    for found in beam_search(model, torch.tensor(source + padding), search):
+        assert all(math.isfinite(hypothesis.log_probability) for hypothesis in found)
+
+
+@pytest.mark.parametrize("allowed", [torch.tensor([[[[True, True]]], [[[False, False]]]]),
+                                     torch.tensor([[[[0.0, 0.0]]], [[[-math.inf, -math.inf]]]])])
+def test_attend_gives_zeros_where_all_keys_are_hidden(allowed):
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        query = torch.ones(2, 1, 3, 4, dtype=dtype, requires_grad=True)
+        found = attend(query, query[:, :, :2], query[:, :, :2], allowed if allowed.dtype == torch.bool else allowed.to(dtype))
+        (1e3 * found.float()).sum().backward()
+        assert found[0].eq(1).all() and found[1].eq(0).all() and query.grad.isfinite().all() and query.grad[1].eq(0).all()
+
+
+def test_attend_scales_before_it_multiplies_what_float16_could_not_hold():
+    torch.manual_seed(0)
+    large = torch.full((1, 1, 2, 64), 40.0, dtype=torch.float16)
+    assert torch.equal(attend(large, large, large), large)
+    query, key, value = torch.randn(3, 2, 3, 5, 24, dtype=torch.float16).unbind()   # a width whose root is no whole number
+    expected = F.scaled_dot_product_attention(query.double(), key.double(), value.double())
+    assert (attend(query, key, value) - expected).norm() < 1e-3 * expected.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_attend_takes_causal_in_place_of_a_mask(dtype):
+    torch.manual_seed(0)
+    query, hidden = torch.randn(1, 1, 3, 4).to(dtype), torch.tensor([False, True, True])
+    assert torch.equal(attend(query, query, query, hidden, causal=True), attend(query, query, query, None, causal=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotated_transformer import InputError, Transformer, TransformerConfig
+from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model_record import ModelRecord
@@ -22,6 +22,7 @@ from annotated_transformer.translation.bleu import (
     paper_tokens,
     sacre_bleu,
 )
+from annotated_transformer.translation.kv_cache import continuations
 from annotated_transformer.translation.search import Hypothesis
 from annotated_transformer.translation.translator import Translator, in_batches, usual_device
 
@@ -222,3 +223,19 @@ def test_translator_of_a_run_takes_the_mean_that_is_asked_for(monkeypatch):
         model=one.model, tokenizer=LETTERS, search=Search(beam_size=3), record=ModelRecord()))
     assert Translator.from_pretrained("a-run", average=7, device="cpu").search == Search(beam_size=3)
     assert asked == [("a-run", 7)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("allowed", [None, torch.arange(1, 200).expand(4, -1)])
+def test_kv_cache_sums_the_probabilities_of_all_words_in_32_bits_or_more(dtype, allowed):
+    torch.manual_seed(0)
+    wide = torch.promote_types(dtype, torch.float32)
+    logits, log_p = (8 * torch.randn(4, 2000)).to(dtype), torch.tensor([[-1.0, -2.0], [-0.5, -3.0]], dtype=wide)
+    logits[:, PAD] = float("-inf")
+    given = logits.clone()
+    top, beam, token = continuations(logits, log_p, 5, allowed)
+    exact = log_p.double()[..., None] + given.double().log_softmax(-1).view(2, 2, -1)
+    assert top.dtype == wide
+    expected = exact.flatten(1).gather(1, beam * 2000 + token)
+    torch.testing.assert_close(top.double(), expected, rtol=0, atol=100 * torch.finfo(wide).eps)
+    assert dtype.itemsize == 2 or not torch.equal(logits, given), "32 bits and more are not copied: their own memory is used"

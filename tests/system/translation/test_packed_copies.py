@@ -1,0 +1,69 @@
+"Copies of a model with packed products: they follow its weights, and leave alone what they could not multiply by."
+import pytest
+import torch
+from torch import nn
+from torch.nn.utils import prune
+
+from annotated_transformer import EOS, PAD, Transformer, TransformerConfig
+from annotated_transformer.config import Search
+from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation.fast_search import beam_search
+from annotated_transformer.translation.few_rows import in_halves
+from annotated_transformer.translation.packed_weights import Packed, in_eight_bits, in_sixteen_bits
+
+
+def model():
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2)).eval()
+
+
+def test_a_copy_is_made_anew_where_the_embedding_alone_has_changed():
+    one, packed = model(), Packed(in_eight_bits)
+    for change in (lambda: one.embedding.weight.data.mul_(-3), lambda: fused_step(one)):
+        before = packed.of(one)
+        change()   # of which PyTorch keeps no count
+        assert packed.of(one) is not before and packed.of(one) is packed.of(one)
+
+
+def fused_step(model):
+    model.requires_grad_(False)
+    weight = model.embedding.weight.requires_grad_()
+    weight.grad = torch.ones_like(weight).index_fill(0, torch.tensor(PAD), 0)
+    optimizer = adam([weight])
+    optimizer.param_groups[0]["lr"] = 0.05
+    optimizer.step()
+
+
+class Tripled(nn.Linear):
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight * 3.0, self.bias)
+
+
+def of_a_class_of_its_own(model):
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        layer.feed_forward.sublayer.inner = Tripled(8, 12)
+
+
+def parametrized(model):
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        nn.utils.parametrizations.weight_norm(layer.feed_forward.sublayer.inner)
+        nn.utils.parametrizations.weight_norm(layer.self_attention.sublayer, "in_projection")
+
+
+def pruned(model):
+    for layer in (*model.encoder.layers, *model.decoder.layers):
+        inner = layer.feed_forward.sublayer.inner
+        prune.l1_unstructured(inner, "weight", 0.5)
+        nn.init.constant_(inner.bias, 2.0)
+
+
+@pytest.mark.parametrize("change", [of_a_class_of_its_own, parametrized, pruned])
+@pytest.mark.parametrize("pack", [in_eight_bits, in_sixteen_bits, in_halves])
+def test_a_copy_leaves_a_linear_of_another_kind_as_it_is(change, pack):
+    given = model()
+    change(given)
+    given.decoder.layers[-1].feed_forward.norm.weight.data.normal_(std=3)  # else it mostly repeats its last token
+    source, search = torch.tensor([[3, 4, EOS], [5, EOS, PAD]]), Search(beam_size=2, extra_length=4)
+    expected, found = (beam_search(each, source, search) for each in (given, pack(given)))
+    for one, other in zip(found, expected, strict=True):
+        assert one[0].log_probability == pytest.approx(other[0].log_probability, rel=0.1)
