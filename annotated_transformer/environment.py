@@ -10,8 +10,8 @@ from . import InputError
 from .files import named
 
 __all__ = [
-    "Launched", "blamed", "data_directory", "keep_few_kernels", "launched", "require_docstrings", "threads_given",
-    "wait_briefly",
+    "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "require_docstrings",
+    "threads_given", "wait_briefly",
 ]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
@@ -53,6 +53,11 @@ def data_directory() -> Path | None:
     "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
     given = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
     return named(given) if given else None
+
+
+def dumb_terminal() -> bool:
+    "Whether the terminal only appends lines, as for those who listen to it: TERM=dumb."
+    return os.environ.get("TERM") == "dumb"
 
 
 def keep_few_kernels() -> None:

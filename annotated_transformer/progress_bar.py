@@ -1,7 +1,8 @@
 "The one progress bar, which knows where its output goes."
-import os
 import sys
 import time
+
+from .environment import dumb_terminal
 
 __all__ = ["EVERY", "progress_bar"]
 
@@ -23,7 +24,7 @@ def progress_bar(shown: bool = True, **options):
 
     if not shown:
         return tqdm(**options, disable=True)
-    if sys.stderr.isatty() and os.environ.get("TERM") != "dumb" or in_notebook():
+    if sys.stderr.isatty() and not dumb_terminal() or in_notebook():
         return tqdm(**options)
 
     class Lines:
