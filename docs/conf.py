@@ -50,7 +50,7 @@ html_js_files = ["language.js", "figures.js"]
 html_copy_source = False
 html_show_sphinx = False
 html_theme_options = {
-    "navigation_with_keys": False,  # arrow keys scroll long lines of code, which they left
+    "navigation_with_keys": False,  # the arrow keys scroll long lines of code: they must not leave the page
     "top_of_page_buttons": [],
     "footer_icons": [{"name": "Repository", "url": home, "html": "Repository", "class": ""}],
 }
