@@ -41,7 +41,7 @@ def data() -> tuple[Tokenizer, Pairs, Batch]:
 
 
 def trained(smoothing: float, dropout: float, pairs: Pairs, seed: int) -> Transformer:
-    "The model of Ten minutes after some updates; always the same first weights and the same batches."
+    "The model of Ten minutes after some updates; of a seed always the same first weights and the same batches."
     torch.manual_seed(seed)
     random.seed(seed)
     size = {"n_layers": 1, "d_model": 64, "d_ff": 256, "n_heads": 4}

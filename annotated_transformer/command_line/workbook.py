@@ -80,14 +80,15 @@ def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
         require_place(out)
     several, rows, mistakes = len(directories) > 1, [], []
     for directory in directories:
-        found: list[dict] = []
+        row = {"directory": str(directory), "mistake": None, "exercises": []}
+        rows.append(row)
         try:
-            found = check_one(directory, heading=f"{directory}\n" * several)
+            row["exercises"] = check_one(directory, heading=f"{directory}\n" * several)
         except InputError as mistake:
+            row["mistake"] = str(mistake)
             mistakes.append(str(mistake))
             if several:
                 print(directory, mistake, sep="\n", end="\n\n")
-        rows.append({"directory": str(directory), "mistake": None if found else mistakes[-1], "exercises": found})
     if out is not None and (several or not mistakes):
         text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         out.parent.mkdir(parents=True, exist_ok=True)

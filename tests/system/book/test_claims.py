@@ -346,7 +346,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
     record = result("translation/regularization")["figures"]
     (few, _, _), (_, _, _), (many, _, _), *_ = settings = [(row["pairs"], row["dropout"], row["smoothing"]) for row in record]
     assert settings == [(100, 0, 0), (100, 0.1, 0), (many, 0, 0), (many, 0.1, 0), (many, 0, 0.1)] and (few, many) == (100, 7_435)
-    assert all(len(row["seeds"]) == 20 for row in record) and "from 20 seeds (first weights) each" in page
+    assert all(len(row["seeds"]) == 20 for row in record) and "from 20 seeds (first weights and batches) each" in page
 
     def gains(one, other, of="right", sentences="new"):
         before, after = ([seed[sentences][of] for seed in record[row]["seeds"]] for row in (one, other))
