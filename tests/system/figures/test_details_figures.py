@@ -3,7 +3,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 
-from annotated_transformer.figures.attention_maps import KINDS
+from annotated_transformer.figures.attention_maps import KINDS, AttentionMaps
 from annotated_transformer.figures.head_scores import (
     NONE,
     RESTS,
@@ -87,3 +87,19 @@ def test_head_scores_draw_the_first_layer_below_and_the_sign_on_which_a_head_res
         assert texts == [(1, "+0.000"), (1, "75%"), (1, f"rests on {sign}"), (2, "+0.500"), (2, "75%"), (2, f"rests on {sign}")]
         assert axis.get_ylim() == (0.5, 2.5) and axis.get_ylabel() == "layer"
     plt.close(figure)
+
+
+def test_head_scores_have_wilsons_interval():
+    # The ends are where the rate that was seen lies 1.96 standard deviations of a binomial away.
+    for rate, n in ((0.5, 10), (0.1, 20), (0.98, 166)):
+        for end in wilson(rate, n):
+            assert abs(rate - end) == pytest.approx(1.96 * (end * (1 - end) / n) ** 0.5)
+
+
+def test_attention_maps_count_from_one_in_their_table():
+    weights = torch.tensor([[[[0.25, 0.75]], [[0.5, 0.5]]]])  # (1 layer, 2 heads, 1 query, 2 keys)
+    maps = AttentionMaps.from_tensors(encoder_decoder=weights, source=["a", "b"], target=["x"])
+    found = [(row["layer"], row["head"], row["query"], row["query_token"], row["key"], row["key_token"], row["weight"])
+             for row in maps.table()]
+    assert found == [(1, 1, 1, "x", 1, "a", 0.25), (1, 1, 1, "x", 2, "b", 0.75),
+                     (1, 2, 1, "x", 1, "a", 0.5), (1, 2, 1, "x", 2, "b", 0.5)]

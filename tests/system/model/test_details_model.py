@@ -1,4 +1,5 @@
 "Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+import json
 from dataclasses import replace
 
 import huggingface_hub
@@ -9,6 +10,7 @@ from torch import nn
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.fast_attention import SHORT, attend
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
 from annotated_transformer.model.transformer import Transformer, count_parameters
@@ -177,3 +179,21 @@ def test_feed_forward_shows_hooks_its_numbers_as_it_says():
     network(x).sum().backward()
     torch.testing.assert_close(seen[0], x @ network.inner.weight.T + network.inner.bias)
     torch.testing.assert_close(seen[1], network.outer.weight.sum(0).expand(5, -1))
+
+
+def test_pretrained_notes_the_class_of_ones_own_alone(tmp_path):
+    class Own(Transformer):
+        pass
+
+    for kind, noted in ((Transformer, None), (Own, "Own")):
+        kind(UNEQUAL).save_pretrained(tmp_path / kind.__name__)
+        name = json.loads((tmp_path / kind.__name__ / "config.json").read_text()).get("model")
+        assert name == noted or name.endswith(noted)
+
+
+def test_fast_attention_adds_a_mask_of_numbers_to_long_rows_in_16_bits():
+    torch.manual_seed(0)
+    query, key, value = (torch.randn(2, 3, SHORT + 5, 8).bfloat16() for _ in range(3))
+    mask = torch.randn(SHORT + 5, SHORT + 5).bfloat16()
+    expected = (query.double() @ key.double().mT / 8**0.5 + mask.double()).softmax(-1) @ value.double()
+    assert torch.allclose(attend(query, key, value, mask).double(), expected, atol=0.03)

@@ -8,7 +8,7 @@ from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.evalb import bracket_scores
-from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.parsing.parser import PARSING, Parser
 
 
 @pytest.mark.parametrize("tag, counted", [
@@ -57,3 +57,7 @@ def test_evalb_counts_complete_sentences_also_of_one_and_takes_trees_from_a_gene
     tree = Tree.fromstring("(TOP (S (NN a) (NP (NN b))))")
     one, two = bracket_scores([tree], [tree]), bracket_scores((tree for _ in "ab"), (tree for _ in "ab"))
     assert type(one.complete) is int and (one.complete, two.complete) == (1, 2) and two.sentences == 2
+
+
+def test_parser_searches_as_the_paper_did():
+    assert (PARSING.beam_size, PARSING.alpha, PARSING.extra_length) == (21, 0.3, 300)  # §6.3

@@ -2,8 +2,11 @@
 import json
 import math
 
+import pytest
+
 from annotated_transformer import InputError
 from annotated_transformer.config import TransformerConfig
+from annotated_transformer.tables.noise import STUDENT_T
 from annotated_transformer.tables.training_cost import predict, predict_table, run_cost
 
 
@@ -76,3 +79,13 @@ def test_training_cost_refuses_impossible_numbers():
         except InputError as error:
             message = str(error)
         assert words in message
+
+
+@pytest.mark.parametrize("degrees", STUDENT_T)
+def test_noise_has_students_t_for_95_percent(degrees):
+    # The share between -t and t, added up over slices of the density: half of it is the integral from 0 to t.
+    constant = math.gamma((degrees + 1) / 2) / (math.gamma(degrees / 2) * (degrees * math.pi) ** 0.5)
+    slices = 20_000
+    width = STUDENT_T[degrees] / slices
+    density = (constant * (1 + ((i + 0.5) * width) ** 2 / degrees) ** (-(degrees + 1) / 2) for i in range(slices))
+    assert 2 * width * sum(density) == pytest.approx(0.95, abs=2e-4)

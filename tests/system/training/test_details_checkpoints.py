@@ -116,3 +116,14 @@ def test_checkpoints_of_half_as_wide_numbers_need_half_the_room(tmp_path, monkey
     require_room(tmp_path, model.half(), keep=1)
     with pytest.raises(InputError, match="need 6 MiB more and the disk has 3 MiB free"):
         require_room(tmp_path, model.float(), keep=1)
+
+
+def test_checkpoints_of_a_frozen_weight_have_no_means_of_it(tmp_path):
+    torch.manual_seed(0)
+    model = nn.Linear(2, 3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)  # the frozen one stands in its groups, too
+    model.bias.requires_grad_(False)
+    model(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    load_checkpoint(save_checkpoint(tmp_path, model, optimizer, {"step": 1}, keep=1), model, optimizer)
+    assert set(optimizer.state) == {model.weight}

@@ -33,6 +33,7 @@ from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.checkpoints import load_checkpoint, read_state, save_checkpoint
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
+from annotated_transformer.training.metrics import Metrics
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin
@@ -627,3 +628,12 @@ def test_loop_measures_with_and_without_smoothing():
     mean = {e: sum(n * loss for n, loss in zip(tokens, values)) / sum(tokens) for e, values in losses.items()}
     assert math.isclose(found.loss, mean[0.3], rel_tol=1e-5)
     assert math.isclose(found.perplexity, math.exp(mean[0]), rel_tol=1e-5)
+
+
+def test_metrics_tell_of_a_damaged_line_unless_it_is_the_last(tmp_path, caplog):
+    whole = '{"step": 1, "loss": 2.0}\n'
+    for text, said in ((whole + "{\n" + whole, "1 damaged line is left out"), (whole + "{", "")):
+        caplog.clear()
+        (tmp_path / "metrics.jsonl").write_text(text)
+        with Metrics(tmp_path, 1):
+            assert said in caplog.text and bool(said) == bool(caplog.text)

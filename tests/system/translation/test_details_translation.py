@@ -239,3 +239,7 @@ def test_kv_cache_sums_the_probabilities_of_all_words_in_32_bits_or_more(dtype, 
     expected = exact.flatten(1).gather(1, beam * 2000 + token)
     torch.testing.assert_close(top.double(), expected, rtol=0, atol=100 * torch.finfo(wide).eps)
     assert dtype.itemsize == 2 or not torch.equal(logits, given), "32 bits and more are not copied: their own memory is used"
+
+
+def test_translator_finds_a_blank_translation_of_a_blank_line_certain():
+    assert translator().log_probabilities(["", "fade"], [" ", "cafe"])[0] == 0.0

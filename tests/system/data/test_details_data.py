@@ -1,0 +1,69 @@
+"Details of data that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+from itertools import chain
+from types import SimpleNamespace
+
+import pytest
+from nltk import Tree
+
+from annotated_transformer import EOS, InputError
+from annotated_transformer.data.corpora import require
+from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.data.trees import print_tree
+
+NUMBERS = SimpleNamespace(
+    vocab_size=100, model=b"", encode_all=lambda texts, threads: [[*map(int, text.split()), EOS] for text in texts]
+)
+PAIRS = [(f"{i} 7", f"{i + 1} 8 9") for i in range(2, 22)]
+
+
+def stopped_after(directory, n):
+    "Pairs of which `n` were read, in chunks of three, when something stopped it."
+    def pairs():
+        yield from PAIRS[:n]
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        TokenizedPairs.write(directory, "train", pairs(), NUMBERS, chunk=3)
+
+
+def rows(pairs):
+    return [row.tolist() for row in chain.from_iterable(pairs)]
+
+
+@pytest.mark.parametrize("n", [3, 10])
+def test_large_corpora_go_on_with_the_pairs_that_they_began_with(tmp_path, n):
+    stopped_after(tmp_path / "broken" / "off", n)  # the directory above is made, too
+    found = TokenizedPairs.write(tmp_path / "broken" / "off", "train", PAIRS, NUMBERS, chunk=3)
+    whole = TokenizedPairs.write(tmp_path, "train", PAIRS, NUMBERS)
+    assert len(found) == 20 and rows(found) == rows(whole)
+
+
+@pytest.mark.parametrize("other", [[("5 5", "6"), *PAIRS[1:]], [*PAIRS[:8], ("5 5", "6"), *PAIRS[9:]], PAIRS[:8]])
+def test_large_corpora_take_no_other_pairs_and_keep_what_is_there(tmp_path, other):
+    stopped_after(tmp_path, 10)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(InputError, match="these are not the pairs that were begun with"):
+        TokenizedPairs.write(tmp_path, "train", other, NUMBERS, chunk=3)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_parallel_text_has_the_splits_that_it_names():
+    corpus = Corpus("letters", "en", "de", [("a", "b")], [("c", "d")], {"first": [("e", "f")], "second": []})
+    assert corpus.split("train") == [("a", "b")] and corpus.split("test") == corpus.split("first") == [("e", "f")]
+    with pytest.raises(InputError, match="no split 'third': choose one of train, validation, first, second, test"):
+        corpus.split("third")
+
+
+def test_corpora_propose_another_name_for_validation_alone(tmp_path):
+    (tmp_path / "valid.en").write_text("a\n")
+    with pytest.raises(InputError, match=r"valid.en does: rename it"):
+        require(tmp_path, [tmp_path / "validation.en"], "en", "de")
+    with pytest.raises(InputError, match="train.en does not exist: .* needs train.en and train.de"):
+        require(tmp_path, [tmp_path / "train.en"], "en", "de")
+
+
+def test_trees_are_printed_and_stay_as_they_are():
+    tree = Tree("TOP", [Tree("NP", ["a)", "(b"])])
+    assert print_tree(tree) == "(TOP (NP a-RRB- -LRB-b))"
+    assert tree.leaves() == ["a)", "(b"]
