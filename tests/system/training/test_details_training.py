@@ -352,7 +352,7 @@ def test_pretrained_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
     ({"n_heads": 80}, False), ({"max_length": 2**22 // 8 + 1}, False), ({"n_layers": 10**9}, False), ({"d_model": 10**12}, False),
     ({"n_layers": 200, "d_model": 2, "d_ff": 1, "n_heads": 1, "vocab_size": 1}, False),
 ])
-def test_runs_plan_a_model_before_it_is_made_where_it_may_be_larger_than_the_weights(change, expected):
+def test_pretrained_plans_a_model_before_it_is_made_where_it_may_be_larger_than_the_weights(change, expected):
     weights = Transformer(SMALL).state_dict()
     config = dataclasses.replace(SMALL, d_k=4, d_v=4)
     for name, value in change.items():
