@@ -67,7 +67,7 @@ class TransformerConfig:
     `replace` keeps d_k and d_v, so name them where n_heads or d_model change; on the command line they follow.
 
     Args:
-        vocab_size: V, shared by source and target
+        vocab_size: V, the size of the vocabulary that source and target share
         n_layers: N, in the encoder and again in the decoder
         d_model: width of every sub-layer's output
         d_ff: inner width of the feed-forward network

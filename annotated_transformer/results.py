@@ -18,12 +18,15 @@ from . import InputError
 from .files import read_sums, write_file
 from .model_record import PRETRAINED, shipped_models
 
-__all__ = ["environment", "load", "weights_of", "write"]
+__all__ = ["environment", "machine_load", "weights_of", "write"]
 
 
-def load() -> float | None:
+def machine_load() -> float | None:
     "How many processes wanted the machine in the last minute, to be asked before the work; None where nobody counts them."
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
+
+
+load = machine_load  # its former name, which reads as if it read what `write` has written
 
 
 def environment(device: torch.device | None = None) -> dict:
@@ -55,7 +58,7 @@ def write(
     config: dict | None = None,          # all settings, defaults included
     seed: int | list[int] | None = None,
     device: torch.device | None = None,  # where the work was done, when not on the CPU
-    load_before: float | None = None,    # what `load` said before the work: for figures of time
+    load_before: float | None = None,    # what `machine_load` said before the work: for figures of time
     models: Iterable[str] = (),          # what was measured; of those that ship, the sums of their weights are noted
     **more,                              # further facts, by name
 ) -> dict:  # as the file has it

@@ -190,8 +190,8 @@ def average(
 
     Args:
         run: Directory of the run.
-        out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-LAST if not given.
-        last: Number of checkpoints; as many as the run keeps if not given.
+        out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-N of N checkpoints if not given.
+        last: Number of checkpoints, at least 1; as many as the run keeps, or all if there are fewer, if not given.
 
     Example:
         annotated-transformer average runs/mine my-model --last 5
@@ -201,13 +201,15 @@ def average(
     from ..training.runs import Run
     from ..translation.translator import Translator
 
-    number = last or Run(run).config.keep
+    if not Run(run).exists():
+        raise InputError(f"{run} is no run, so it has no checkpoints to average: name the directory of a run")
+    Run(run).require_checkpoints(last)
+    number = min(last or Run(run).config.keep, len(Run(run).checkpoints()))
     out = out or run / f"average-{number}"
     new_directory(out)
-    Run(run).require_checkpoints(last)
     may_be_interrupted()
     write_directory(out, lambda beside: Translator.from_pretrained(run, last).save_pretrained(beside))
-    print(f"{out}: the mean of the last {min(number, len(Run(run).checkpoints()))} checkpoints of {run}")
+    print(f"{out}: {'the last checkpoint' if number == 1 else f'the mean of the last {number} checkpoints'} of {run}")
 
 
 def list_corpora(

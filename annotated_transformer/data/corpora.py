@@ -46,10 +46,9 @@ VARIANTS = {  # what tells corpora of one function apart
 def about(name: str) -> str:
     "What a corpus of `CORPORA` holds, in one line."
     make = CORPORA[name]
-    if not isinstance(make, partial):
-        return make.__doc__
-    variant, = (*make.args, *make.keywords.values())
-    return f"{make.func.__doc__} {VARIANTS[variant]}"
+    function, given = (make.func, (*make.args, *make.keywords.values())) if isinstance(make, partial) else (make, ())
+    variants = [VARIANTS[value] for value in given if isinstance(value, str) and value in VARIANTS]
+    return " ".join([function.__doc__ or "", *variants]).strip()
 
 
 def trees_of(

@@ -4,6 +4,7 @@ A row holds a pair in one of two forms: a column `translation` with both sentenc
 for each language. A set may have several configurations, such as one for each pair of languages. Code of a data set is never
 run: `datasets` 4 no longer can, and older versions are refused.
 """
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -63,9 +64,10 @@ def open_tables(name: str) -> dict[str, Any]:
         datasets.disable_progress_bars()
     owner, _, rest = name.partition("/")
     set_name, _, configuration = rest.partition("/")
+    saved = os.path.expanduser(name)
     try:
-        if Path(name, "dataset_dict.json").exists():
-            return dict(datasets.load_from_disk(name))
+        if Path(saved, "dataset_dict.json").exists():
+            return dict(datasets.load_from_disk(saved))
         if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*){1,2}", name):
             forms = "hub:OWNER/NAME, hub:OWNER/NAME/CONFIGURATION, or hub: and the directory of a saved data set"
             raise InputError(f"hub:{name}: write {forms}")

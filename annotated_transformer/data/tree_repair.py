@@ -105,6 +105,9 @@ def repair(
     leaves: str = WORD,     # what it was to write for a word: one of LEAVES
 ) -> tuple[Tree, Counter]:  # a tree over exactly these words, and how often each rule was needed
     "A tree from any row of tokens."
+    for text, name in ((tokens, "tokens"), (words, "words")):
+        if isinstance(text, str):
+            raise InputError(f"the {name} are one text: give a list, {text[:40]!r}.split()")
     if not words:
         raise InputError("a sentence without words has no tree")
     top, used, repairs = Tree(TOP, []), 0, Counter()

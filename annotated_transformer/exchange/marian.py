@@ -76,6 +76,7 @@ def ordered(
 def to_marian(
     model: Transformer,
     tokenizer: Tokenizer | None = None,
+    languages: tuple[str, ...] = (),  # of source and target, for the tokenizer to name; empty where they are not known
 ):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None for want of a tokenizer
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."
     transformers = extra("transformers")
@@ -107,12 +108,13 @@ def to_marian(
     weights["final_logits_bias"] = torch.zeros(1, c.vocab_size)
     weights["final_logits_bias"][0, -1] = float("-inf")
     marian.load_state_dict(weights)
-    return marian.eval(), None if tokenizer is None else marian_tokenizer(tokenizer, c.max_length)
+    return marian.eval(), None if tokenizer is None else marian_tokenizer(tokenizer, c.max_length, languages)
 
 # %% ../../nbs/exchange/marian.ipynb #92e23a99
 def marian_tokenizer(
     tokenizer: Tokenizer,
     max_length: int,
+    languages: tuple[str, ...] = (),  # of source and target
 ):  # transformers.MarianTokenizer
     "The same pieces in Marian's order. It takes files, and keeps what they held."
     pieces = tokenizer.pieces(range(tokenizer.vocab_size))
@@ -123,7 +125,8 @@ def marian_tokenizer(
         ids = {piece: i for i, piece in enumerate([*pieces[1:], pieces[PAD]])}
         vocabulary.write_text(json.dumps(ids), encoding="utf-8", newline="\n")
         their_files = {"source_spm": str(model), "target_spm": str(model), "vocab": str(vocabulary)}
-        return extra("transformers").MarianTokenizer(**their_files, **names, model_max_length=max_length)
+        spoken = dict(zip(("source_lang", "target_lang"), languages))
+        return extra("transformers").MarianTokenizer(**their_files, **names, **spoken, model_max_length=max_length)
 
 # %% ../../nbs/exchange/marian.ipynb #583172a2
 def marian_order(
@@ -272,7 +275,7 @@ def save_marian(translator: Translator, directory: str | Path) -> None:
     """Write a translator as the files of a published Marian model, which Hugging Face's library and CTranslate2's converter read:
     a new directory, all or nothing."""
     directory = new_directory(directory)
-    marian, tokenizer = to_marian(translator.model, translator.tokenizer)
+    marian, tokenizer = to_marian(translator.model, translator.tokenizer, translator.record.languages)
     marian.generation_config.length_penalty = translator.search.alpha
 
     def write(beside: Path) -> None:

@@ -33,6 +33,7 @@ from annotated_transformer.model.attention import (
 )
 from ..model.layers import LayerCache
 from ..model.transformer import Transformer
+from ..model_record import ModelRecord
 from ..translation.kv_cache import decoder_step
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
@@ -224,6 +225,16 @@ def to_float16(path: Path) -> None:
     onnx.save(model, str(path))
 
 
+def name_facts(path: Path, record: ModelRecord) -> None:
+    "Licence and languages in the file's own metadata, by ONNX's name for the first; what is not known is left out."
+    languages = dict(zip(("source_language", "target_language"), record.languages))
+    if known := languages | ({"model_license": record.licence} if record.licence else {}):
+        onnx = extra("onnx")
+        model = onnx.load(str(path))
+        onnx.helper.set_model_props(model, known | {one.key: one.value for one in model.metadata_props})
+        onnx.save(model, str(path))
+
+
 def to_int8(path: Path) -> None:
     "ONNX Runtime's own way: matrices of 8 bits, and vectors rounded to 8 bits as they come."
     model = extra("onnx").load(str(path))
@@ -244,17 +255,19 @@ def to_onnx(
     "Write encoder.onnx, decoder.onnx, tokenizer.model and settings.json: all or nothing. InputError for what cannot travel."
     alone = isinstance(what, Transformer)
     model, tokenizer, search = (what, None, Search()) if alone else (what.model, what.tokenizer, what.search)
+    record = ModelRecord() if alone else what.record
     require_portable(model, precision)
     directory = new_directory(directory)
     settings = {
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},
-        "attention": attention, "precision": precision, "doubtful_below": None if alone else what.record.doubtful_below,
+        "attention": attention, "precision": precision, "doubtful_below": record.doubtful_below,
     }
 
     def write(beside: Path) -> None:
         write_graphs(copy.deepcopy(model).cpu().float().eval(), beside, attention)
         for path in beside.glob("*.onnx"):
             PRECISIONS[precision](path)
+            name_facts(path, record)
         if tokenizer is not None:
             tokenizer.save(beside / "tokenizer.model")
         (beside / "settings.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8", newline="\n")

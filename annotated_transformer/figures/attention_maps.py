@@ -214,8 +214,8 @@ def explore(
     kind: str | None = None,    # encoder_decoder if there, else the first that is
     layer: int | None = None,   # from 1; chosen as the explorer's page says if not given
     head: int | None = None,    # from 1; chosen as the explorer's page says if not given
-    hide_end: bool = False,     # without `<eos>` and other tokens that stand for no word
     whole_words: bool = True,   # not the pieces that the model reads
+    hide_end: bool = False,     # without `<eos>` and other tokens that stand for no word
 ):                              # explorer.Explorer: shown by JupyterLab, and saved by its `save`
     "All heads in one picture that responds to the pointer (page Explorer); Altair is loaded when this is called."
     from annotated_transformer.figures.explorer import explore

@@ -3,7 +3,8 @@
 A drawing is a new figure, pyplot's current one, or stands in the axes that are given as `ax`. `hide_end` leaves out the tokens
 that stand for no word, `<eos>` or `[CLS]`, as queries and as keys, as Voita et al. (2019) and Clark et al. (2019) do. What they
 got is not shared out among the rest: a weight stays what the model gave, and a row then sums to less than one. The picture says
-how much is left out. `plot_figure` does so unless it is told not to, since many heads rest on `<eos>`.
+how much is left out. `plot_figure` alone does so unless it is told not to: it chooses heads, and many rest on `<eos>`. The others
+draw what they are given, all of a row, which sums to one.
 """
 import math
 import reprlib

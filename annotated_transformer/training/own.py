@@ -22,7 +22,7 @@ __all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transform
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 Rate = Callable[[int], float]  # of each update, counted from 1
-Watch = Callable[[dict], bool | None]  # gets each line of metrics.jsonl; True ends the training
+Watch = Callable[[dict], bool | None]  # gets each line of metrics.jsonl; True ends the training, and nothing else
 
 
 def require_transformer(kind: type[Transformer]) -> None:

@@ -120,6 +120,11 @@ class Meter:
         self.clock = time.perf_counter()
 
 
+def is_true(answer: object) -> bool:
+    "Whether this is True, NumPy's and PyTorch's included. A number or a list that a function happens to return is not."
+    return (answer.item() if getattr(answer, "ndim", None) == 0 else answer) is True
+
+
 class Reporter:
     "What a run reports: metrics.jsonl and curves, both written by the leader, and the bar."
 
@@ -135,7 +140,7 @@ class Reporter:
     def record(self, **values: float | dict) -> None:
         "The leader writes a line, and shows it to `watch`."
         line = self.metrics.record(self.state, **values)
-        if self.watch is not None and self.watch(line):
+        if self.watch is not None and is_true(self.watch(line)):
             self.wants_no_more = True
 
     def enough(self) -> bool:

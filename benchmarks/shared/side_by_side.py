@@ -18,7 +18,7 @@ from annotated_transformer import results
 from annotated_transformer.files import write_file
 from annotated_transformer.progress_bar import progress_bar
 
-LOAD_BEFORE = results.load()  # when a benchmark begins
+LOAD_BEFORE = results.machine_load()  # when a benchmark begins
 
 
 def take_turns(

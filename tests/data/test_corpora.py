@@ -1,12 +1,14 @@
 "Corpora by name and from directories; faulty files and downloads are tested in tests/system/data/test_corpora_input.py."
 import gzip
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from annotated_transformer import InputError
-from annotated_transformer.data.corpora import from_directory, load
+from annotated_transformer.command_line.train_and_score import list_corpora
+from annotated_transformer.data.corpora import CORPORA, about, from_directory, load
 from annotated_transformer.data.tatoeba import leaks
-from annotated_transformer.data.treebanks import Treebank
+from annotated_transformer.data.treebanks import Treebank, treebank
 
 
 def test_the_built_in_corpus_keeps_its_sets_apart_on_both_sides():
@@ -87,3 +89,15 @@ def test_trees_behind_a_plus_sign_join_the_training_trees_alone():
         for name in ("train", "validation"):
             (plus / f"{name}.mrg").write_text("( (S (NN a)))")
         assert load(plus).name == "a+b"  # a directory may be called so
+
+
+def test_a_corpus_of_ones_own_among_the_named_ones_is_told_whatever_its_function_takes(monkeypatch, capsys):
+    own = {"two": partial(treebank, "trees", leaves="tags"), "three": partial(from_directory, "mine", "en", "es"),
+           "silent": lambda: None, "list": partial(treebank, leaves=["tags"])}
+    for name, make in own.items():
+        monkeypatch.setitem(CORPORA, name, make)
+    assert about("two") == f"{treebank.__doc__} In the trees to be written, each word is its part of speech."
+    assert about("three") == from_directory.__doc__ and about("silent") == "" and about("list") == treebank.__doc__
+    assert about("multi30k-en-fr").endswith(" English to French.")
+    list_corpora()
+    assert capsys.readouterr().out.splitlines()[-2:] == [f"{'silent':<16}", f"{'list':<16}{treebank.__doc__}"]

@@ -6,6 +6,7 @@ import pyarrow
 import pytest
 
 from annotated_transformer import InputError
+from annotated_transformer.data.corpora import load
 from annotated_transformer.data.huggingface import from_hub
 
 
@@ -38,6 +39,14 @@ def test_a_set_that_was_saved_is_a_corpus_in_either_form(rows, tmp_path):
 
 
 ROW = {"en": "one", "de": "eins"}
+
+
+def test_a_saved_set_in_the_home_directory_is_found_by_a_tilde(tmp_path, monkeypatch):
+    saved(tmp_path / "mine", train=[ROW], validation=[ROW])
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    corpus = load("hub:~/mine")
+    assert corpus.name == "mine" and corpus.validation == [("one", "eins")]
 
 
 @pytest.mark.parametrize("splits, problem", [

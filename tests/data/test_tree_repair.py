@@ -2,6 +2,9 @@
 import random
 from collections import Counter
 
+import pytest
+
+from annotated_transformer import InputError
 from annotated_transformer.data.tree_repair import EMPTY, TOP, WORD, Tree, repair
 from annotated_transformer.data.trees import bracket_free, delinearize, linearize, print_tree
 
@@ -77,3 +80,11 @@ def test_a_sentence_of_any_length_is_found_in_the_row_that_repeats_it():
 def test_a_word_with_a_bracket_survives_being_printed():
     tree = delinearize(["(S", WORD, WORD, ")S"], [bracket_free(word) for word in ("f(x)", ")")])
     assert Tree.fromstring(print_tree(tree)) == tree and tree.leaves() == ["f-LRB-x-RRB-", "-RRB-"]
+
+
+def test_a_text_is_no_row_of_tokens_and_no_words():
+    for tokens, words, said in (("(S XX )S", ["Bob"], r"the tokens are one text: give a list, '\(S XX \)S'.split\(\)"),
+                                (["(S", "XX", ")S"], "Bob", r"the words are one text: give a list, 'Bob'.split\(\)")):
+        for read in (repair, delinearize):
+            with pytest.raises(InputError, match=said):
+                read(tokens, words)

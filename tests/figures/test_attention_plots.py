@@ -1,6 +1,8 @@
 "Lines, squares and heat maps stand where the weights are, labels do not overlap, and rules choose words and heads."
 import re
 import tempfile
+from inspect import signature
+from itertools import combinations
 from pathlib import Path
 from xml.dom import minidom
 
@@ -15,6 +17,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from annotated_transformer import InputError
+from annotated_transformer.figures import explorer
 from annotated_transformer.figures.attention_maps import AttentionMaps, explore
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
 
@@ -285,3 +288,9 @@ def test_the_kind_that_is_there_is_drawn_and_another_refused():
         assert "decoder self-attention, layer 1 of 2" in texts and texts.count("Dogs") >= 2
         with pytest.raises(InputError, match="these maps hold no encoder self-attention: choose one of decoder"):
             draw(maps, *given, kind="encoder")
+
+
+def test_what_the_drawing_functions_have_in_common_stands_in_one_order():
+    orders = [[*signature(draw).parameters] for draw in (plot_heads, plot_heat_maps, plot_figure, explore, explorer.explore)]
+    for one, other in combinations(orders, 2):
+        assert [name for name in one if name in other] == [name for name in other if name in one]

@@ -4,6 +4,7 @@ import json
 import math
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -290,6 +291,18 @@ def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(conf
     resumed = train(config, run.directory, watch=lambda line: None)
     assert equal(resumed, train(config, tmp_path / "whole")) and run.own == {}
     assert [path.name for path in run.checkpoints()] == ["step-00000004", "step-00000006"]
+
+
+@pytest.mark.parametrize("answer", [np.array([1, 2]), np.float64(1), torch.tensor(1.0), 5, "text", {"loss": 1}, [True], False], ids=repr)
+def test_what_is_not_true_itself_ends_no_training(answer, config, tmp_path):
+    train(config, tmp_path / "run", watch=lambda line: answer)
+    assert Run(tmp_path / "run").last()["step"] == config.steps
+
+
+@pytest.mark.parametrize("answer", [True, np.True_, torch.tensor(True)], ids=repr)
+def test_true_ends_a_training_also_as_numpy_and_pytorch_write_it(answer, config, tmp_path):
+    train(config, tmp_path / "run", watch=lambda line: answer)
+    assert Run(tmp_path / "run").last()["step"] == 1
 
 
 @pytest.mark.parametrize("last", [1, 2])  # at an infinite rate the first update spoils the weights, and so the second loss

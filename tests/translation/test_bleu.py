@@ -86,6 +86,7 @@ def test_the_papers_tokens_are_escaped_and_have_plain_punctuation():
     assert paper_tokens("Das war’s … fast") == "Das war &apos; s ... fast"
     assert paper_tokens("»So« & ‚so‘ [hier] <dort>") == "&quot; So &quot; &amp; &apos; so &apos; &#91; hier &#93; &lt; dort &gt;"
     assert paper_tokens("Dr. Weiß zahlt 3,50 Euro.") == "Dr. Weiß zahlt 3,50 Euro ."
+    assert [paper_tokens("l'art", language) for language in ("fr", "de")] == ["l&apos; art", "l &apos; art"]
 
 
 def test_quotes_in_the_reference_do_not_lower_the_papers_bleu():

@@ -700,6 +700,9 @@ def test_the_mean_of_checkpoints_is_a_model_of_its_own(run, corpus, tmp_path, co
     assert "names no corpus" in complaint("score", model)
     assert "is there already" in complaint("average", run, model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert command("average", run, tmp_path / "last", "--last", "1")[1] == f"{tmp_path / 'last'}: the last checkpoint of {run}\n"
+    for options in ([], ["--last", "1"]):
+        assert f"{model} is no run, so it has no checkpoints to average: name the" in complaint("average", model, *options)
 
 
 @pytest.mark.parametrize("options, expected", [

@@ -24,13 +24,16 @@ from annotated_transformer.exchange.marian import (
 )
 from annotated_transformer.exchange.marian_parts import MarianPieces, MarianTransformer
 from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.figures.attention_plots import plot_heads
 from annotated_transformer.figures.explorer import explore, live
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.model_record import ModelRecord
 from annotated_transformer.translation.fast_search import greedy_search
 
 transformers = pytest.importorskip("transformers", reason="the extra `exchange` is not installed")
 ctranslate2 = pytest.importorskip("ctranslate2", reason="the extra `exchange` is not installed")
+onnx = pytest.importorskip("onnx", reason="the extra `exchange` is not installed")
 
 ENGLISH = ["a dog runs in the snow", "two dogs run and a girl reads", "the girl and the dog are in the house", ">>deu<< a dog"]
 GERMAN = ["ein Hund läuft im Schnee", "zwei Hunde laufen und ein Mädchen liest", "das Mädchen und der Hund sind im Haus"]
@@ -398,6 +401,23 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     found = converted.translate_batch(texts, beam_size=1, max_decoding_length=9, min_decoding_length=0)
     ours = [translator.tokenizer.pieces(row[:9]) for row in greedy_search(translator.model, pad(ids), Search(extra_length=20))]
     assert [best.hypotheses[0] for best in found] == ours and len(set(map(tuple, ours))) > 2
+
+
+def test_other_softwares_files_name_the_languages_where_they_have_a_place_for_them(translator, tmp_path):
+    to_onnx(translator, tmp_path / "unknown")
+    assert not [*onnx.load(tmp_path / "unknown" / "encoder.onnx").metadata_props]
+    translator.record = ModelRecord(languages=("en", "de"), licence="CC BY 4.0")
+    save_marian(translator, tmp_path / "marian")
+    theirs = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
+    assert (theirs.source_lang, theirs.target_lang) == ("en", "de")
+    assert load_marian(tmp_path / "marian", device="cpu").translate(ENGLISH) == translator.translate(ENGLISH, Search(alpha=0.6))
+    for precision in ("float32", "float16", "int8"):
+        to_onnx(translator, tmp_path / precision, precision=precision)
+        for name in ("encoder.onnx", "decoder.onnx"):
+            noted = {one.key: one.value for one in onnx.load(tmp_path / precision / name).metadata_props}
+            facts = {"source_language": "en", "target_language": "de", "model_license": "CC BY 4.0"}
+            assert noted == noted | facts
+    assert OnnxTranslator(tmp_path / "float32").translate(ENGLISH) == translator.translate(ENGLISH)
 
 
 @pytest.mark.parametrize("write, inside", [

@@ -196,3 +196,12 @@ def test_the_example_of_several_processes_in_the_documentation_runs(tmp_path):
                           env={**os.environ, "OMP_NUM_THREADS": "1"})
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["Ein Hund rennt.", "Zwei Hunde spielen im Schnee."] * 2
+
+
+@pytest.mark.parametrize("wide", [torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize("precision", PACKED)
+def test_a_packed_search_is_the_same_under_autocast(precision, wide):
+    with torch.autocast("cpu", dtype=wide):
+        found = untrained(precision).translations(TEXTS)
+        assert torch.is_autocast_enabled("cpu")
+    assert found == untrained(precision).translations(TEXTS)
