@@ -212,6 +212,9 @@ def test_config_takes_settings_up_to_their_bounds():
         for wrong in (0, -1.0, math.inf, math.nan):
             with pytest.raises(InputError, match=f"{name} must be a number that is more than 0"):
                 dataclasses.replace(config, **{name: wrong})
+    for wrong in (1.0, -0.1):
+        with pytest.raises(InputError, match="dropout must be at least 0 and less than 1"):
+            dataclasses.replace(config.model, dropout=wrong)
     assert dataclasses.replace(config, consistency=0.5, smoothing=0.0).consistency == 0.5
     for wrong in ({"consistency": math.inf}, {"consistency": -0.5}, {"smoothing": 1.0}, {"smoothing": -0.1}):
         with pytest.raises(InputError, match=next(iter(wrong))):
