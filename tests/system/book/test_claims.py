@@ -420,15 +420,15 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold = ends["0.004, with warm-up"], ends["0.004, no warm-up"]
     assert max(warm) < known - 0.7 and "only the models with warm-up end far below that" in page
     assert f"knows only how frequent each token is would have a loss of {known:.2f}." in page
-    there, *below = sorted(known - loss for loss in cold)
-    assert abs(there) < 0.05 and 0.1 < min(below) and max(below) < 0.5 and "Without, one ends there, two slightly below." in page
+    assert all(-0.1 < known - loss < 0.5 for loss in cold) and "Without, they end there or somewhat below." in page
     low = ends["0.001, with warm-up"] + ends["0.001, no warm-up"]
     assert max(low) < known - 1.4 and "At 0.001 all six models learn, with warm-up or without." in page
     ranges = [(min(ends[name]), max(ends[name])) for name in ("0.004, with warm-up", "0.001, with warm-up", "0.001, no warm-up")]
     assert max(low for low, _ in ranges) < min(high for _, high in ranges), "the seeds of the three ways overlap"
     assert "Which of the three ways that work ends lowest, three seeds cannot say." in page
     filled = ends["0.004, no warm-up, means filled first"]
-    assert len(filled) == 3 and f"With full means none of the three gets below {known:.2f}, so" in page and min(filled) > known
+    assert all(kept > other + 0.5 for kept, other in zip(filled, warm))
+    assert "With full means none comes near those with warm-up, so" in page
     pre_norm, both = ends["0.004, no warm-up, pre-norm"], ends["0.004, with warm-up, pre-norm"]
     assert all(bare < other for bare, other in zip(pre_norm, warm))
     assert "in each seed better than post-norm *with* warm-up" in page
