@@ -79,7 +79,7 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
     every = re.findall(r"mean of 5, every +(\d+) updates, from +(\d+) on: loss ([\d.]+)", shown)
     assert every[-1][1] == "0" and min(every, key=lambda row: float(row[2]))[0] not in (every[0][0], every[-1][0])
     losses = re.findall(r"seed \d: .* of the best (\S+); of the mean of 20 (\S+), of 10 \S+, of 5 ", shown)
-    assert "With each of three seeds the mean of all twenty has a lower loss than the best checkpoint" in page
+    assert "With these three seeds the mean of all twenty beats the best checkpoint; with others it may not." in page
     assert len(losses) == 3 and all(float(of_20) < float(best) for best, of_20 in losses)  # in words: threads move the numbers
     recipes = {name: record["config"]["recipe"] for name, record in trainings.items()}
     for name in TRAININGS[:4]:
@@ -420,15 +420,15 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold = ends["0.004, with warm-up"], ends["0.004, no warm-up"]
     assert max(warm) < known - 0.7 and "only the models with warm-up end far below that" in page
     assert f"knows only how frequent each token is would have a loss of {known:.2f}." in page
-    there, *below = sorted(known - loss for loss in cold)
-    assert abs(there) < 0.05 and 0.1 < min(below) and max(below) < 0.5 and "Without, one ends there, two slightly below." in page
+    assert all(-0.1 < known - loss < 0.5 for loss in cold) and "Without, they end there or somewhat below." in page
     low = ends["0.001, with warm-up"] + ends["0.001, no warm-up"]
     assert max(low) < known - 1.4 and "At 0.001 all six models learn, with warm-up or without." in page
     ranges = [(min(ends[name]), max(ends[name])) for name in ("0.004, with warm-up", "0.001, with warm-up", "0.001, no warm-up")]
     assert max(low for low, _ in ranges) < min(high for _, high in ranges), "the seeds of the three ways overlap"
     assert "Which of the three ways that work ends lowest, three seeds cannot say." in page
     filled = ends["0.004, no warm-up, means filled first"]
-    assert len(filled) == 3 and f"With full means none of the three gets below {known:.2f}, so" in page and min(filled) > known
+    assert all(kept > other + 0.5 for kept, other in zip(filled, warm))
+    assert "With full means none comes near those with warm-up, so" in page
     pre_norm, both = ends["0.004, no warm-up, pre-norm"], ends["0.004, with warm-up, pre-norm"]
     assert all(bare < other for bare, other in zip(pre_norm, warm))
     assert "in each seed better than post-norm *with* warm-up" in page
@@ -443,7 +443,7 @@ def test_half_hours_are_learnt_later_than_full_ones_that_are_as_rare():
     assert asked == as_many == "6" and none == "0, 0, 0" and min(map(int, most.split(", "))) >= 4
     hour, month = (re.findall(r"(\d+) +(\d+) +(\d+)%", re.search(rf"^{word} .*", shown, re.M)[0]) for word in ("hour", "month"))
     assert "after            30           40 " in shown and all(int(one) > int(other) for one, other in zip(hour[1], month[1]))
-    assert "after 40 updates it is ahead with each of the three seeds" in page
+    assert "After 40 updates it is the hour with each of the three seeds; with other seeds it may be the month." in page
     hours = [german.split() for english, german in load("numbers-en-de").test if " at " in english]
     commonest = max(map([[word for word in one if word != "Uhr"][-1] for one in hours].count, {one[-1] for one in hours}))
     assert f"(One hour for all dates gets {commonest / len(hours):.0%}.)" in page
