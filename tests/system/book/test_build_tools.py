@@ -70,11 +70,8 @@ def test_tests_keep_their_order_and_slow_ones_their_mark(tmp_path):
     (["#| fixture one\none = 1", "#| fixture one\none = 2", "#| test finds\nassert one"], "fixture one: the name is taken"),
     (["#| fixture one\none = lost", "#| test finds\nassert one"], "fixture one: `lost` is neither imported"),
 ])
-def test_a_cell_that_cannot_become_a_test_is_refused(tmp_path, capsys, cells, complaint):
-    with pytest.raises(SystemExit) as exit:
-        convert(notebook(tmp_path / "00_toy.ipynb", EXPORTED, *cells))
-    message = capsys.readouterr().err
-    assert exit.value.code == 2
+def test_a_cell_that_cannot_become_a_test_is_refused(tmp_path, refused, cells, complaint):
+    message = refused(convert, notebook(tmp_path / "00_toy.ipynb", EXPORTED, *cells))
     assert complaint in message and "00_toy.ipynb" in message
 
 
@@ -259,16 +256,13 @@ def test_colab_installs_the_versions_that_are_known_to_work_and_leaves_its_own_t
     assert not {"torch", "numpy", "matplotlib", "jupyterlab"} & found.keys()
 
 
-def test_a_requirement_without_a_known_version_stops_the_build(capsys):
-    with pytest.raises(SystemExit) as exit:
-        pins(ASKED, "some-thing==1\n")
-    assert exit.value.code == 2 and "constraints.txt has no version of other;" in capsys.readouterr().err
+def test_a_requirement_without_a_known_version_stops_the_build(refused):
+    assert "constraints.txt has no version of other;" in refused(pins, ASKED, "some-thing==1\n")
 
 
-def test_a_notebook_without_a_title_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        with_colab(dict(cells=[dict(cell_type="code", id="cell-0", source="1")]), "00_toy", ABOUT)
-    assert "nbs/00_toy.ipynb must begin with a markdown cell" in capsys.readouterr().err
+def test_a_notebook_without_a_title_is_refused(refused):
+    toy = dict(cells=[dict(cell_type="code", id="cell-0", source="1")])
+    assert "nbs/00_toy.ipynb must begin with a markdown cell" in refused(with_colab, toy, "00_toy", ABOUT)
 
 
 def test_a_notebook_without_a_row_stops_the_build_before_anything_is_written(project):
