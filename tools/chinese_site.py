@@ -27,20 +27,13 @@ IN_THE_THEME = {  # which stand in its templates, where no translation reaches
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
-def other_page(page: str, language: str) -> str | None:
-    "The address of a page of the site in the other language, from that page; None where it has none."
-    here = posixpath.dirname(page)
-    if page not in chinese_texts.names():
-        return None
-    there = f"../{page}.html" if language == LANGUAGE else f"{FOLDER}/{page}.html"
-    return posixpath.relpath(there, here or ".")
-
-
 def switch(page: str, language: str) -> str:
-    "What stands at the head of a page: the way to the other language."
-    there = other_page(page, language)
-    name, code = ("English", "en") if language == LANGUAGE else ("中文", "zh")
-    return f'<p class="language"><a href="{there}" hreflang="{code}" lang="{code}">{name}</a></p>\n' if there else ""
+    "What stands at the head of a page: the way to the same page in the other language, if there is one."
+    if page not in chinese_texts.names():
+        return ""
+    there, name, code = ("..", "English", "en") if language == LANGUAGE else (FOLDER, "中文", "zh")
+    address = posixpath.relpath(f"{there}/{page}.html", posixpath.dirname(page) or ".")
+    return f'<p class="language"><a href="{address}" hreflang="{code}" lang="{code}">{name}</a></p>\n'
 
 
 def address(target: str, name: str, published: dict[str, str]) -> str | None:
