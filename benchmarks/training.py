@@ -37,17 +37,7 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from benchmarks.shared.side_by_side import (
-    in_own_process,
-    matrix_products,
-    resident_peak,
-    save,
-    save_picture,
-    server,
-    summary,
-    take_turns,
-)
-from benchmarks.shared.training_chart import chart
+from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, server, summary, take_turns
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
 SEED, SMOOTHING, RATE, PADDING = 0, 0.1, 1e-4, 0.05  # PADDING: share of the positions, about what real batches have
@@ -389,9 +379,7 @@ def main(options: Sequence[str] | None = None) -> None:
             for name, series in GROWTH[arguments.sizes].items()
         },
     }
-    record = save(arguments.out, "benchmarks.training", figures, config, SEED, options)
-    if figures.keys() >= {"steps", "growth", "profile"}:
-        save_picture(chart(record), arguments.out.with_suffix(".png"))
+    save(arguments.out, "benchmarks.training", figures, config, SEED, options)
     print("\n".join(report(figures)))
 
 

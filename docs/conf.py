@@ -35,7 +35,7 @@ nb_merge_streams = True
 nb_render_markdown_format = "gfm"  # tables in outputs
 myst_enable_extensions = ["dollarmath", "amsmath"]
 myst_heading_anchors = 4
-myst_heading_slug_func = "build_site.anchor"
+myst_heading_slug_func = "chinese_notebooks.anchor"
 suppress_warnings = ["mystnb.unknown_mime_type"]
 
 # MathJax from this site; without its menu, which would load more.

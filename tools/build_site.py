@@ -61,18 +61,13 @@ def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
               for (part, chapter), members in chapters(pages).items()]
     paper = sum(part == "paper" for part, *_ in groups)
     found = [(heading, names) for _, heading, names in groups]
-    return [*found[:paper], ("Guides", [f"{GUIDES}/{name}" for name in guides()]), *found[paper:]]
+    return [*found[:paper], ("Guides", [f"{GUIDES}/{name}" for name in guides()]), *found[paper:], ("Reference", ["api/index"])]
 
 
 def guides() -> list[str]:
     "The names of the texts in docs/, in the order in which a newcomer needs them."
     first = ["first-hour", "installation"]
     return [*first, *sorted({path.stem for path in (ROOT / GUIDES).glob("*.md")} - {*first})]
-
-
-def anchor(heading: str) -> str:
-    "How Jupyter, and so a link in a notebook, names a heading."
-    return heading.strip().replace(" ", "-")
 
 
 def with_links_of_the_site(markdown: str, name: str) -> str:
@@ -185,15 +180,6 @@ def prepare_notebook(notebook: dict, name: str, words: Mapping[str, str] = IN_EN
     return notebook | {"cells": cells}
 
 
-def navigation(pages: list[Page]) -> dict:
-    "A cell for the end of the index, which the reader does not see: the pages in their order."
-    trees = [
-        "\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"])
-        for heading, names in [*captions(pages), ("Reference", ["api/index"])]
-    ]
-    return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
-
-
 def reference(listed: list[Page]) -> dict[str, str]:
     "The pages of the reference: the package, and each module with its notebook, if it has one."
     def titled(title: str, text: str) -> str:
@@ -223,6 +209,15 @@ def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_all(source: Path, pages: dict[str, str]) -> None:
+    "These files, and none of notebooks that are gone."
+    for name, text in pages.items():
+        write(source / name, text)
+    for path in source.rglob("*.*"):
+        if path.suffix in (".ipynb", ".rst", ".md") and str(path.relative_to(source)) not in pages:
+            path.unlink()
 
 
 def fetch_mathjax(static: Path) -> None:
@@ -284,14 +279,10 @@ def prepare() -> None:
         if name == INDEX:
             place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == chinese_site.WHAT)
             notebook["cells"].insert(place, installation())
-            notebook["cells"].append(navigation(listed))
+            notebook["cells"].append(chinese_site.navigation(captions(listed)))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
     pages |= {f"{GUIDES}/{name}.md": guide(name) for name in guides()}
-    for name, text in pages.items():
-        write(source / name, text)
-    for path in source.rglob("*.*"):  # of notebooks that are gone
-        if path.suffix in (".ipynb", ".rst", ".md") and str(path.relative_to(source)) not in pages:
-            path.unlink()
+    write_all(source, pages)
     shown = [path for name in guides() for _, path in PICTURE_OF_RESULTS.findall(Path(GUIDES, f"{name}.md").read_text("utf-8"))]
     for picture in [*NOTEBOOKS.rglob("*.png"), *map(Path, shown)]:
         place = source / (picture.relative_to(NOTEBOOKS) if picture.is_relative_to(NOTEBOOKS) else picture)
@@ -337,12 +328,18 @@ def for_those_who_listen() -> None:
             path.write_text(said, encoding="utf-8", newline="\n")
 
 
+def sphinx(site: Path, which: str = "", *options: str) -> int:
+    "Its status."
+    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs", *options,
+               "-d", str(PREPARED / f"doctrees{which}"), str(PREPARED / f"source{which}"), str(site)]
+    return subprocess.run(command).returncode
+
+
 def main() -> int:
     os.chdir(ROOT)
     prepare()
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going",
-               "-c", "docs", "-d", str(PREPARED / "doctrees"), str(PREPARED / "source"), str(SITE)]
-    status = subprocess.run(command).returncode or chinese_site.build(PREPARED, SITE, prepare_notebook, published())
+    write_all(PREPARED / "source-zh", chinese_site.prepare(prepare_notebook, published()))
+    status = sphinx(SITE) or sphinx(SITE / chinese_site.FOLDER, "-zh", "-D", f"language={chinese_site.LANGUAGE}")
     shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
     if status:
         return status

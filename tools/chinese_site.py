@@ -6,10 +6,7 @@ in English. Each page leads to the same place in the other language: docs/langua
 import json
 import posixpath
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import chinese_figures
 import chinese_notebooks
@@ -30,20 +27,13 @@ IN_THE_THEME = {  # which stand in its templates, where no translation reaches
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 
 
-def other_page(page: str, language: str) -> str | None:
-    "The address of a page of the site in the other language, from that page; None where it has none."
-    here = posixpath.dirname(page)
-    if page not in chinese_texts.names():
-        return None
-    there = f"../{page}.html" if language == LANGUAGE else f"{FOLDER}/{page}.html"
-    return posixpath.relpath(there, here or ".")
-
-
 def switch(page: str, language: str) -> str:
-    "What stands at the head of a page: the way to the other language."
-    there = other_page(page, language)
-    name, code = ("English", "en") if language == LANGUAGE else ("中文", "zh")
-    return f'<p class="language"><a href="{there}" hreflang="{code}" lang="{code}">{name}</a></p>\n' if there else ""
+    "What stands at the head of a page: the way to the same page in the other language, if there is one."
+    if page not in chinese_texts.names():
+        return ""
+    there, name, code = ("..", "English", "en") if language == LANGUAGE else (FOLDER, "中文", "zh")
+    address = posixpath.relpath(f"{there}/{page}.html", posixpath.dirname(page) or ".")
+    return f'<p class="language"><a href="{address}" hreflang="{code}" lang="{code}">{name}</a></p>\n'
 
 
 def address(target: str, name: str, published: dict[str, str]) -> str | None:
@@ -87,15 +77,17 @@ def html(text: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
 
 
-def navigation(pages: list[Page], found: dict) -> dict:
-    "The hidden tables of contents at the end of the index."
-    trees = []
-    for (_, chapter), members in chapters(pages).items():
-        names = [page.notebook for page in members if page.notebook in chinese_texts.names()]
-        if names:
-            heading = found["chapters"].get(chapter, chapter)
-            trees.append("\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"]))
+def navigation(groups: list[tuple[str, list[str]]]) -> dict:
+    "A cell for the end of the index, which the reader does not see: the pages in their order, under these headings."
+    trees = ["\n".join(["```{toctree}", ":hidden:", f":caption: {heading}", "", *names, "```"]) for heading, names in groups]
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
+
+
+def captions(pages: list[Page], found: dict) -> list[tuple[str, list[str]]]:
+    "Headings and pages of the edition."
+    groups = [(found["chapters"].get(chapter, chapter), [page.notebook for page in members if chinese_texts.has_chinese(page)])
+              for (_, chapter), members in chapters(pages).items()]
+    return [(heading, names) for heading, names in groups if names]
 
 
 def installation() -> dict:
@@ -127,11 +119,10 @@ def with_alt(cell: dict, known: dict[str, str]) -> str:
     return source.replace(told, known[told]) if told in known else source
 
 
-def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
-    "Write what Sphinx reads. `prepare_notebook` is what the English pages go through, too."
-    pages, found = read_contents(), chinese_texts.titles()
+def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
+    "The files that Sphinx reads. `prepare_notebook` is what the English pages go through, too."
+    pages, found, files = read_contents(), chinese_texts.titles(), {}
     translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
-    written = set()
     for name in chinese_texts.names():
         notebook = chinese_notebooks.made(name, pages, found, translated)
         notebook["cells"] = [*with_charts(name, notebook["cells"])]
@@ -149,22 +140,6 @@ def prepare(source: Path, prepare_notebook, published: dict[str, str]) -> None:
                     output["data"]["text/markdown"] = with_english_pages(text, name, published)
         notebook = prepare_notebook(notebook, name, ON_FOLDED_CELLS)
         if name == INDEX:
-            notebook["cells"].append(navigation(pages, found))
-        path = source / f"{name}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(notebook, ensure_ascii=False, indent=1)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8", newline="\n")
-        written.add(path)
-    for path in source.rglob("*.ipynb"):
-        if path not in written:
-            path.unlink()
-
-
-def build(prepared_in: Path, site: Path, prepare_notebook, published: dict[str, str]) -> int:
-    "The status of Sphinx."
-    source = prepared_in / "source-zh"
-    prepare(source, prepare_notebook, published)
-    command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs",
-               "-D", f"language={LANGUAGE}", "-d", str(prepared_in / "doctrees-zh"), str(source), str(site / FOLDER)]
-    return subprocess.run(command).returncode
+            notebook["cells"].append(navigation(captions(pages, found)))
+        files[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
+    return files

@@ -46,6 +46,20 @@ def complaint(command):
     return call
 
 
+@pytest.fixture
+def refused(capsys):
+    "Calls a program with what cannot be: what it says on standard error, after a check that it ends with status 2."
+
+    def call(program, *arguments) -> str:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as end:
+            program(*arguments)
+        assert end.value.code == 2
+        return capsys.readouterr().err
+
+    return call
+
+
 def sentence(rng: random.Random) -> str:
     "`( (S (NP-SBJ (NNP Ann)) (VP (VBP see) (NP (NNS cats))) (. .)))`, some of them with one clause inside the other."
     clause = f"(NP (NNP {rng.choice(NOUNS)})) (VP (VBP {rng.choice(VERBS)}) (NP (NNS {rng.choice(NOUNS)})))"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import build_site
 import pytest
+from chinese_notebooks import anchor
 from contents import NEIGHBOURS, Page, read_contents
 from links import dead_links
 
@@ -17,12 +18,12 @@ def test_the_navigation_is_the_list_of_notebooks():
 
     pages = [page("paper/3.1_layers", "paper", "§3 The model"), page("paper/3_model", "paper", "§3 The model"),
              page("paper/5.3_adam", "paper", "§5 Training"), page("training/disk", "workshop", "Training")]
-    *paper, (heading, guides), workshop = build_site.captions(pages)
+    *paper, (heading, guides), workshop, reference = groups = build_site.captions(pages)
     assert paper == [("§3 The model", ["paper/3.1_layers", "paper/3_model"]), ("§5 Training", ["paper/5.3_adam"])]
     assert heading == "Guides" and guides[:2] == ["docs/first-hour", "docs/installation"]
     assert set(guides) == {f"docs/{path.stem}" for path in ROOT.glob("docs/*.md")}
-    assert workshop == ("Workshop: Training", ["training/disk"])
-    cell = build_site.navigation(pages)["source"]
+    assert workshop == ("Workshop: Training", ["training/disk"]) and reference == ("Reference", ["api/index"])
+    cell = build_site.chinese_site.navigation(groups)["source"]
     assert ":caption: Workshop: Training\n\ntraining/disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
 
 
@@ -49,7 +50,7 @@ def test_links_stay_in_the_site_where_they_can():
     assert build_site.with_links_of_the_site(page, "exchange/onnx") == 'see <a href="../translate.html">the page</a>.'
     page = f"see [the page]({build_site.site_address()}explorer.html)."
     assert build_site.with_links_of_the_site(page, "figures/explorer") == 'see <a href="../explorer.html">the page</a>.'
-    assert build_site.anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
+    assert anchor("And back, whatever the model wrote") == "And-back,-whatever-the-model-wrote"
 
 
 def code_cell(source, name="own", hidden=False):

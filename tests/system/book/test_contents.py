@@ -113,23 +113,19 @@ ROWS = LIST[0] + LIST[1]
     ([row("paper/1_more", tag="toy"), row("paper/1.2_toy", tag="toy")], "more than one page with the tag toy"),
     ([dict(notebook="paper/1_more", title="Toy")], "a row has notebook, title, shows and at most a tag"),
 ])
-def test_a_list_that_does_not_agree_with_the_notebooks_is_refused(book, capsys, rows, complaint):
+def test_a_list_that_does_not_agree_with_the_notebooks_is_refused(book, refused, rows, complaint):
     write_list(book, rows)
-    with pytest.raises(SystemExit) as exit:
-        read_contents(book)
-    message = capsys.readouterr().err
-    assert exit.value.code == 2 and complaint in message and message.count("\n") == 1
+    message = refused(read_contents, book)
+    assert complaint in message and message.count("\n") == 1
 
 
 @pytest.mark.parametrize("text, complaint", [
     ("- part: paper\n  chapter: Table 1: layers\n", "line 2: mapping values are not allowed here; a text with a colon"),
     ("- part: cellar\n  chapter: Layers\n", "has a `part` (paper or workshop)"),
 ])
-def test_a_list_that_cannot_be_read_is_refused(book, capsys, text, complaint):
+def test_a_list_that_cannot_be_read_is_refused(book, refused, text, complaint):
     (book / "contents.yml").write_text(text)
-    with pytest.raises(SystemExit):
-        read_contents(book)
-    assert complaint in capsys.readouterr().err
+    assert complaint in refused(read_contents, book)
 
 
 @pytest.mark.parametrize("page", read_contents(ROOT / "nbs"), ids=lambda page: page.notebook)

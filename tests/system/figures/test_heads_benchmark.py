@@ -202,7 +202,7 @@ def model_of(seed, tokenizer, directory, d_model=16):
     return str(directory)
 
 
-def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, capsys):
+def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, refused):
     lines = texts()
     for split, some in {"train": lines, "validation": lines[:3], "test": lines[3:6]}.items():
         for language in ("en", "de"):
@@ -226,9 +226,7 @@ def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, capsy
     assert queries[0] == queries[1]
     for bad, said in ((weights[:1], "names 1 models, and there are 2 seeds"),
                       ([weights[0], model_of(7, tokenizer, tmp_path / "wide", 32)], "are not those of")):
-        with pytest.raises(SystemExit) as stopped:
-            run(*bad)
-        assert stopped.value.code == 2 and said in capsys.readouterr().err
+        assert said in refused(run, *bad)
 
 
 class Planted:
@@ -270,11 +268,9 @@ def test_planted_heads_are_named(model):
     assert all(one.resting > 0.5 for row in catalogue(figures)["encoder"] for one in row)
 
 
-def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, capsys):
+def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, refused):
     monkeypatch.setattr(sys, "argv", ["heads", "--model", "nowhere"])
-    with pytest.raises(SystemExit) as stop:
-        heads.main()
-    assert stop.value.code == 2 and "nowhere" in capsys.readouterr().err
+    assert "nowhere" in refused(heads.main)
 
 
 def test_a_part_of_a_list_is_of_the_whole_list():

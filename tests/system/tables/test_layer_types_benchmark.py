@@ -38,10 +38,8 @@ def test_the_crossing_lies_where_the_ratio_passes_one():
 
 
 @pytest.mark.parametrize("option", [("--rounds", "0"), ("--longest", "8")])
-def test_impossible_options_are_refused(option, capsys):
-    with pytest.raises(SystemExit) as end:
-        benchmark.main([*option])
-    assert end.value.code == 2 and "must be at least" in capsys.readouterr().err
+def test_impossible_options_are_refused(option, refused):
+    assert "must be at least" in refused(benchmark.main, [*option])
 
 
 def test_the_recorded_counts_are_those_of_the_formulas():

@@ -112,10 +112,8 @@ def test_the_record_says_what_each_change_could_save_and_saved(tmp_path, capsys)
         assert len(part["seconds"]) == 2 and ("saved" in part) == (name != UNCHANGED) and (name in said) == (name != UNCHANGED)
 
 
-def test_mistakes_end_it_before_anything_is_measured(tmp_path, capsys, monkeypatch):
+def test_mistakes_end_it_before_anything_is_measured(tmp_path, refused, monkeypatch):
     monkeypatch.setattr(training_tried, "measure", lambda *_: pytest.fail("something was measured"))
     for given, words in ((["--rounds", "0"], "at least 1"), (["--out", str(tmp_path)], "is a directory")):
-        with pytest.raises(SystemExit) as end:
-            training_tried.main(given)
-        said = capsys.readouterr().err
-        assert end.value.code == 2 and words in said and said.count("\n") == 1, said
+        said = refused(training_tried.main, given)
+        assert words in said and said.count("\n") == 1, said

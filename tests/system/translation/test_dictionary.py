@@ -119,7 +119,5 @@ def test_a_training_is_reported_beside_its_control(work, tmp_path, monkeypatch):
     (["learn", "--start", "x"], "learn takes a seed, and --start"), (["report", "3"], "report takes a seed, and --control"),
     (["pairs", "--ding", "nowhere/de-en"], "de-en is no file"),
 ])
-def test_what_is_missing_is_said(tmp_path, capsys, options, said):
-    with pytest.raises(SystemExit) as stop:
-        dictionary.main([*options, "--work", str(tmp_path)])
-    assert stop.value.code == 2 and said in capsys.readouterr().err
+def test_what_is_missing_is_said(tmp_path, refused, options, said):
+    assert said in refused(dictionary.main, [*options, "--work", str(tmp_path)])
