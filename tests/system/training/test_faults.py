@@ -267,9 +267,9 @@ def test_a_model_is_no_run_and_says_so(corpus, undisturbed, tmp_path, capsys):
     cli.main(["average", str(undisturbed), str(model)])
     before = sorted(path.name for path in model.iterdir())
     capsys.readouterr()
-    for command in (["train", "--run", model, "--steps", "5"], ["average", model]):
+    for command, said in ((["train", "--run", model, "--steps", "5"], "a model and no run"), (["average", model], "no run, so")):
         assert status(command) == 2
-        assert f"{model} is a model and no run" in sentence(capsys)
+        assert f"{model} is {said}" in sentence(capsys)
     assert sorted(path.name for path in model.iterdir()) == before
 
 
