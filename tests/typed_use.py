@@ -51,6 +51,8 @@ def translating(name: str, directory: Path) -> None:
     assert_type(translator.translations(["A girl reads."], split=False), list[Translation])
     assert_type(translator.n_best(["A girl reads."], 8), list[list[Translation]])
     assert_type(translator.log_probabilities(["A girl reads."], ["Ein Mädchen liest."]), list[float])
+    assert_type(translator.token_log_probabilities(["A girl reads."], ["Ein Mädchen liest."]), list[list[float]])
+    assert_type(translator.n_best(["A girl reads."])[0][0].score, float | None)
     assert_type(translator.push_to_hub("owner/name"), str)
     translator.save_pretrained(directory)
     maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)

@@ -125,7 +125,7 @@ class Transformer(nn.Module):
         source: Tensor,        # (B, S) ids
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> Tensor:               # logits (B, T, V)
-        "Logits of each target token, given the source and the target tokens before it."
+        "Logits of each target token, given the source and the target tokens before it; PAD's is 0, which a search leaves out."
         if source.size(0) != target_input.size(0):  # by `len` torch.export would keep one batch size for ever
             raise InputError(f"there are {len(source)} sources and {len(target_input)} targets: give one target for each source")
         return self.embedding.project(self.decode(target_input, self.encode(source), source))

@@ -175,7 +175,10 @@ def n_best(
     search: Search | None = None,  # None: the translator's own; a beam of less than n becomes n
     batch_tokens: int = 4_096,     # as for `translate`
 ) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
-    "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
+    """The n best translations that beam search finds, best first by `score`, (dec.2).
+
+    Two may read alike: other tokens, the same text.
+    """
     how = require_search(self.search if search is None else search)
     sentences = sentences if isinstance(sentences, str) else [*sentences]
     if not hasattr(n, "__index__") or isinstance(n, bool) or (n := index(n)) < 1:
@@ -196,6 +199,27 @@ def log_probabilities(
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
     "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    return [found or 0.0 for found in likelihoods(self, sources, targets, batch_tokens, lambda each: float(each.sum()))]
+
+
+def token_log_probabilities(
+    self: "Translator",
+    sources: list[str],
+    targets: list[str],         # one for each source
+    batch_tokens: int = 4_096,  # as above
+) -> list[list[float]]:         # of each pair one for each of `tokenizer.encode(target)`, its EOS last; of two blank ones none
+    "log p(token | source, tokens before) in nats, whose sums are `log_probabilities`."
+    return [found or [] for found in likelihoods(self, sources, targets, batch_tokens, Tensor.tolist)]
+
+
+def likelihoods(
+    self: "Translator",
+    sources: list[str],
+    targets: list[str],
+    batch_tokens: int,
+    shown: Callable[[Tensor], Output],  # of the log-probabilities (T',) of a target's tokens
+) -> list[Output | None]:               # of two blank ones None
+    "What is wanted of each pair, batch by batch."
     for side in (sources, targets):
         require_several(side)
     sources, targets = [*sources], [*targets]
@@ -203,20 +227,21 @@ def log_probabilities(
         raise InputError(f"there are {len(sources)} sources and {len(targets)} targets: give one target for each source")
     sides, model = (ids_of(self, sources, "source"), ids_of(self, targets, "target")), self.model
 
-    def of_batch(_: Tensor, part: list[int]) -> list[float]:
+    def of_batch(_: Tensor, part: list[int]) -> list[Output]:
         source, target = (pad([side[i] for i in part]).to(model.embedding.weight.device) for side in sides)
-        return log_p(model, source, target)
+        return log_p(model, source, target, shown)
 
     longer = [max(pair, key=len) for pair in zip(*sides)]  # so that no side of a batch has more than `batch_tokens`
-    return [found or 0.0 for found in in_batches(longer, batch_tokens, of_batch)]
+    return in_batches(longer, batch_tokens, of_batch)
 
 
 def log_p(
     model: Transformer,
     source: Tensor,      # (B, S) ids
     target: Tensor,      # (B, T) ids, EOS last
-) -> list[float]:
-    "The sum over each target's tokens, as a search counts it: PAD is no word. Logits of one sentence at a time."
+    shown: Callable[[Tensor], Output],
+) -> list[Output]:
+    "Of each target's tokens, as a search counts it: PAD is no word. Logits of one sentence at a time."
     out = []
     with evaluating(model):
         hidden = model.decode(shift_right(target), model.encode(source), source)   # (B, T, d_model)
@@ -224,7 +249,7 @@ def log_p(
             ids = ids[ids != PAD]
             logits = model.embedding.project(row[: len(ids)]).float()              # (T', V)
             logits[:, PAD] = float("-inf")
-            out.append(float(logits.log_softmax(1).gather(1, ids[:, None]).sum()))
+            out.append(shown(logits.log_softmax(1).gather(1, ids[:, None])[:, 0]))
     return out
 
 
@@ -262,7 +287,7 @@ class Translator(ModelAndTokenizer):
     "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     translate_ids, sentences, attention = translate_ids, sentences, attention   # the functions above (folded) as methods
-    n_best, log_probabilities = n_best, log_probabilities
+    n_best, log_probabilities, token_log_probabilities = n_best, log_probabilities, token_log_probabilities
 
     def translate(
         self,

@@ -45,6 +45,7 @@ def test_the_n_best_are_those_of_the_readable_search(n, search):
         expected = readable_beam_search(next_token, how.beam_size, how.alpha, longest)[:n]
         assert [one.text for one in ours] == [translator.tokenizer.decode(one.tokens) for one in expected]
         assert [one.tokens for one in ours] == [len(one.tokens) + 1 for one in expected]
+        assert [one.score for one in ours] == pytest.approx([one.score for one in expected], abs=1e-4)
         assert [one.log_probability for one in ours] == pytest.approx([one.log_probability for one in expected], abs=1e-4)
         assert len(ours) == n
 
@@ -65,14 +66,16 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
 def test_the_log_probability_of_a_given_target_is_that_of_one_pass(batch_tokens):
     translator = untrained()
     found = translator.log_probabilities([*TEXTS, "", ""], [*TARGETS, "fade", ""], batch_tokens)
+    each = translator.token_log_probabilities([*TEXTS, "", ""], [*TARGETS, "fade", ""], batch_tokens)
     for source, target, ours in zip([*TEXTS, ""], [*TARGETS, "fade"], found):
         source, target = (torch.tensor([translator.tokenizer.encode(side)]) for side in (source, target))
         with torch.no_grad():
             logits = translator.model(source, torch.cat([torch.tensor([[PAD]]), target[:, :-1]], 1))[0]
         logits[:, PAD] = float("-inf")
-        expected = float(logits.log_softmax(1)[range(target.size(1)), target[0]].sum())
-        assert target[0, -1] == EOS and ours == pytest.approx(expected, abs=1e-4)
-    assert found[-1] == 0.0 and len(found) == 7
+        expected = logits.log_softmax(1)[range(target.size(1)), target[0]]
+        assert target[0, -1] == EOS and ours == pytest.approx(float(expected.sum()), abs=1e-4)
+        assert each.pop(0) == pytest.approx(expected.tolist(), abs=1e-4)
+    assert found[-1] == 0.0 and len(found) == 7 and each == [[]]
 
 
 def test_rescored_the_n_best_have_the_log_probabilities_of_the_search():
@@ -103,8 +106,9 @@ def test_pairs_that_cannot_be_scored_are_refused():
     for sources, targets, said in ((TEXTS, TEXTS[:2], "there are 5 sources and 2 targets"), ("fade", "cafe", "give a list of"),
                                    ("fade", "bad", "give a list of"), (["fade"], "e", "give a list of"), (5, 5, "not 5"),
                                    (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
-        with pytest.raises(InputError, match=said):
-            translator.log_probabilities(sources, targets)
+        for call in (translator.log_probabilities, translator.token_log_probabilities):
+            with pytest.raises(InputError, match=said):
+                call(sources, targets)
 
 
 @pytest.mark.parametrize("given", [4, 0, {"beam_size": 2}, "beam"])
