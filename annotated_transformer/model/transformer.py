@@ -75,16 +75,17 @@ class Transformer(nn.Module):
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))  # None: the last layer ends with one
         self.decoder = Decoder([
-            DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
+            DecoderLayer(self.attention(), self.memory_attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))  # None: the last layer ends with one
 
     def attention(self) -> nn.Module:
-        """A new attention; a model with a component of its own overrides this method, or one of the next two.
-
-        Decoding calls it in another way than training: `translation.fast_search.check_decoding(model)` says if both agree.
-        """
+        "A new attention; a model with a component of its own overrides this method, or one of the next three."
         c = self.config
         return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)   # MultiHeadAttention
+
+    def memory_attention(self) -> nn.Module:
+        "A new attention over the encoder's output: like the others."
+        return self.attention()
 
     def feed_forward(self) -> nn.Module:
         "A new feed-forward network."
@@ -130,8 +131,7 @@ class Transformer(nn.Module):
             raise InputError(f"there are {len(source)} sources and {len(target_input)} targets: give one target for each source")
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
-    # Functions of the folded cells above: what records the maps, and what saves.
-    attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub
+    attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub   # of the folded cells above
 
     @classmethod
     def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:
