@@ -30,7 +30,7 @@ from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
-from .fast_search import Allowed, beam_search
+from .fast_search import Allowed, beam_search, warn_of_decoding
 from .lines import Translation, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
@@ -89,6 +89,7 @@ class ModelAndTokenizer:
         packs = {"int8": in_eight_bits, "float16": in_sixteen_bits}
         self.packed = Packed(packs[precision]) if precision in packs else None
         _ = self.searched  # refuses at once what cannot be packed
+        warn_of_decoding(model)
         self.name: str | None = None  # what it was loaded from
         self.record = ModelRecord()   # and what is known of that
 

@@ -15,9 +15,12 @@ from annotated_transformer import EOS, PAD, InputError, Translator
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.attention import exchanged
+from annotated_transformer.model.feed_forward import FeedForward
+from annotated_transformer.model.position import PositionalEncoding
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, check_decoding, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -209,3 +212,81 @@ def test_a_packed_search_is_the_same_under_autocast(precision, wide):
         found = untrained(precision).translations(TEXTS)
         assert torch.is_autocast_enabled("cpu")
     assert found == untrained(precision).translations(TEXTS)
+
+
+class AlwaysTheFirst(PositionalEncoding):
+    def forward(self, x, start=0):
+        return super().forward(x)
+
+
+class LooksBack(FeedForward):
+    def forward(self, x):
+        return super().forward(x + torch.nn.functional.pad(x, (0, 0, 1, -1)))
+
+
+class WithoutStart(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.positions = AlwaysTheFirst(config.d_model, config.max_length)
+
+
+class WithNeighbours(Transformer):
+    def feed_forward(self):
+        return LooksBack(self.config.d_model, self.config.d_ff)
+
+
+class Fussy(Transformer):
+    def embed(self, ids, start=0):
+        if (ids == EOS).any():
+            raise KeyError(EOS)
+        return super().embed(ids, start)
+
+
+class Good(Transformer):
+    pass
+
+
+def loaded(model: Transformer, tokenizer: Tokenizer, directory: Path) -> Translator:
+    Translator(model, tokenizer).save_pretrained(directory)
+    return Translator.from_pretrained(directory, model=type(model))
+
+
+@pytest.mark.parametrize("kind", [WithoutStart, WithNeighbours])
+def test_who_loads_a_class_of_ones_own_learns_once_that_it_decodes_otherwise_than_it_trains(kind, tmp_path, caplog):
+    plain = untrained()
+    model = kind(plain.model.config)
+    with pytest.raises(InputError, match=f"^{kind.__name__} gives token 2 another probability.*`start`.*other tokens"):
+        check_decoding(model)
+    loaded(model, plain.tokenizer, tmp_path / "model")
+    caplog.clear()
+    translator = Translator.from_pretrained(tmp_path / "model", model=kind, precision="int8")
+    assert [record.name for record in caplog.records] == ["annotated_transformer.translation.fast_search"]
+    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 another") and "a search is not" in caplog.text
+    translator.translate(TEXTS)
+    copy.deepcopy(translator).translate(TEXTS)
+    assert len(caplog.messages) == 1
+
+
+def test_a_part_exchanged_in_the_model_itself_is_looked_at_and_nothing_else_is(caplog, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.translation.fast_search.StepwiseDecoder", None)  # to be looked at is to fail
+    model, tokenizer = untrained().model, untrained().tokenizer
+    Translator.from_pretrained("numbers-en-de")
+    assert not caplog.messages
+    model.positions = AlwaysTheFirst(12, 30)
+    Translator(model, tokenizer)
+    assert caplog.messages == [
+        "Transformer: whether it decodes as it trains could not be checked (TypeError: 'NoneType' object is not callable)"]
+
+
+def test_a_good_class_warns_of_nothing_and_a_check_that_fails_ends_nothing(tmp_path, caplog):
+    plain = untrained()
+    loaded(Good(plain.model.config), plain.tokenizer, tmp_path / "good")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loaded(Good(plain.model.config), plain.tokenizer, tmp_path / "good")
+    parser = Translator.from_pretrained("parser-en")
+    loaded(Good(parser.model.config), parser.tokenizer, tmp_path / "parser")
+    assert not caplog.messages
+    Parser.from_pretrained(tmp_path / "parser", model=Good)
+    assert not caplog.messages
+    Translator(Fussy(plain.model.config), plain.tokenizer)
+    assert caplog.messages == ["Fussy: whether it decodes as it trains could not be checked (KeyError: 1)"]
