@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .. import InputError
-from ..config import TransformerConfig
+from ..config import TransformerConfig, require_plain
 from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
@@ -61,6 +61,7 @@ def save_model(
     usual: type,            # the class that is not noted
 ) -> None:
     "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
+    require_plain(config)
     weights = to_be_saved(model)
     said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
 
