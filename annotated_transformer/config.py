@@ -66,8 +66,8 @@ def require_plain(*given: object) -> None:
     for settings in given:
         if type(settings).__module__ != __name__:
             ours = next((kind.__name__ for kind in type(settings).__mro__ if kind.__module__ == __name__), "TransformerConfig")
-            raise InputError(f"{type(settings).__name__} is a class of your own, and config.json holds what {ours} has: make a setting "
-                             "of your own an attribute of the class of your model, as `scale = 3.0` in its body")
+            raise InputError(f"{type(settings).__name__} is a class of your own, and config.json holds what {ours} has: make a "
+                             "setting of your own an attribute of the class of your model, as `scale = 3.0` in its body")
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from torch import nn
 
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, load
 from annotated_transformer.config import Execution, TrainingConfig
+from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
+from annotated_transformer.exchange.marian import to_marian
+from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.loop import train
 
 SIZES = TransformerConfig(14, n_layers=2, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
@@ -72,3 +75,96 @@ def plain(model: Transformer) -> Transformer:
     found = Transformer(model.config)
     found.load_state_dict(model.state_dict())
     return found.eval()
+
+
+class Gelu(FeedForward):
+    def forward(self, x):
+        return self.outer(nn.functional.gelu(self.inner(x)))
+
+
+class Lora(nn.Linear):
+    "A matrix that stays, and a product of two small ones that learns."
+
+    def __init__(self, linear: nn.Linear):
+        super().__init__(linear.in_features, linear.out_features, linear.bias is not None)
+        self.requires_grad_(False)
+        self.a = nn.Parameter(torch.randn(2, linear.in_features) * 0.02)
+        self.b = nn.Parameter(torch.zeros(linear.out_features, 2))
+
+    def forward(self, x):
+        return super().forward(x) + x @ self.a.T @ self.b.T
+
+
+def with_gelu(model):
+    model.decoder.layers[1].feed_forward.sublayer = Gelu(SIZES.d_model, SIZES.d_ff)
+    return "decoder.layers.1.feed_forward.sublayer is Gelu, and Transformer.config. makes FeedForward"
+
+
+def with_adapter(model):
+    attention = model.encoder.layers[0].self_attention.sublayer
+    attention.out_projection = Lora(attention.out_projection)
+    return "encoder.layers.0.self_attention.sublayer.out_projection is Lora, and Transformer.config. makes Linear"
+
+
+def without_a_layer(model):
+    model.encoder.layers = model.encoder.layers[:1]
+    return "encoder.layers.1 is nothing, and Transformer.config. makes EncoderLayer"
+
+
+def parametrized(model):
+    nn.utils.parametrizations.weight_norm(model.encoder.layers[1].feed_forward.sublayer.inner)
+    return "encoder.layers.1.feed_forward.sublayer.inner is ParametrizedLinear, and Transformer.config. makes Linear"
+
+
+def with_more_tokens(model):
+    model.embedding.weight = nn.Parameter(torch.cat([model.embedding.weight, torch.ones(3, 8)]))
+    return r"embedding.weight is \(17, 8\), and Transformer.config. makes \(14, 8\)"
+
+
+@pytest.mark.parametrize("change", [with_gelu, with_adapter, without_a_layer, parametrized, with_more_tokens])
+def test_a_model_whose_parts_were_exchanged_is_written_nowhere(change, tmp_path):
+    model = Transformer(SIZES)
+    said = change(model)
+    writes = [model.save_pretrained, lambda place: to_ctranslate2(model, place), lambda place: to_marian(model)]
+    for write, module in zip(writes, ("torch", "ctranslate2", "transformers")):
+        pytest.importorskip(module)
+        with pytest.raises(InputError, match=f"{said}, by which a file would be read: let a class of your own make it"):
+            write(tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
+
+
+def made_here(base):
+    class Made(base):
+        pass
+    return Made
+
+
+class Making(Transformer):
+    "A class is made for each part; a number is asked of a tensor, as the meta device cannot."
+
+    def __init__(self, config, rate=0.5):
+        super().__init__(config)
+        self.rates = [rate * float(number) for number in torch.linspace(0, 1, config.n_layers)]
+
+    def feed_forward(self):
+        return made_here(FeedForward)(self.config.d_model, self.config.d_ff)
+
+
+class Asking(Transformer):
+    def __init__(self, config, depth):
+        super().__init__(config)
+
+
+@pytest.mark.parametrize("norm, positions, compatibility", [("post", "sinusoidal", "dot-product"), ("pre", "learned", "additive")])
+def test_a_model_as_its_class_makes_it_is_saved_whatever_it_is(norm, positions, compatibility, tmp_path):
+    before = torch.random.get_rng_state()
+    for kind in (Transformer, Scaled, Making):
+        torch.random.set_rng_state(before)
+        model = kind(dataclasses.replace(SIZES, n_layers=11, norm=norm, positions=positions, compatibility=compatibility)).half()
+        drawn = torch.random.get_rng_state()
+        model.save_pretrained(tmp_path / kind.__name__)
+        assert torch.equal(torch.random.get_rng_state(), drawn)
+        found = kind.from_pretrained(tmp_path / kind.__name__)
+        assert all(torch.equal(weight, model.state_dict()[name].float()) for name, weight in found.state_dict().items())
+    with pytest.raises(InputError, match=r"Asking\(config\) reads what is saved, and cannot be called .*'depth'.*: give each other"):
+        Asking(SIZES, 3).save_pretrained(tmp_path / "asking")
