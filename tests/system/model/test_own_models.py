@@ -1,6 +1,5 @@
 "What researchers make of the model: settings, parts and stacks of their own, through all that a model goes through here."
 import dataclasses
-import json
 
 import pytest
 import torch
@@ -10,6 +9,8 @@ from annotated_transformer import InputError, Transformer, TransformerConfig, Tr
 from annotated_transformer.config import Execution, TrainingConfig
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.marian import to_marian
+from annotated_transformer.figures.head_changes import KINDS, every_head, without_heads
+from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.loop import train
 
@@ -168,3 +169,53 @@ def test_a_model_as_its_class_makes_it_is_saved_whatever_it_is(norm, positions, 
         assert all(torch.equal(weight, model.state_dict()[name].float()) for name, weight in found.state_dict().items())
     with pytest.raises(InputError, match=r"Asking\(config\) reads what is saved, and cannot be called .*'depth'.*: give each other"):
         Asking(SIZES, 3).save_pretrained(tmp_path / "asking")
+
+
+class Shallow(Transformer):
+    "One encoder layer, three decoder layers, as its settings do not say."
+
+    def __init__(self, config):
+        super().__init__(dataclasses.replace(config, n_layers=3))
+        self.config = config
+        self.encoder.layers = self.encoder.layers[:1]
+
+
+class UnequalHeads(Transformer):
+    "The second of its layers has four heads."
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.encoder.layers[1].self_attention.sublayer = MultiHeadAttention(config.d_model, 4, config.d_k, config.d_v)
+
+
+class NoAttention(Transformer):
+    "Its encoder has a layer that attends to nothing."
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.encoder.layers[0].self_attention.sublayer = Unmixed()
+
+
+class Unmixed(nn.Module):
+    def forward(self, x, allowed=None):
+        return x
+
+
+def test_maps_and_heads_are_counted_in_the_stacks_themselves():
+    model = Shallow(SIZES)
+    for source, target in (pair(), (torch.tensor([[5, 6, 1]]), pair()[1])):
+        maps = model.attention_maps(source, target)
+        assert (len(maps.encoder), len(maps.decoder), len(maps.encoder_decoder)) == (1, 3, 3)
+        assert maps.encoder.triu(1).any() and not maps.decoder.triu(1).any(), "the encoder alone looks ahead"
+        assert maps.encoder_decoder.shape[-2:] == (target.size(1), source.size(1))
+    assert [len(every_head(model, kind)) for kind in KINDS] == [2, 6, 6]
+    with without_heads(model, {"encoder": [(1, 2)], "decoder": [(3, 1)]}):
+        model(*pair())
+    tokenizer = load("numbers-en-de").tokenizer
+    assert "1 + 3 layers" in repr(Translator(Shallow(dataclasses.replace(SIZES, vocab_size=tokenizer.vocab_size)), tokenizer))
+
+
+@pytest.mark.parametrize("kind", [UnequalHeads, NoAttention])
+def test_maps_that_cannot_be_named_are_refused(kind):
+    with pytest.raises(InputError, match="maps are of models with one MultiHeadAttention in each encoder layer"):
+        kind(SIZES).attention_maps(*pair())
