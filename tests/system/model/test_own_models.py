@@ -12,7 +12,10 @@ from annotated_transformer.exchange.marian import to_marian
 from annotated_transformer.figures.head_changes import KINDS, every_head, without_heads
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.feed_forward import FeedForward
+from annotated_transformer.model.layers import Decoder, Encoder
 from annotated_transformer.training.loop import train
+from annotated_transformer.translation.fast_search import check_decoding
+from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 SIZES = TransformerConfig(14, n_layers=2, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
 
@@ -54,7 +57,7 @@ def pair() -> tuple[torch.Tensor, torch.Tensor]:
 def test_settings_of_ones_own_are_refused_before_anything_is_written(config, tmp_path):
     own = OwnConfig(**dataclasses.asdict(SIZES), scale=3.0)
     for wrong, said in (
-        (dataclasses.replace(config, model=own), "OwnConfig is a class of your own, and config.json holds what TransformerConfig has"),
+        (dataclasses.replace(config, model=own), "OwnConfig is a class of your own, and config.json holds what Transformer.* has"),
         (OwnTraining(**vars(config)), "OwnTraining is a class of your own, and config.json holds what TrainingConfig has"),
         (dataclasses.replace(config, execution=OwnExecution()), "OwnExecution is .* Execution has"),
     ):
@@ -219,3 +222,65 @@ def test_maps_and_heads_are_counted_in_the_stacks_themselves():
 def test_maps_that_cannot_be_named_are_refused(kind):
     with pytest.raises(InputError, match="maps are of models with one MultiHeadAttention in each encoder layer"):
         kind(SIZES).attention_maps(*pair())
+
+
+class RunAgain:
+    "A stack that holds one layer and runs it several times."
+
+    def __init__(self, layer, times, norm):
+        nn.Module.__init__(self)
+        self.one, self.times, self.norm = layer, times, norm
+
+    @property
+    def layers(self):
+        return [self.one] * self.times
+
+
+class EncoderAgain(RunAgain, Encoder):
+    pass
+
+
+class DecoderAgain(RunAgain, Decoder):
+    pass
+
+
+class Universal(Transformer):
+    "One layer of each kind, run `n_layers` times."
+
+    def __init__(self, config):
+        super().__init__(dataclasses.replace(config, n_layers=1))
+        self.config = config
+        self.encoder = EncoderAgain(self.encoder.layers[0], config.n_layers, self.encoder.norm)
+        self.decoder = DecoderAgain(self.decoder.layers[0], config.n_layers, self.decoder.norm)
+
+
+class Twice(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.encoder.layers = nn.ModuleList([self.encoder.layers[0]] * config.n_layers)
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_a_layer_that_is_run_several_times_goes_through_everything(norm, config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    config = dataclasses.replace(config, model=dataclasses.replace(SIZES, n_layers=3, norm=norm))
+    with pytest.raises(InputError, match=r"Twice has one parameter under two names.* let a property `layers` give it as often"):
+        train(config, tmp_path / "run", model=Twice)
+    train(dataclasses.replace(config, steps=2), tmp_path / "run", model=Universal)
+    trained = train(config, tmp_path / "run", model=Universal)
+    once = Transformer(dataclasses.replace(trained.config, n_layers=1))
+    assert sum(map(torch.numel, trained.parameters())) == sum(map(torch.numel, once.parameters()))
+    check_decoding(trained)
+    maps = trained.attention_maps(*pair())
+    assert len(maps.encoder) == len(maps.decoder) == 3 and not torch.equal(maps.encoder[0], maps.encoder[1])
+
+    translator = Translator.from_pretrained(tmp_path / "run", 1, model=Universal)
+    assert "3 + 3 layers" in repr(translator) and torch.equal(translator.model(*pair()), trained(*pair()))
+    ids = translator.tokenizer.encode("abc")
+    slow = readable_beam_search(next_token_without_cache(trained, torch.tensor(ids)), 4, 0.6, len(ids) + 5)[0].tokens
+    found = translator.translate_ids(["abc"], dataclasses.replace(translator.search, extra_length=5))[0]
+    assert found == [token for token in slow if token > 1]
+    translator.save_pretrained(tmp_path / "saved")
+    for precision in ("float32", "float16", "int8"):
+        again = Translator.from_pretrained(tmp_path / "saved", model=Universal, precision=precision)
+        assert torch.equal(again.model(*pair()), trained(*pair())) and again.translate(["abc"])
