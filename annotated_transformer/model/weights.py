@@ -104,6 +104,10 @@ def load_into(
     """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
+    if own.keys() - weights.keys() and not type(model).__module__.startswith("annotated_transformer."):
+        kind, first = type(model).__name__, next(name for name in own if name not in weights)
+        raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: load these into a new {kind}, save that by "
+                         "save_pretrained, and load or start from what it wrote (docs/your-own-parts.md)")
     require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
     if any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
         return

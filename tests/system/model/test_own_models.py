@@ -13,6 +13,7 @@ from annotated_transformer.figures.head_changes import KINDS, every_head, withou
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.layers import Decoder, Encoder
+from annotated_transformer.training.loading import save
 from annotated_transformer.training.loop import train
 from annotated_transformer.translation.fast_search import check_decoding
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
@@ -284,3 +285,34 @@ def test_a_layer_that_is_run_several_times_goes_through_everything(norm, config,
     for precision in ("float32", "float16", "int8"):
         again = Translator.from_pretrained(tmp_path / "saved", model=Universal, precision=precision)
         assert torch.equal(again.model(*pair()), trained(*pair())) and again.translate(["abc"])
+
+
+class WithLora(Transformer):
+    "Small matrices beside those of the feed-forward networks; nothing else learns."
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.requires_grad_(False)
+        for layer in [*self.encoder.layers, *self.decoder.layers]:
+            layer.feed_forward.sublayer.inner = Lora(layer.feed_forward.sublayer.inner)
+
+
+def test_a_class_with_more_weights_starts_from_what_was_saved_of_it(config, tmp_path):
+    train(config, tmp_path / "plain")
+    loaded = load(tmp_path / "plain")
+    save(tmp_path / "model", loaded.model, loaded.tokenizer, loaded.search)
+    for place in ("plain", "model"):
+        start = dataclasses.replace(config, start_from=str(tmp_path / place), steps=2)
+        with pytest.raises(InputError, match=r"WithLora has weights that these lack, first '.*inner\.a': load these into a new With"):
+            train(start, tmp_path / "run", model=WithLora)
+    assert not (tmp_path / "run").exists()
+    model = WithLora(loaded.model.config)
+    model.load_state_dict(loaded.model.state_dict(), strict=False)
+    save(tmp_path / "start", model, loaded.tokenizer, loaded.search)
+    start = dataclasses.replace(config, start_from=str(tmp_path / "start"), steps=3)
+    trained = train(start, tmp_path / "run", model=WithLora)
+    for name, weight in trained.state_dict().items():
+        assert torch.equal(weight, model.state_dict()[name]) == (not name.endswith((".a", ".b"))), name
+    for precision in ("float32", "int8", "float16"):
+        found = Translator.from_pretrained(tmp_path / "run", 1, model=WithLora, precision=precision)
+        assert torch.equal(found.model(*pair()), trained(*pair())) and isinstance(found.translate("abc"), str)
