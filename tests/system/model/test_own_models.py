@@ -1,5 +1,7 @@
 "What researchers make of the model: settings, parts and stacks of their own, through all that a model goes through here."
+import copy
 import dataclasses
+from dataclasses import replace
 
 import pytest
 import torch
@@ -58,9 +60,9 @@ def pair() -> tuple[torch.Tensor, torch.Tensor]:
 def test_settings_of_ones_own_are_refused_before_anything_is_written(config, tmp_path):
     own = OwnConfig(**dataclasses.asdict(SIZES), scale=3.0)
     for wrong, said in (
-        (dataclasses.replace(config, model=own), "OwnConfig is a class of your own, and config.json holds what Transformer.* has"),
+        (replace(config, model=own), "OwnConfig is a class of your own, and config.json holds what TransformerC.* has"),
         (OwnTraining(**vars(config)), "OwnTraining is a class of your own, and config.json holds what TrainingConfig has"),
-        (dataclasses.replace(config, execution=OwnExecution()), "OwnExecution is .* Execution has"),
+        (replace(config, execution=OwnExecution()), "OwnExecution is .* Execution has"),
     ):
         with pytest.raises(InputError, match=f"{said}: make a setting of your own an attribute of the class of your model"):
             train(wrong, tmp_path / "run", model=Scaled)
@@ -165,7 +167,7 @@ def test_a_model_as_its_class_makes_it_is_saved_whatever_it_is(norm, positions, 
     before = torch.random.get_rng_state()
     for kind in (Transformer, Scaled, Making):
         torch.random.set_rng_state(before)
-        model = kind(dataclasses.replace(SIZES, n_layers=11, norm=norm, positions=positions, compatibility=compatibility)).half()
+        model = kind(replace(SIZES, n_layers=11, norm=norm, positions=positions, compatibility=compatibility)).half()
         drawn = torch.random.get_rng_state()
         model.save_pretrained(tmp_path / kind.__name__)
         assert torch.equal(torch.random.get_rng_state(), drawn)
@@ -179,7 +181,7 @@ class Shallow(Transformer):
     "One encoder layer, three decoder layers, as its settings do not say."
 
     def __init__(self, config):
-        super().__init__(dataclasses.replace(config, n_layers=3))
+        super().__init__(replace(config, n_layers=3))
         self.config = config
         self.encoder.layers = self.encoder.layers[:1]
 
@@ -216,7 +218,7 @@ def test_maps_and_heads_are_counted_in_the_stacks_themselves():
     with without_heads(model, {"encoder": [(1, 2)], "decoder": [(3, 1)]}):
         model(*pair())
     tokenizer = load("numbers-en-de").tokenizer
-    assert "1 + 3 layers" in repr(Translator(Shallow(dataclasses.replace(SIZES, vocab_size=tokenizer.vocab_size)), tokenizer))
+    assert "1 + 3 layers" in repr(Translator(Shallow(replace(SIZES, vocab_size=tokenizer.vocab_size)), tokenizer))
 
 
 @pytest.mark.parametrize("kind", [UnequalHeads, NoAttention])
@@ -249,7 +251,7 @@ class Universal(Transformer):
     "One layer of each kind, run `n_layers` times."
 
     def __init__(self, config):
-        super().__init__(dataclasses.replace(config, n_layers=1))
+        super().__init__(replace(config, n_layers=1))
         self.config = config
         self.encoder = EncoderAgain(self.encoder.layers[0], config.n_layers, self.encoder.norm)
         self.decoder = DecoderAgain(self.decoder.layers[0], config.n_layers, self.decoder.norm)
@@ -264,12 +266,12 @@ class Twice(Transformer):
 @pytest.mark.parametrize("norm", ["post", "pre"])
 def test_a_layer_that_is_run_several_times_goes_through_everything(norm, config, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    config = dataclasses.replace(config, model=dataclasses.replace(SIZES, n_layers=3, norm=norm))
-    with pytest.raises(InputError, match=r"Twice has one parameter under two names.* let a property `layers` give it as often"):
+    config = replace(config, model=replace(SIZES, n_layers=3, norm=norm))
+    with pytest.raises(InputError, match=r"Twice has one parameter under two names.* let a property `layers` give as often"):
         train(config, tmp_path / "run", model=Twice)
-    train(dataclasses.replace(config, steps=2), tmp_path / "run", model=Universal)
+    train(replace(config, steps=2), tmp_path / "run", model=Universal)
     trained = train(config, tmp_path / "run", model=Universal)
-    once = Transformer(dataclasses.replace(trained.config, n_layers=1))
+    once = Transformer(replace(trained.config, n_layers=1))
     assert sum(map(torch.numel, trained.parameters())) == sum(map(torch.numel, once.parameters()))
     check_decoding(trained)
     maps = trained.attention_maps(*pair())
@@ -279,7 +281,7 @@ def test_a_layer_that_is_run_several_times_goes_through_everything(norm, config,
     assert "3 + 3 layers" in repr(translator) and torch.equal(translator.model(*pair()), trained(*pair()))
     ids = translator.tokenizer.encode("abc")
     slow = readable_beam_search(next_token_without_cache(trained, torch.tensor(ids)), 4, 0.6, len(ids) + 5)[0].tokens
-    found = translator.translate_ids(["abc"], dataclasses.replace(translator.search, extra_length=5))[0]
+    found = translator.translate_ids(["abc"], replace(translator.search, extra_length=5))[0]
     assert found == [token for token in slow if token > 1]
     translator.save_pretrained(tmp_path / "saved")
     for precision in ("float32", "float16", "int8"):
@@ -302,17 +304,59 @@ def test_a_class_with_more_weights_starts_from_what_was_saved_of_it(config, tmp_
     loaded = load(tmp_path / "plain")
     save(tmp_path / "model", loaded.model, loaded.tokenizer, loaded.search)
     for place in ("plain", "model"):
-        start = dataclasses.replace(config, start_from=str(tmp_path / place), steps=2)
+        start = replace(config, start_from=str(tmp_path / place), steps=2)
         with pytest.raises(InputError, match=r"WithLora has weights that these lack, first '.*inner\.a': load these into a new With"):
             train(start, tmp_path / "run", model=WithLora)
     assert not (tmp_path / "run").exists()
     model = WithLora(loaded.model.config)
     model.load_state_dict(loaded.model.state_dict(), strict=False)
     save(tmp_path / "start", model, loaded.tokenizer, loaded.search)
-    start = dataclasses.replace(config, start_from=str(tmp_path / "start"), steps=3)
+    start = replace(config, start_from=str(tmp_path / "start"), steps=3)
     trained = train(start, tmp_path / "run", model=WithLora)
     for name, weight in trained.state_dict().items():
         assert torch.equal(weight, model.state_dict()[name]) == (not name.endswith((".a", ".b"))), name
     for precision in ("float32", "int8", "float16"):
         found = Translator.from_pretrained(tmp_path / "run", 1, model=WithLora, precision=precision)
         assert torch.equal(found.model(*pair()), trained(*pair())) and isinstance(found.translate("abc"), str)
+
+
+class Transposing(MultiHeadAttention):
+    def project_self(self, x, cache=None):
+        query, both = (x @ self.in_projection.T).split([self.widths[0], sum(self.widths[1:])], -1)
+        return self.cut(query), both
+
+
+class Multiplying(Transposing):
+    def project_self(self, x, cache=None):
+        query, both = torch.matmul(x, self.in_projection).split([self.widths[0], sum(self.widths[1:])], -1)
+        return self.cut(query), both
+
+
+class Linear(Transposing):
+    def project_self(self, x, cache=None):
+        query, both = nn.functional.linear(x, self.in_projection).split([self.widths[0], sum(self.widths[1:])], -1)
+        return self.cut(query), both
+
+
+@pytest.mark.parametrize("precision", ["float16", "int8"])
+def test_a_weight_of_few_bits_says_what_it_can(precision):
+    loaded = load("numbers-en-de")
+    c = loaded.model.config
+
+    def translator(attention, precision):
+        class Own(Transformer):
+            def attention(self):
+                return attention(c.d_model, c.n_heads, c.d_k, c.d_v)
+
+        model = Own(c).eval()
+        model.load_state_dict(loaded.model.state_dict())
+        return Translator(model, loaded.tokenizer, precision=precision)
+
+    assert translator(Linear, precision)("seven") == translator(Transposing, "float32")("seven") == "sieben"
+    for attention, name in ((Transposing, "T"), (Multiplying, "matmul")):
+        with pytest.raises(InputError, match=rf"a packed matrix only multiplies, by F.linear\(x, matrix\), and knows no {name}: a part"):
+            translator(attention, precision)("seven")
+    weight = translator(Linear, precision).searched.encoder.layers[0].self_attention.sublayer.in_projection
+    with pytest.raises(AttributeError, match="knows no other"):
+        weight.other
+    copy.copy(weight)
