@@ -55,8 +55,8 @@ def to_be_saved(
     for name, parameter in model.named_parameters(remove_duplicate=False):
         if (first := names.setdefault(parameter, name)) != name:
             raise InputError(f"{kind} has one parameter under two names, {first!r} and {name!r}, and a file holds it under one: "
-                             "give each layer a module of its own; one that is to run several times let a property `layers` "
-                             "give as often (docs/your-own-parts.md)")
+                             "give each layer a module of its own, or let a property `layers` give one as often as it runs "
+                             "(docs/your-own-parts.md)")
     found, places, parameters = {}, set(), set(names.values())
     for name, value in model.state_dict().items():
         written = getattr(value, "dtype", type(value).__name__)

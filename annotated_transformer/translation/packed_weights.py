@@ -20,7 +20,7 @@ from ..model.transformer import Transformer
 
 # %% ../../nbs/translation/packed_weights.ipynb #61900006
 FEW = 2**20  # multiplications, up to which inputs keep more bits than the weights
-REFUSED = "a packed matrix only multiplies, by F.linear(x, matrix), and knows no {}: a part of your own is to call that"
+REFUSED = "a packed matrix only multiplies, by F.linear(x, matrix), and knows no {}: call F.linear in a part of your own"
 
 
 class PackedMatrix:
