@@ -43,8 +43,12 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
     "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
     with evaluating(model), recorded(model) as found:
         model(source, target_input)
-    n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
-    return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
+    n = len(model.encoder.layers)  # the encoder's come first; then of each decoder layer the two, in turn
+    kinds = found[:n], found[n::2], found[n + 1 :: 2]
+    if len(found) != n + 2 * len(model.decoder.layers) or any(len({one.shape for one in kind}) != 1 for kind in kinds):
+        raise InputError("maps are of models with one MultiHeadAttention in each encoder layer and two in each decoder layer, "
+                         "and as many heads in each: take the weights of this one from `model.attention.recorded`")
+    return AttentionWeights(*map(torch.stack, kinds))
 
 # %% ../../nbs/paper/3_transformer.ipynb #30000015
 def last_norm(config: TransformerConfig) -> nn.Module | None:

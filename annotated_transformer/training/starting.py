@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from .. import UNK, InputError
-from ..config import TrainingConfig
+from ..config import TrainingConfig, require_plain
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
@@ -109,6 +109,7 @@ def begin(
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
+    require_plain(config, config.model, config.execution)
     own.require_fit(config.model)
     run.require_whole()
     before = contents(run.directory)

@@ -19,7 +19,7 @@ from torch import Tensor
 from .. import PAD, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import Tokenizer, require_fit, require_several
+from ..data.tokenizer import require_fit, require_several
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -30,6 +30,7 @@ from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
+from ..training.own_tokenizer import AnyTokenizer, require_tokenizer
 from .fast_search import Allowed, beam_search, warn_of_decoding
 from .lines import Translation, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
@@ -75,11 +76,12 @@ class ModelAndTokenizer:
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: AnyTokenizer,
         search: Search = TRANSLATION,  # how it searches unless a call says otherwise (§6.1)
         precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto". All but float32 are
                                        # packed into a copy, anew once the model has changed
     ):
+        require_tokenizer(tokenizer)
         loading.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
@@ -108,17 +110,18 @@ class ModelAndTokenizer:
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
         model: type[Transformer] = Transformer,  # its class, where that is one of your own
+        tokenizer: AnyTokenizer | None = None,   # one of your own, made by you: it takes the place of what is there
         **options: Any,               # for the hub: revision, token, cache_dir, ...
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
         directory = model_directory(path_or_name, **options)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
-        if average is None and model is Transformer and (read := reader_of_others(directory)):
+        if average is None and model is Transformer and tokenizer is None and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision, **options)
         else:
             known = {name: value for name, value in options.items() if name != "force_download"}  # it has just been fetched
-            loaded = loading.load(path_or_name, average, model, **known)
+            loaded = loading.load(path_or_name, average, model, tokenizer, **known)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)
@@ -126,7 +129,8 @@ class ModelAndTokenizer:
 
     def __repr__(self) -> str:
         c, weight = self.model.config, self.model.embedding.weight
-        sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        encoder, decoder = (len(stack.layers) for stack in (self.model.encoder, self.model.decoder))
+        sizes = f"{encoder} + {decoder} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
         where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
