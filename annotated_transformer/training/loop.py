@@ -201,7 +201,7 @@ def train(
     *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
     optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
-    watch: Watch | None = None,                          # gets each line of metrics.jsonl; True ends with a checkpoint
+    watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
 ) -> Transformer:           # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
@@ -219,7 +219,7 @@ def train(
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
         stack.callback(without_exchange, learner)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
-        reporter = Reporter(run, config, state, group, stack, watch)
+        reporter = Reporter(run, config, state, group, stack, own.watch_of(model))
         meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))
 
         model.train()
@@ -228,14 +228,12 @@ def train(
                 break
             lengths = pairs.lengths_of(rows)
             source_tokens, tokens = lengths.sum(0).tolist()
-            numbered = own_parts(pairs, rows, lengths, n_parts, group)
-            parts = [(part_seed(config.seed, step, number), part) for number, part in numbered]
+            parts = [(part_seed(config.seed, step, i), part) for i, part in own_parts(pairs, rows, lengths, n_parts, group)]
             share = train_step(learner, optimizer, parts, tokens, rate(step), config.clip_norm, group.size, meter.watch.gradient)
             meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue
-
             loss = meter.read()                              # waits for the device
             if not math.isfinite(loss) or (due.measure or due.save or watch) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
@@ -243,10 +241,12 @@ def train(
                 reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
             if due.measure:
                 reporter.measure(*validate(model, validation, config, execution, group))
-            enough = reporter.enough()                       # said `watch`
-            if due.save or enough:
-                group.lead(partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular))
+            save = partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular)
+            if due.save:
+                group.lead(save)
                 schedule.has_saved(due)
+            if (enough := reporter.enough()) and not due.save:  # says `watch`, when the checkpoint is there
+                group.lead(save)
             if due.stop:
                 raise stopped(run, step, due.stop, group)
             if enough:

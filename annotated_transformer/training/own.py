@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from .. import InputError
 from ..config import TrainingConfig, TransformerConfig
 from ..model.class_names import name_of
 from ..model.embedding import SharedEmbedding
+from ..model.modes import evaluating
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from ..model.weights import to_be_saved
@@ -22,7 +24,8 @@ __all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transform
 
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 Rate = Callable[[int], float]  # of each update, counted from 1
-Watch = Callable[[dict], bool | None]  # gets each line of metrics.jsonl; True ends the training, and nothing else
+# Gets each line of metrics.jsonl, and the model if it takes two; True ends the training, and nothing else.
+Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
 
 
 def require_transformer(kind: type[Transformer]) -> None:
@@ -39,10 +42,10 @@ def one_rate(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
     return optimizer
 
 
-def takes_one(given: object) -> bool:
-    "Whether it can be called with one argument; of what Python cannot look into, whether it can be called."
+def takes(given: object, arguments: int) -> bool:
+    "Whether it can be called with so many arguments; of what Python cannot look into, whether it can be called."
     try:
-        signature(given).bind(None)
+        signature(given).bind(*[None] * arguments)
     except TypeError:
         return False
     except ValueError:  # it has no signature
@@ -77,10 +80,11 @@ class Own:
     def require_fit(self, config: TransformerConfig) -> None:
         "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
         require_transformer(self.model)
-        for name, takes in {"optimizer": "the parameters", "rate": "the number of an update", "watch": "a line"}.items():
-            if (given := getattr(self, name)) is not None and not takes_one(given):
+        for name, number, wanted in (("optimizer", (1,), "the parameters"), ("rate", (1,), "the number of an update"),
+                                     ("watch", (1, 2), "a line, or a line and the model")):
+            if (given := getattr(self, name)) is not None and not any(takes(given, n) for n in number):
                 what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
-                raise InputError(f"{name} {what}: give a function that takes {takes}")
+                raise InputError(f"{name} {what}: give a function that takes {wanted}")
         made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
         to_be_saved(made)                     # refuses what no checkpoint could hold
         table = type(made.embedding)
@@ -106,6 +110,18 @@ class Own:
             settings = {"d_model": config.model.d_model, "warmup_steps": config.warmup_steps, "factor": config.rate_factor}
             return partial(learning_rate, **settings)
         return lambda step: float(self.rate(step))
+
+    def watch_of(self, model: Transformer) -> Callable[[dict], Any] | None:
+        "`watch` as it takes a line alone. Meanwhile the model is in eval mode, and afterwards in its own, whatever happens."
+        if self.watch is None:
+            return None
+        beside = () if takes(self.watch, 1) else (model,)
+
+        def show(line: dict) -> Any:
+            with evaluating(model), torch.inference_mode(False):  # what it computes may have gradients
+                return self.watch(line, *beside)
+
+        return show
 
 
 PAPERS = Own()  # nothing of one's own

@@ -245,7 +245,7 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
     ({"rate": 0.1}, "rate is of the type float: give a function that takes the number of an update"),
     ({"watch": True}, "watch is of the type bool: give a function that takes a line"),
-    ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line"),
+    ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line, or a line and the model"),
     ({"rate": lambda step, total: 0.1}, "rate takes other arguments: give a function that takes the number of an update"),
     ({"optimizer": lambda: None}, "optimizer takes other arguments: give a function that takes the parameters"),
     ({"rate": lambda step: "x"}, "rate gives 'x' for the first update: give a number of at least 0"),
@@ -291,6 +291,55 @@ def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(conf
     resumed = train(config, run.directory, watch=lambda line: None)
     assert equal(resumed, train(config, tmp_path / "whole")) and run.own == {}
     assert [path.name for path in run.checkpoints()] == ["step-00000004", "step-00000006"]
+
+
+def test_who_watches_finds_the_checkpoint_of_the_line_and_leaves_the_mode_of_the_model(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    run, seen, kept = Run(tmp_path / "run"), [], []
+
+    def watch(line, model):
+        if "validation_loss" in line:
+            found = load(run.directory, average=1).model
+            seen.append((run.last()["step"] == line["step"], equal(found, model), model.training))
+            ids = torch.tensor([[5, 1]])
+            assert torch.equal(found(ids, ids), model(ids, ids)) and model(ids, ids).requires_grad
+            Translator(model, run.tokenizer).save_pretrained(tmp_path / "best")
+            model.train(line["step"] % 4 == 0)
+            model.decoder.eval()
+
+    def one(line):
+        kept[0].eval()
+
+    class Seen(Transformer):
+        def __init__(self, config):
+            super().__init__(config)
+            kept[:] = [self]
+
+    whole = train(config, tmp_path / "whole")
+    assert equal(train(config, run.directory, watch=watch), whole) and seen == [(True, True, False)] * 3
+    assert equal(Translator.from_pretrained(tmp_path / "best").model, whole)
+    assert equal(train(config, tmp_path / "caught", model=Seen, watch=one), whole)
+    strip = [{key: value for key, value in line.items() if key not in ("seconds", "target_tokens_per_second")} for line in run.metrics()]
+    assert [(line["step"], "loss" in line) for line in strip] == [(1, True), *((s, what) for s in range(2, 7) for what in (True, False) if what or s % 2 == 0)]
+
+
+def test_a_model_goes_to_no_function_that_takes_a_line_and_may_take_more(config, tmp_path):
+    seen = []
+
+    def watch(line, best=seen, *others):
+        best.append(others)
+
+    train(config, tmp_path / "run", watch=watch)
+    assert set(seen) == {()}
+
+
+def test_an_error_of_who_watches_comes_after_the_checkpoint(config, tmp_path):
+    def watch(line):
+        raise InputError("no such metric")
+
+    with pytest.raises(InputError, match="no such metric"):
+        train(dataclasses.replace(config, log_every=2), tmp_path / "run", watch=watch)
+    assert Run(tmp_path / "run").last()["step"] == 2
 
 
 @pytest.mark.parametrize("answer", [np.array([1, 2]), np.float64(1), torch.tensor(1.0), 5, "text", {"loss": 1}, [True], False], ids=repr)
