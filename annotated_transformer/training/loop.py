@@ -199,13 +199,13 @@ def train(
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
     *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
-    optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
+    optimizer: MakeOptimizer | None = None,              # takes the parameters. None: the Adam of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
 ) -> Transformer:           # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
-    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
+    It notes your class, optimizer and rate: InputError if it goes on with others, or is loaded without the class."""
     run, own = Run(directory), Own(model, optimizer, rate, watch)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)

@@ -1,13 +1,13 @@
 "What a training may have of its user's own: the class of its model, its optimizer, its learning rate, and what watches it."
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from typing import Any
 
 import torch
-from torch import nn
 
 from .. import InputError
 from ..config import TrainingConfig, TransformerConfig
@@ -17,29 +17,21 @@ from ..model.modes import evaluating
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from ..model.weights import to_be_saved
-from .checkpoints import require_adam
 from .optimizer import adam, learning_rate
+from .optimizer_state import MakeOptimizer, plain, tried
 
 __all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transformer"]
 
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 Rate = Callable[[int], float]  # of each update, counted from 1
 # Gets each line of metrics.jsonl, and the model if it takes two; True ends the training, and nothing else.
 Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
+NOTED = (1, 100, 10_000)  # updates whose rates are compared when a run goes on
 
 
 def require_transformer(kind: type[Transformer]) -> None:
     "InputError for what is no class of models."
     if not (isinstance(kind, type) and issubclass(kind, Transformer)):
         raise InputError(f"model={kind!r}: give a class that inherits from Transformer")
-
-
-def one_rate(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    "The same; InputError where a checkpoint could not hold its state, or an update would take other rates than its groups name."
-    require_adam(optimizer)
-    if len(rates := {group["lr"] for group in optimizer.param_groups}) > 1:
-        raise InputError(f"optimizer: its groups have rates of their own, {sorted(rates)}, and one rate is set for all")
-    return optimizer
 
 
 def takes(given: object, arguments: int) -> bool:
@@ -53,14 +45,24 @@ def takes(given: object, arguments: int) -> bool:
     return True
 
 
-def require_rate(first: object) -> None:
-    "InputError for what is no learning rate."
+def checked_rate(given: object, step: int) -> float:
+    "The same as a number; InputError for what is no learning rate."
     try:
-        number = float(first)
+        number = float(given)
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number < math.inf:
-        raise InputError(f"rate gives {first!r} for the first update: give a number of at least 0")
+        raise InputError(f"rate gives {given!r} for update {step}: give a number of at least 0")
+    return number
+
+
+def some_rates(rate: Rate) -> dict[str, Any]:
+    "What is compared when the run goes on, as far as it gives any: a table may be shorter."
+    found = {}
+    for step in NOTED:
+        with suppress(Exception):
+            found[f"rate({step})"] = plain(float(rate(step)))
+    return found
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,10 @@ class Own:
         given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate}
         return {name: name_of(what) for name, what in given.items() if what not in (None, Transformer)}
 
-    def require_fit(self, config: TransformerConfig) -> None:
-        "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
+    def require_fit(self, config: TransformerConfig) -> dict[str, Any]:
+        """InputError, before anything is written, for what the loop would not train as it is meant, or not save.
+
+        What of the optimizer and the rate is compared when the run goes on."""
         require_transformer(self.model)
         for name, number, wanted in (("optimizer", (1,), "the parameters"), ("rate", (1,), "the number of an update"),
                                      ("watch", (1, 2), "a line, or a line and the model")):
@@ -94,22 +98,23 @@ class Own:
             if getattr(kind, name) is not getattr(base, name):
                 raise InputError(f"{kind.__name__}.{name} would not be called: training and search put the parts together "
                                  "themselves; override a part (attention, feed_forward, residual), embed or encode")
-        if self.optimizer:  # of as many weights as the model's, each of one number: a mistake shows here
-            one_rate(self.optimizer(nn.Parameter(torch.zeros((1,) * weight.dim())) for weight in made.parameters()))
+        settings = tried(self.optimizer, made.parameters()) if self.optimizer else {}
         if self.rate is not None:
-            require_rate(self.rate(1))
+            checked_rate(self.rate(1), 1)
+            settings |= some_rates(self.rate)
+        return settings
 
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
         "For all parameters; unless another was given, the Adam of §5.3."
         fused = model.embedding.weight.device.type in ("cpu", "cuda")
-        return one_rate((self.optimizer or partial(adam, fused=fused))(model.parameters()))
+        return (self.optimizer or partial(adam, fused=fused))(model.parameters())
 
     def rate_of(self, config: TrainingConfig) -> Rate:
         "Unless another was given, (3)."
         if self.rate is None:
             settings = {"d_model": config.model.d_model, "warmup_steps": config.warmup_steps, "factor": config.rate_factor}
             return partial(learning_rate, **settings)
-        return lambda step: float(self.rate(step))
+        return lambda step: checked_rate(self.rate(step), step)
 
     def watch_of(self, model: Transformer) -> Callable[[dict], Any] | None:
         "`watch` as it takes a line alone. Meanwhile the model is in eval mode, and afterwards in its own, whatever happens."

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 
 from annotated_transformer import InputError, Transformer, Translator, load
-from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.launch import launch
@@ -122,17 +121,6 @@ def constant(step):
     return 0.01
 
 
-@pytest.fixture
-def config(tmp_path):
-    for split, n in (("train", 30), ("validation", 4)):
-        for language in ("en", "de"):
-            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
-    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
-    return TrainingConfig(
-        sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2, log_every=1, keep=2,
-    )
-
-
 def equal(one: Transformer, other: Transformer) -> bool:
     return all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
 
@@ -238,8 +226,8 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"model": Expanded}, "Expanded: 'wide' is an expanded tensor"),
     ({"model": WholeParameter}, "WholeParameter: 'bits' is of torch.int8, and"),
     ({"model": Remembers}, "Remembers: '_extra_state' is of dict, and"),
-    ({"optimizer": partial(torch.optim.SGD, lr=0.1)}, "not what SGD keeps"),
-    ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
+    ({"optimizer": torch.optim.LBFGS}, "LBFGS makes no update as the loop wants it .*: take another optimizer, or make the updates"),
+    ({"optimizer": lambda weights: None}, "optimizer gives what is of the type NoneType: give a torch.optim.Optimizer"),
     ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),
     ({"optimizer": by_size}, r"rates of their own"),
     ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
@@ -248,7 +236,7 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line, or a line and the model"),
     ({"rate": lambda step, total: 0.1}, "rate takes other arguments: give a function that takes the number of an update"),
     ({"optimizer": lambda: None}, "optimizer takes other arguments: give a function that takes the parameters"),
-    ({"rate": lambda step: "x"}, "rate gives 'x' for the first update: give a number of at least 0"),
+    ({"rate": lambda step: "x"}, "rate gives 'x' for update 1: give a number of at least 0"),
     ({"rate": lambda step: None}, "rate gives None"),
     ({"rate": lambda step: -0.01}, "rate gives -0.01"),
     ({"rate": lambda step: math.inf}, "rate gives inf"),
@@ -263,6 +251,52 @@ def test_a_function_whose_arguments_python_does_not_know_is_called(config):
     Own(rate=torch.tensor(0.1).mul).require_fit(config.model)
     with pytest.raises(InputError, match="rate gives tensor"):
         Own(rate=torch.tensor(-0.1).mul).require_fit(config.model)
+
+
+@pytest.mark.parametrize("wrong", [-0.003, math.nan, "x"])
+def test_the_rate_of_each_update_is_checked(wrong, config, tmp_path):
+    with pytest.raises(InputError, match=f"rate gives {wrong!r} for update 4: give a number of at least 0"):
+        train(config, tmp_path / "run", rate=lambda step: 0.003 if step < 4 else wrong)
+    assert Run(tmp_path / "run").last()["step"] == 2
+
+
+def always(number):
+    return lambda step: number
+
+
+def decaying(weights, decay):
+    return torch.optim.AdamW([{"params": list(weights), "weight_decay": decay}], lr=decay)
+
+
+@pytest.mark.parametrize("first, then, other", [
+    ({"rate": always(0.001)}, {"rate": always(0.5)}, r"rate\(1\)=0.001, not 0.5; rate\(100\)=0.001, not 0.5; rate\(10000\)=0.001"),
+    ({"rate": lambda step: 0.1 / step}, {"rate": lambda step: 0.1 / step**2}, r"with rate\(100\)=0.001, not 1e-05; rate\(10000\)"),
+    ({"optimizer": partial(decaying, decay=0.01)}, {"optimizer": partial(decaying, decay=5.0)}, r"optimizer.weight_decay=0.01, not 5.0"),
+    ({"rate": lambda step: 0.1 if step < 1_000 else math.nan}, {"rate": lambda step: 0.1}, r"rate\(10000\)='nan', not 0.1:"),
+])
+def test_a_run_goes_on_only_with_the_rates_and_the_optimizer_s_settings_that_it_began_with(first, then, other, config, tmp_path):
+    short = dataclasses.replace(config, steps=2, validate_every=100)
+    train(short, tmp_path / "run", **first)
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    assert b"NaN" not in before
+    with pytest.raises(InputError, match=other):
+        train(config, tmp_path / "run", **then)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
+def test_what_cannot_be_compared_or_was_not_noted_keeps_no_run_from_going_on(config, tmp_path):
+    class Adagrad(torch.optim.Adagrad):
+        def __init__(self, weights, rule):
+            super().__init__(weights)
+            self.param_groups[0]["rule"] = rule
+
+    short, path = dataclasses.replace(config, steps=2), tmp_path / "run" / "config.json"
+    train(short, tmp_path / "run", rate=[0, 0.1, 0.1, 0.1].__getitem__, optimizer=lambda weights: Adagrad(weights, always(1)))
+    noted = json.loads(path.read_text())["own_settings"]
+    assert noted["rate(1)"] == 0.1 and "rate(100)" not in noted and noted["optimizer.lr_decay"] == 0 and "optimizer.lr" not in noted
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "own_settings"}))
+    train(config, tmp_path / "run", rate=([0.1] * 7).__getitem__, optimizer=lambda weights: Adagrad(weights, always(2)))
+    assert json.loads(path.read_text())["own_settings"] == noted
 
 
 def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_they_are(config, tmp_path):
