@@ -1,4 +1,4 @@
-"What a training may have of its user's own: the class of its model, its optimizer, its learning rate, and what watches it."
+"What a training may have of its user's own: the class of its model, its optimizer, learning rate and loss, and what watches it."
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,9 +8,11 @@ from inspect import signature
 from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from .. import InputError
-from ..config import TrainingConfig, TransformerConfig
+from .. import PAD, InputError
+from ..config import TrainingConfig
+from ..data.batching import Batch
 from ..model.class_names import name_of
 from ..model.embedding import SharedEmbedding
 from ..model.modes import evaluating
@@ -20,9 +22,10 @@ from ..model.weights import to_be_saved
 from .optimizer import adam, learning_rate
 from .optimizer_state import MakeOptimizer, plain, tried
 
-__all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transformer"]
+__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Own", "Rate", "Watch", "mean_loss", "require_transformer"]
 
 Rate = Callable[[int], float]  # of each update, counted from 1
+Loss = Callable[[Transformer, Batch], Tensor]  # of each target token, PAD included, which is not counted
 # Gets each line of metrics.jsonl, and the model if it takes two; True ends the training, and nothing else.
 Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
 NOTED = (1, 100, 10_000)  # updates whose rates are compared when a run goes on
@@ -56,6 +59,18 @@ def checked_rate(given: object, step: int) -> float:
     return number
 
 
+def mean_loss(
+    losses: Tensor,  # as `Loss` gives them
+    target: Tensor,  # (B, T)
+    tokens: int,     # real ones of the whole batch, of which this may be a part
+) -> Tensor:
+    "Mean per real token of a batch; of a part of it, its share of that mean: those of all parts and processes add up to it."
+    if not isinstance(losses, Tensor) or losses.shape != target.shape:
+        what = f"a tensor {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"what is of the type {type(losses).__name__}"
+        raise InputError(f"loss gives {what}: give a number for each target token, {tuple(target.shape)}, and not their mean")
+    return torch.where(target != PAD, losses, 0).sum(dtype=torch.float32) / tokens
+
+
 def some_rates(rate: Rate) -> dict[str, Any]:
     "What is compared when the run goes on, as far as it gives any: a table may be shorter."
     found = {}
@@ -73,24 +88,35 @@ class Own:
     optimizer: MakeOptimizer | None = None
     rate: Rate | None = None
     watch: Watch | None = None
+    loss: Loss | None = None
 
     def names(self) -> dict[str, str]:
         "Of what is not the paper's, as config.json of a run notes it."
-        given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate}
+        given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate, "loss": self.loss}
         return {name: name_of(what) for name, what in given.items() if what not in (None, Transformer)}
 
-    def require_fit(self, config: TransformerConfig) -> dict[str, Any]:
+    def require_loss(self, config: TrainingConfig) -> None:
+        "InputError for settings that a loss of one's own makes void, and for weights of its own that nobody would train."
+        for name in ("smoothing", "consistency") if self.loss is not None else ():
+            if value := getattr(config, name):
+                raise InputError(f"{name}={value} has no effect on a loss of your own: set it to 0 in the configuration")
+        if isinstance(self.loss, nn.Module) and any(weight.requires_grad for weight in self.loss.parameters()):
+            raise InputError("loss has weights that require gradients, and no optimizer gets them: put them into the model's "
+                             "class, or call loss.requires_grad_(False)")
+
+    def require_fit(self, config: TrainingConfig) -> dict[str, Any]:
         """InputError, before anything is written, for what the loop would not train as it is meant, or not save.
 
         What of the optimizer and the rate is compared when the run goes on."""
         require_transformer(self.model)
         for name, number, wanted in (("optimizer", (1,), "the parameters"), ("rate", (1,), "the number of an update"),
-                                     ("watch", (1, 2), "a line, or a line and the model")):
+                                     ("watch", (1, 2), "a line, or a line and the model"), ("loss", (2,), "model and batch")):
             if (given := getattr(self, name)) is not None and not any(takes(given, n) for n in number):
                 what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
                 raise InputError(f"{name} {what}: give a function that takes {wanted}")
-        made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
-        to_be_saved(made)                     # refuses what no checkpoint could hold
+        self.require_loss(config)
+        made = planned(self.model, config.model)  # a model that cannot stand must not bind the run to its configuration
+        to_be_saved(made)                         # refuses what no checkpoint could hold
         table = type(made.embedding)
         for kind, base, name in (
             (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),

@@ -73,7 +73,7 @@ class Run:
 
     @property
     def own(self) -> dict[str, str]:
-        "What was not the paper's, by name: `model`, `optimizer`, `rate`, as they were given to `train`."
+        "What was not the paper's, by name: `model`, `optimizer`, `rate`, `loss`, as they were given to `train`."
         return self._record().get("own", {})
 
     def _record(self) -> dict:

@@ -109,7 +109,7 @@ def begin(
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
-    settings = own.require_fit(config.model)
+    settings = own.require_fit(config)
     run.require_whole()
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)

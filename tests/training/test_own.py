@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from annotated_transformer import InputError, Transformer, Translator, load
+from annotated_transformer.config import Execution
 from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.launch import launch
@@ -232,6 +234,8 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"optimizer": by_size}, r"rates of their own"),
     ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
     ({"rate": 0.1}, "rate is of the type float: give a function that takes the number of an update"),
+    ({"loss": lambda model: 0.0}, "loss takes other arguments: give a function that takes model and batch"),
+    ({"loss": lambda model, batch: 0.0}, "smoothing=0.1 has no effect on a loss of your own: set it to 0"),
     ({"watch": True}, "watch is of the type bool: give a function that takes a line"),
     ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line, or a line and the model"),
     ({"rate": lambda step, total: 0.1}, "rate takes other arguments: give a function that takes the number of an update"),
@@ -248,9 +252,9 @@ def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, re
 
 
 def test_a_function_whose_arguments_python_does_not_know_is_called(config):
-    Own(rate=torch.tensor(0.1).mul).require_fit(config.model)
+    Own(rate=torch.tensor(0.1).mul).require_fit(config)
     with pytest.raises(InputError, match="rate gives tensor"):
-        Own(rate=torch.tensor(-0.1).mul).require_fit(config.model)
+        Own(rate=torch.tensor(-0.1).mul).require_fit(config)
 
 
 @pytest.mark.parametrize("wrong", [-0.003, math.nan, "x"])
@@ -307,6 +311,74 @@ def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_th
     start = new_model(config, vectors.config.vocab_size)
     changed = {not torch.equal(now, before) for now, before in zip(vectors.parameters(), start.parameters()) if now.dim() > 1}
     assert changed == {False} and not equal(vectors, start)
+
+
+def smoothed(model, batch):
+    "Label smoothing as §5.4 has it, but PAD has a share as any other token: `label_smoothed_cross_entropy` for each token."
+    logs = model(batch.source, batch.target_input).log_softmax(-1)
+    right = logs.gather(-1, batch.target[..., None]).squeeze(-1)
+    return -0.9 * right - 0.1 / (logs.size(-1) - 1) * (logs.sum(-1) - right)
+
+
+class Distilled(nn.Module):
+    "Half of each token's target is what a teacher expects."
+
+    def __init__(self, teacher):
+        super().__init__()
+        self.teacher = teacher.eval().requires_grad_(False)
+
+    def forward(self, model, batch):
+        logs = model(batch.source, batch.target_input).log_softmax(-1)
+        expected = self.teacher(batch.source, batch.target_input).softmax(-1)
+        hard = F.nll_loss(logs.transpose(1, 2), batch.target, reduction="none")
+        return 0.5 * hard - 0.5 * (expected * logs).sum(-1)
+
+
+@pytest.mark.parametrize("device_tokens", [None, 20])
+def test_a_loss_of_ones_own_that_is_the_usual_one_trains_as_that_does(device_tokens, config, tmp_path):
+    config = dataclasses.replace(config, execution=Execution(device_tokens=device_tokens))
+    rate = {"rate": lambda step: 0.003}
+    usual = train(config, tmp_path / "usual", **rate)
+    own = train(dataclasses.replace(config, smoothing=0.0), tmp_path / "own", loss=smoothed, **rate)
+    for one, other in zip(usual.parameters(), own.parameters()):
+        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-5)
+    lines = [[line["loss"] for line in Run(tmp_path / name).metrics() if "loss" in line] for name in ("usual", "own")]
+    assert lines[0] == pytest.approx(lines[1], rel=1e-5)
+    measured = Run(tmp_path / "own").reached()
+    assert measured["validation_loss"] == pytest.approx(math.log(measured["validation_perplexity"]))
+    assert Run(tmp_path / "own").own["loss"] == f"{__name__}:smoothed"
+
+
+def test_a_student_learns_from_a_teacher_and_goes_on_only_so(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    config, plain = dataclasses.replace(config, smoothing=0.0, steps=4), dataclasses.replace(config, smoothing=0.0, steps=4)
+    loss = Distilled(train(plain, tmp_path / "teacher"))
+    whole = train(config, tmp_path / "whole", loss=loss)
+    train(dataclasses.replace(config, steps=2), tmp_path / "parts", loss=loss)
+    assert equal(train(config, tmp_path / "parts", loss=loss), whole) and not equal(whole, loss.teacher)
+    assert equal(load(tmp_path / "whole", average=1).model, whole)
+    with pytest.raises(InputError, match=r"train\(..., loss\)='.*:Distilled', not \"the paper's\""):
+        train(config, tmp_path / "parts")
+
+
+@pytest.mark.parametrize("loss, reason", [
+    (lambda model, batch: smoothed(model, batch).mean(), r"loss gives a tensor \(\): give a number for each target token, \(\d+, \d+\)"),
+    (lambda model, batch: 0.0, "loss gives what is of the type float"),
+    (lambda model, batch: model(batch.source, batch.target_input), r"loss gives a tensor \(\d+, \d+, \d+\)"),
+])
+def test_a_loss_that_is_none_for_each_token_is_refused(loss, reason, config, tmp_path):
+    with pytest.raises(InputError, match=reason):
+        train(dataclasses.replace(config, smoothing=0.0), tmp_path / "run", loss=loss)
+
+
+def test_a_loss_whose_weights_nobody_would_train_and_settings_without_effect_are_refused(config):
+    loss, plain = Distilled(Transformer(config.model)), dataclasses.replace(config, smoothing=0.0)
+    Own(loss=loss).require_fit(plain)
+    with pytest.raises(InputError, match="consistency=5.0 has no effect"):
+        Own(loss=loss).require_fit(dataclasses.replace(plain, consistency=5.0))
+    loss.teacher.requires_grad_(True)
+    with pytest.raises(InputError, match="loss has weights that require gradients, and no optimizer gets them"):
+        Own(loss=loss).require_fit(plain)
 
 
 def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(config, tmp_path, monkeypatch):
