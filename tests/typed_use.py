@@ -106,6 +106,7 @@ def training(directory: Path) -> None:
         train(config, directory)
         own = train(config, directory, model=Own, optimizer=torch.optim.AdamW, rate=lambda step: 0.1, watch=lambda line: True)
         assert_type(own, Transformer)
+        train(config, directory, watch=lambda line, model: model.training, loss=lambda model, batch: batch.target.float())
         assert_type(load(directory, model=Own), LoadedModel)
         assert_type(Translator.from_pretrained(directory, model=Own), Translator)
         assert_type(Own.from_pretrained(directory), Own)

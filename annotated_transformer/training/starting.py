@@ -110,13 +110,13 @@ def begin(
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
     require_plain(config, config.model, config.execution)
-    own.require_fit(config.model)
+    settings = own.require_fit(config)
     run.require_whole()
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:
-        run.open(config, group, own.names())
+        run.open(config, group, own.names(), settings)
         if config.start_from and not run.has_tokenizer():
             start = load_start(config, own.model)
             run.note(licence=start.record.licence)
