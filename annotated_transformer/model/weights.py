@@ -104,7 +104,7 @@ def load_into(
     """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
-    if own.keys() - weights.keys() and not type(model).__module__.startswith("annotated_transformer."):
+    if own.keys() - weights.keys() and not type(model).__module__.startswith(("annotated_transformer.", "torch.")):
         kind, first = type(model).__name__, next(name for name in own if name not in weights)
         raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: load these into a new {kind}, save that, "
                          "and load or start from what was saved (docs/your-own-parts.md)")
