@@ -171,7 +171,8 @@ def warn_of_decoding(model: Transformer) -> None:
         with torch.autocast(model.embedding.weight.device.type, enabled=False):
             check_decoding(model)
     except InputError as error:
-        logging.getLogger(__name__).warning("%s; until then a search is not of the model that was trained", error)
+        said = "%s; until then a search is not of the model that was trained (docs/your-own-parts.md)"
+        logging.getLogger(__name__).warning(said, error)
     except Exception as error:  # the search itself may do, with other tokens
         logging.getLogger(__name__).warning("%s: whether it decodes as it trains could not be checked (%s: %s)",
                                             type(model).__name__, type(error).__name__, error)
