@@ -17,7 +17,7 @@ from .json_files import WORDS, checked
 
 __all__ = [
     "MAY_CHANGE", "PARTS", "PRESETS", "ROWS", "TRANSLATION", "Execution", "Search", "TrainingConfig", "TransformerConfig",
-    "changed", "require_search",
+    "changed", "require_plain", "require_search",
 ]
 
 PARTS = MappingProxyType({  # of which a model is made, and where the class of each stands; the first is the paper's
@@ -59,6 +59,15 @@ def require_between(settings: object, name: str, least: float, most: float) -> N
         highest = f"2^{power:.0f}" if power > 15 and power.is_integer() else f"{most:,}"
         bounds = f"at least {least}" + f" and can be at most {highest}" * (most != MOST or value > most)
         raise InputError(f"{name} must be {bounds}, not {value}")
+
+
+def require_plain(*given: object) -> None:
+    "InputError for settings of a class of one's own, of which no file that holds them could be read again."
+    for settings in given:
+        if type(settings).__module__ != __name__:
+            ours = next((kind.__name__ for kind in type(settings).__mro__ if kind.__module__ == __name__), "TransformerConfig")
+            raise InputError(f"{type(settings).__name__} is a class of your own, and config.json holds what {ours} has: make a "
+                             "setting of your own an attribute of the class of your model, as `scale = 3.0` in its body")
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 "What other software has no form for is refused before anything is written, with the reason."
 from .. import InputError
+from ..model.pretrained import require_made
 from ..model.transformer import Transformer
 
 __all__ = ["require_form", "require_ours", "require_widths"]
@@ -36,3 +37,4 @@ def require_form(
     for name, values in {"compatibility": ("dot-product",), **known}.items():
         if getattr(c, name) not in values:
             raise InputError(f"{software} has no form for a model with {name}={getattr(c, name)!r}: it cannot be carried over")
+    require_made(model, c, usual=Transformer)

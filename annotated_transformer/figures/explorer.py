@@ -234,7 +234,7 @@ def live(
     kind, first = "encoder_decoder", first_head(maps, "encoder_decoder", layer, head)
     titles = {name: of.title for name, of in maps.kinds.items()}
     wide = {"width": "min(720px, 98%)"}
-    numbers = itertools.product(range(1, config.n_layers + 1), range(1, config.n_heads + 1))
+    numbers = itertools.product(range(1, max(len(maps.of(one)[0]) for one in maps.kinds) + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
     kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind)
     options = [(f"layer {one[0]}, head {one[1]}", one) for one in numbers]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import InputError
 from ..model.attention import Attend, MultiHeadAttention, attend_of, exchanged
@@ -19,11 +19,16 @@ KINDS = ("encoder", "decoder", "encoder_decoder")  # the three places with atten
 Change = Tensor | None  # weights, broadcastable to (B, T, S), in place of a head's own; None: the head is off
 
 
-def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttention:
-    "The attention of this kind in a layer, counted from 1; InputError where there is none."
+def layers_of(model: Transformer, kind: str) -> nn.ModuleList:
+    "The layers that have attention of this kind; InputError where there is none."
     if kind not in KINDS:
         raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
-    layers = (model.encoder if kind == "encoder" else model.decoder).layers
+    return (model.encoder if kind == "encoder" else model.decoder).layers
+
+
+def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttention:
+    "The attention of this kind in a layer, counted from 1; InputError where there is none."
+    layers = layers_of(model, kind)
     if not 1 <= layer <= len(layers):
         raise InputError(f"there is no layer {layer}: the model has {len(layers)}, counted from 1")
     found = layers[layer - 1]
@@ -32,7 +37,7 @@ def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttentio
 
 def every_head(model: Transformer, kind: str) -> list[tuple[int, int]]:
     "Layer and head, both from 1, of every head of a kind."
-    layers = range(1, model.config.n_layers + 1)
+    layers = range(1, len(layers_of(model, kind)) + 1)
     return [(layer, head) for layer in layers for head in range(1, attention_of(model, kind, layer).n_heads + 1)]
 
 

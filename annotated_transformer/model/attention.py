@@ -142,8 +142,13 @@ def exchanged(
 
 
 @contextmanager
-def recorded(model: nn.Module) -> Iterator[list[Tensor]]:
+def recorded(
+    model: nn.Module,
+    for_gradients: bool = False,   # what comes out is computed from these weights, and so has gradients by them
+) -> Iterator[list[Tensor]]:
     "Within, each attention adds the weights of each call, by the readable form, to a list; what comes out stays the same."
+    if for_gradients and is_exchanged(model):
+        raise InputError("an attention attends by another function now, which does not use these weights: record outside of it")
     found: list[Tensor] = []
 
     def attend_for(attention: MultiHeadAttention) -> Attend:
@@ -152,8 +157,9 @@ def recorded(model: nn.Module) -> Iterator[list[Tensor]]:
         def attend_and_record(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor | None, causal: bool) -> Tensor:
             require_mask(allowed)
             mask = boolean_mask(query, allowed, causal)
-            found.append(attention.attend_with_weights(query, key, value, mask)[1])
-            return attend(query, key, value, allowed, causal)
+            output, weights = attention.attend_with_weights(query, key, value, mask)
+            found.append(weights)
+            return output if for_gradients else attend(query, key, value, allowed, causal)
         return attend_and_record
 
     with exchanged(model, attend_for):

@@ -8,6 +8,7 @@ import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from .. import InputError
-from ..config import TransformerConfig
+from ..config import TransformerConfig, require_plain
 from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
@@ -61,7 +62,9 @@ def save_model(
     usual: type,            # the class that is not noted
 ) -> None:
     "Write model.safetensors, config.json, and a README.md for the hub where there is none: all, or what was there stays."
+    require_plain(config)
     weights = to_be_saved(model)
+    require_made(model, config, usual)
     said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
 
     def write(beside: Path) -> None:
@@ -133,6 +136,43 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
         sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
         raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
     return model
+
+
+def form(model: nn.Module) -> dict[str, str]:
+    "The class of each module, and the shape of each weight and buffer, by their names."
+    kinds = {name: name_of(type(module)) for name, module in model.named_modules(remove_duplicate=False)}
+    return kinds | {name: str(tuple(value.shape)) for name, value in model.state_dict().items()}
+
+
+@lru_cache(maxsize=8)
+def usual_form(usual: type[nn.Module], config) -> dict[str, str]:
+    "Of the paper's model, all of whose layers are as its first: its numbers are made sooner than `planned` is ready."
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        first = form(usual(TransformerConfig(**asdict(config) | {"n_layers": 1})))
+    return {name.replace(".layers.0", f".layers.{n}"): what for name, what in first.items() for n in range(config.n_layers)}
+
+
+def own_form(kind: type[nn.Module], config) -> dict[str, str]:
+    "Of what a class of one's own makes."
+    try:
+        return form(planned(kind, config))
+    except (RuntimeError, NotImplementedError):  # it asks for a number, and the meta device has none
+        with torch.random.fork_rng(devices=[]):
+            return form(kind(config))
+    except TypeError as error:
+        raise InputError(f"{kind.__name__}(config) reads what is saved, and cannot be called ({error}): give each other argument "
+                         "a default, or make it an attribute of the class") from None
+
+
+def require_made(model: nn.Module, config, usual: type[nn.Module]) -> None:
+    "InputError for a model whose parts are not those that its class makes: a file of it would be read as another model."
+    kind, here = type(model), form(model)
+    made = usual_form(kind, config) if kind is usual else own_form(kind, config)
+    for name in [*here, *made]:
+        there, then = (one.get(name, "nothing").rpartition(":")[2] for one in (here, made))
+        if here.get(name) != made.get(name):
+            raise InputError(f"{name} is {there}, and {kind.__name__}(config) makes {then}, by which a file would be read: let a "
+                             "class of your own make it (docs/your-own-parts.md)")
 
 
 def push_model(

@@ -43,8 +43,12 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
     "The weights of every layer and head, without dropout; row t of a decoder's map belongs to the prediction of token t."
     with evaluating(model), recorded(model) as found:
         model(source, target_input)
-    n = model.config.n_layers  # the encoder's come first; then of each decoder layer the two, in turn
-    return AttentionWeights(*map(torch.stack, (found[:n], found[n::2], found[n + 1 :: 2])))
+    n = len(model.encoder.layers)  # the encoder's come first; then of each decoder layer the two, in turn
+    kinds = found[:n], found[n::2], found[n + 1 :: 2]
+    if len(found) != n + 2 * len(model.decoder.layers) or any(len({one.shape for one in kind}) != 1 for kind in kinds):
+        raise InputError("maps are of models with one MultiHeadAttention in each encoder layer and two in each decoder layer, "
+                         "and as many heads in each: take the weights of this one from `model.attention.recorded`")
+    return AttentionWeights(*map(torch.stack, kinds))
 
 # %% ../../nbs/paper/3_transformer.ipynb #30000015
 def last_norm(config: TransformerConfig) -> nn.Module | None:
@@ -75,16 +79,17 @@ class Transformer(nn.Module):
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))  # None: the last layer ends with one
         self.decoder = Decoder([
-            DecoderLayer(self.attention(), self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
+            DecoderLayer(self.attention(), self.memory_attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
         ], last_norm(c))  # None: the last layer ends with one
 
     def attention(self) -> nn.Module:
-        """A new attention; a model with a component of its own overrides this method, or one of the next two.
-
-        Decoding calls it in another way than training: `translation.fast_search.check_decoding(model)` says if both agree.
-        """
+        "A new attention; a model with a component of its own overrides this method, or one of the next three."
         c = self.config
         return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)   # MultiHeadAttention
+
+    def memory_attention(self) -> nn.Module:
+        "A new attention over the encoder's output: like the others."
+        return self.attention()
 
     def feed_forward(self) -> nn.Module:
         "A new feed-forward network."
@@ -125,13 +130,12 @@ class Transformer(nn.Module):
         source: Tensor,        # (B, S) ids
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> Tensor:               # logits (B, T, V)
-        "Logits of each target token, given the source and the target tokens before it."
+        "Logits of each target token, given the source and the target tokens before it; PAD's is 0, which a search leaves out."
         if source.size(0) != target_input.size(0):  # by `len` torch.export would keep one batch size for ever
             raise InputError(f"there are {len(source)} sources and {len(target_input)} targets: give one target for each source")
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 
-    # Functions of the folded cells above: what records the maps, and what saves.
-    attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub
+    attention_maps, save_pretrained, push_to_hub = recorded_maps, save_pretrained, push_to_hub   # of the folded cells above
 
     @classmethod
     def from_pretrained(cls, path_or_name: str | Path, **options: Any) -> Self:

@@ -55,7 +55,8 @@ def to_be_saved(
     for name, parameter in model.named_parameters(remove_duplicate=False):
         if (first := names.setdefault(parameter, name)) != name:
             raise InputError(f"{kind} has one parameter under two names, {first!r} and {name!r}, and a file holds it under one: "
-                             "give each layer a module of its own")
+                             "give each layer a module of its own, or let a property `layers` give one as often as it runs "
+                             "(docs/your-own-parts.md)")
     found, places, parameters = {}, set(), set(names.values())
     for name, value in model.state_dict().items():
         written = getattr(value, "dtype", type(value).__name__)
@@ -103,6 +104,10 @@ def load_into(
     """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
+    if own.keys() - weights.keys() and not type(model).__module__.startswith(("annotated_transformer.", "torch.")):
+        kind, first = type(model).__name__, next(name for name in own if name not in weights)
+        raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: load these into a new {kind}, save that, "
+                         "and load or start from what was saved (docs/your-own-parts.md)")
     require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
     if any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
         return

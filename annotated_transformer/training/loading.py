@@ -20,12 +20,13 @@ from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
 from .own import require_transformer
+from .own_tokenizer import AnyTokenizer, known_as, tokenizer_in
 from .runs import Run
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb
 def require_one_vocabulary(
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: AnyTokenizer,
 ) -> None:
     "InputError when model and tokenizer have vocabularies of different sizes."
     if model.config.vocab_size != tokenizer.vocab_size:
@@ -48,6 +49,7 @@ def load(
     path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
     average: int | None = None,   # of a run: mean of its last so many checkpoints, or of all there are; None: as many as it keeps
     model: type[Transformer] = Transformer,  # its class, where that is one of your own
+    tokenizer: AnyTokenizer | None = None,   # one of your own
     **options,                    # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel:
     "Load a model; InputError when something is missing, damaged or does not fit."
@@ -61,15 +63,15 @@ def load(
     if reader_of_others(directory):
         raise InputError(f"{path_or_name} is a Marian model, which translates and is trained no further: give a run, or a model "
                          "of this package")
-    tokenizer = Tokenizer.load(directory / "tokenizer.model")
+    record = read_record(directory)
+    tokenizer = tokenizer_in(directory, tokenizer, record.tokenizer, path_or_name)
     if run:
         config, corpus = replace(run.config.model, vocab_size=tokenizer.vocab_size), run.config.corpus
         require_class(run.own.get("model"), model, path_or_name)
         found = filled(model, config, run.weights(average), directory)
-        record = read_record(directory)
         record = replace(record, corpus=corpus if corpus in CORPORA else None)  # a path would travel with what `save` writes
     else:
-        found, record = model.from_pretrained(directory), read_record(directory)
+        found = model.from_pretrained(directory)
     require_one_vocabulary(found, tokenizer)
     return LoadedModel(found.eval(), tokenizer, Search(**record.search), run, record)
 
@@ -77,7 +79,7 @@ def load(
 def save(
     directory: str | Path,
     model: Transformer,
-    tokenizer: Tokenizer,
+    tokenizer: AnyTokenizer,
     search: Search | None = None,       # None: as in the paper
     record: ModelRecord | None = None,  # its other facts
 ) -> None:
@@ -85,11 +87,13 @@ def save(
 
     A directory that is there keeps its README.md and files of other names; a model in it is replaced.
     """
+    record = replace(record or ModelRecord(), search=asdict(search or Search()), tokenizer=known_as(tokenizer))
+
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
-        (beside / "README.md").write_text(CARD.format(facts(record or ModelRecord())), encoding="utf-8", newline="\n")
+        (beside / "README.md").write_text(CARD.format(facts(record)), encoding="utf-8", newline="\n")
         tokenizer.save(beside / "tokenizer.model")
-        write_record(beside, replace(record or ModelRecord(), search=asdict(search or Search())))
+        write_record(beside, record)
         write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))
 
     write_model(directory, write)

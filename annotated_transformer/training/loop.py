@@ -24,7 +24,7 @@ from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
-from .own import MakeOptimizer, Own, Rate, Watch
+from .own import Loss, MakeOptimizer, Own, Rate, Watch, mean_loss
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
@@ -62,14 +62,18 @@ class WithLoss(nn.Module):
 
     def __init__(
         self, model: Transformer, smoothing: float, precision: str = "float32", consistency: float = 0.0, compiled: bool = False,
+        loss: Loss | None = None,
     ):
         super().__init__()
+        self.loss = None if loss is None else partial(loss)  # no part of this module, whose parameters are the model's
         self.model, self.smoothing, self.precision = model, smoothing, precision
         self.consistency, self.compiled = consistency, compiled
 
     def forward(self, source: Tensor, target_input: Tensor, target: Tensor, tokens: int) -> Tensor:
         with autocast(source.device.type, self.precision):
             batch = Batch(source, target_input, target)
+            if self.loss is not None:
+                return mean_loss(self.loss(self.model, batch), target, tokens)
             return batch_loss(self.model, batch, self.smoothing, tokens, self.consistency, self.compiled)
 
 # %% ../../nbs/training/loop.ipynb #52a00003
@@ -142,12 +146,15 @@ def own_parts(
         yield number, on_its_way(part, group.device)
 
 # %% ../../nbs/training/loop.ipynb #1a8648a6
-def learner_for(model: Transformer, config: TrainingConfig, execution: Execution, group: Group) -> nn.Module:
+def learner_for(
+    model: Transformer, config: TrainingConfig, execution: Execution, group: Group, loss: Loss | None = None,
+) -> nn.Module:
     "The model with its loss, compiled if that is asked for, and exchanging gradients if there are several processes."
     if execution.compile:
         compile_each([*model.encoder.layers, *model.decoder.layers])
-    learner = WithLoss(model, config.smoothing, execution.precision, config.consistency, compiles_loss(execution))
-    return exchanging_gradients(learner, group) if group.size > 1 else learner
+    learner = WithLoss(model, config.smoothing, execution.precision, config.consistency, compiles_loss(execution), loss)
+    own = type(model) is not Transformer or loss is not None  # an update may leave out parts of it
+    return exchanging_gradients(learner, group, own) if group.size > 1 else learner
 
 # %% ../../nbs/training/loop.ipynb #1a8648a7
 def rehearse(
@@ -182,9 +189,10 @@ def fitted(
     state: dict,
     run: Run,
     group: Group,
+    loss: Loss | None = None,
 ) -> tuple[nn.Module, int]:
     "What learns, and into how many parts a batch is cut so that they fit into memory. If those are more, the run records it."
-    learner, fits = learner_for(model, config, execution, group), execution
+    learner, fits = learner_for(model, config, execution, group, loss), execution
     if may_run_out(group.device):
         passes = partial(rehearse, learner, optimizer, pairs, config, state, group)
         fits = fitting(execution, config.batch_tokens, group, passes)
@@ -199,14 +207,15 @@ def train(
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
     *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
-    optimizer: MakeOptimizer | None = None,              # takes the parameters; gives an Adam or AdamW. None: that of §5.3
+    optimizer: MakeOptimizer | None = None,              # takes the parameters. None: the Adam of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
-    watch: Watch | None = None,                          # gets each line of metrics.jsonl; True ends with a checkpoint
+    loss: Loss | None = None,                            # takes model and batch; gives that of each target token. None: §5.4's
+    watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
 ) -> Transformer:           # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
-    It notes your class, optimizer and rate by name: InputError if it goes on with others, or is loaded without the class."""
-    run, own = Run(directory), Own(model, optimizer, rate, watch)
+    It notes your class, optimizer, rate and loss: InputError if it goes on with others, or is loaded without the class."""
+    run, own = Run(directory), Own(model, optimizer, rate, watch, loss)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
         group.lead(lambda: begin(config, run, group, stack, own))
@@ -216,26 +225,23 @@ def train(
         state = resume(config, run, group, model, optimizer)
         group.lead(lambda: require_room(run.directory, model, config.keep))
         stack.enter_context(as_chosen(execution))
-        learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group)
+        learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group, loss)
         stack.callback(without_exchange, learner)
         schedule = Schedule(config, group, stack.enter_context(noted_signals(alone=group.size == 1)))
-        reporter = Reporter(run, config, state, group, stack, watch)
+        reporter = Reporter(run, config, state, group, stack, own.watch_of(model))
         meter = Meter(state, group, watching(config, execution, run, state, group, stack, profile, flops))
-
         model.train()
         for epoch, next_batch, rows in batches_from(pairs, config, state["epoch"], state["batch"]):
             if (step := state["step"] + 1) > config.steps:
                 break
             lengths = pairs.lengths_of(rows)
             source_tokens, tokens = lengths.sum(0).tolist()
-            numbered = own_parts(pairs, rows, lengths, n_parts, group)
-            parts = [(part_seed(config.seed, step, number), part) for number, part in numbered]
+            parts = [(part_seed(config.seed, step, i), part) for i, part in own_parts(pairs, rows, lengths, n_parts, group)]
             share = train_step(learner, optimizer, parts, tokens, rate(step), config.clip_norm, group.size, meter.watch.gradient)
             meter.add(share, source_tokens, tokens, lengths, step=step, epoch=epoch, batch=next_batch)
             reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue
-
             loss = meter.read()                              # waits for the device
             if not math.isfinite(loss) or (due.measure or due.save or watch) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
@@ -243,10 +249,12 @@ def train(
                 reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
             if due.measure:
                 reporter.measure(*validate(model, validation, config, execution, group))
-            enough = reporter.enough()                       # said `watch`
-            if due.save or enough:
-                group.lead(partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular))
+            save = partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular)
+            if due.save:
+                group.lead(save)
                 schedule.has_saved(due)
+            if (enough := reporter.enough()) and not due.save:  # says `watch`, when the checkpoint is there
+                group.lead(save)
             if due.stop:
                 raise stopped(run, step, due.stop, group)
             if enough:

@@ -1,28 +1,34 @@
-"What a training may have of its user's own: the class of its model, its optimizer, its learning rate, and what watches it."
+"What a training may have of its user's own: the class of its model, its optimizer, learning rate and loss, and what watches it."
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from inspect import signature
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from .. import InputError
-from ..config import TrainingConfig, TransformerConfig
+from .. import PAD, InputError
+from ..config import TrainingConfig
+from ..data.batching import Batch
 from ..model.class_names import name_of
 from ..model.embedding import SharedEmbedding
+from ..model.modes import evaluating
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from ..model.weights import to_be_saved
-from .checkpoints import require_adam
 from .optimizer import adam, learning_rate
+from .optimizer_state import MakeOptimizer, plain, tried
 
-__all__ = ["PAPERS", "MakeOptimizer", "Own", "Rate", "Watch", "require_transformer"]
+__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Own", "Rate", "Watch", "mean_loss", "require_transformer"]
 
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 Rate = Callable[[int], float]  # of each update, counted from 1
-Watch = Callable[[dict], bool | None]  # gets each line of metrics.jsonl; True ends the training, and nothing else
+Loss = Callable[[Transformer, Batch], Tensor]  # of each target token, PAD included, which is not counted
+# Gets each line of metrics.jsonl, and the model if it takes two; True ends the training, and nothing else.
+Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
+NOTED = (1, 100, 10_000)  # updates whose rates are compared when a run goes on
 
 
 def require_transformer(kind: type[Transformer]) -> None:
@@ -31,18 +37,10 @@ def require_transformer(kind: type[Transformer]) -> None:
         raise InputError(f"model={kind!r}: give a class that inherits from Transformer")
 
 
-def one_rate(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    "The same; InputError where a checkpoint could not hold its state, or an update would take other rates than its groups name."
-    require_adam(optimizer)
-    if len(rates := {group["lr"] for group in optimizer.param_groups}) > 1:
-        raise InputError(f"optimizer: its groups have rates of their own, {sorted(rates)}, and one rate is set for all")
-    return optimizer
-
-
-def takes_one(given: object) -> bool:
-    "Whether it can be called with one argument; of what Python cannot look into, whether it can be called."
+def takes(given: object, arguments: int) -> bool:
+    "Whether it can be called with so many arguments; of what Python cannot look into, whether it can be called."
     try:
-        signature(given).bind(None)
+        signature(given).bind(*[None] * arguments)
     except TypeError:
         return False
     except ValueError:  # it has no signature
@@ -50,14 +48,36 @@ def takes_one(given: object) -> bool:
     return True
 
 
-def require_rate(first: object) -> None:
-    "InputError for what is no learning rate."
+def checked_rate(given: object, step: int) -> float:
+    "The same as a number; InputError for what is no learning rate."
     try:
-        number = float(first)
+        number = float(given)
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number < math.inf:
-        raise InputError(f"rate gives {first!r} for the first update: give a number of at least 0")
+        raise InputError(f"rate gives {given!r} for update {step}: give a number of at least 0")
+    return number
+
+
+def mean_loss(
+    losses: Tensor,  # as `Loss` gives them
+    target: Tensor,  # (B, T)
+    tokens: int,     # real ones of the whole batch, of which this may be a part
+) -> Tensor:
+    "Mean per real token of a batch; of a part of it, its share of that mean: those of all parts and processes add up to it."
+    if not isinstance(losses, Tensor) or losses.shape != target.shape:
+        what = f"a tensor {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"what is of the type {type(losses).__name__}"
+        raise InputError(f"loss gives {what}: give a number for each target token, {tuple(target.shape)}, and not their mean")
+    return torch.where(target != PAD, losses, 0).sum(dtype=torch.float32) / tokens
+
+
+def some_rates(rate: Rate) -> dict[str, Any]:
+    "What is compared when the run goes on, as far as it gives any: a table may be shorter."
+    found = {}
+    for step in NOTED:
+        with suppress(Exception):
+            found[f"rate({step})"] = plain(float(rate(step)))
+    return found
 
 
 @dataclass(frozen=True)
@@ -68,21 +88,35 @@ class Own:
     optimizer: MakeOptimizer | None = None
     rate: Rate | None = None
     watch: Watch | None = None
+    loss: Loss | None = None
 
     def names(self) -> dict[str, str]:
         "Of what is not the paper's, as config.json of a run notes it."
-        given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate}
+        given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate, "loss": self.loss}
         return {name: name_of(what) for name, what in given.items() if what not in (None, Transformer)}
 
-    def require_fit(self, config: TransformerConfig) -> None:
-        "InputError, before anything is written, for what the loop would not train as it is meant, or not save."
+    def require_loss(self, config: TrainingConfig) -> None:
+        "InputError for settings that a loss of one's own makes void, and for weights of its own that nobody would train."
+        for name in ("smoothing", "consistency") if self.loss is not None else ():
+            if value := getattr(config, name):
+                raise InputError(f"{name}={value} has no effect on a loss of your own: set it to 0 in the configuration")
+        if isinstance(self.loss, nn.Module) and any(weight.requires_grad for weight in self.loss.parameters()):
+            raise InputError("loss has weights that require gradients, and no optimizer gets them: put them into the model's "
+                             "class, or call loss.requires_grad_(False)")
+
+    def require_fit(self, config: TrainingConfig) -> dict[str, Any]:
+        """InputError, before anything is written, for what the loop would not train as it is meant, or not save.
+
+        What of the optimizer and the rate is compared when the run goes on."""
         require_transformer(self.model)
-        for name, takes in {"optimizer": "the parameters", "rate": "the number of an update", "watch": "a line"}.items():
-            if (given := getattr(self, name)) is not None and not takes_one(given):
+        for name, number, wanted in (("optimizer", (1,), "the parameters"), ("rate", (1,), "the number of an update"),
+                                     ("watch", (1, 2), "a line, or a line and the model"), ("loss", (2,), "model and batch")):
+            if (given := getattr(self, name)) is not None and not any(takes(given, n) for n in number):
                 what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
-                raise InputError(f"{name} {what}: give a function that takes {takes}")
-        made = planned(self.model, config)  # a model that cannot stand must not bind the run to its configuration
-        to_be_saved(made)                     # refuses what no checkpoint could hold
+                raise InputError(f"{name} {what}: give a function that takes {wanted}")
+        self.require_loss(config)
+        made = planned(self.model, config.model)  # a model that cannot stand must not bind the run to its configuration
+        to_be_saved(made)                         # refuses what no checkpoint could hold
         table = type(made.embedding)
         for kind, base, name in (
             (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),
@@ -90,22 +124,35 @@ class Own:
             if getattr(kind, name) is not getattr(base, name):
                 raise InputError(f"{kind.__name__}.{name} would not be called: training and search put the parts together "
                                  "themselves; override a part (attention, feed_forward, residual), embed or encode")
-        if self.optimizer:  # of as many weights as the model's, each of one number: a mistake shows here
-            one_rate(self.optimizer(nn.Parameter(torch.zeros((1,) * weight.dim())) for weight in made.parameters()))
+        settings = tried(self.optimizer, made.parameters()) if self.optimizer else {}
         if self.rate is not None:
-            require_rate(self.rate(1))
+            checked_rate(self.rate(1), 1)
+            settings |= some_rates(self.rate)
+        return settings
 
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
         "For all parameters; unless another was given, the Adam of §5.3."
         fused = model.embedding.weight.device.type in ("cpu", "cuda")
-        return one_rate((self.optimizer or partial(adam, fused=fused))(model.parameters()))
+        return (self.optimizer or partial(adam, fused=fused))(model.parameters())
 
     def rate_of(self, config: TrainingConfig) -> Rate:
         "Unless another was given, (3)."
         if self.rate is None:
             settings = {"d_model": config.model.d_model, "warmup_steps": config.warmup_steps, "factor": config.rate_factor}
             return partial(learning_rate, **settings)
-        return lambda step: float(self.rate(step))
+        return lambda step: checked_rate(self.rate(step), step)
+
+    def watch_of(self, model: Transformer) -> Callable[[dict], Any] | None:
+        "`watch` as it takes a line alone. Meanwhile the model is in eval mode, and afterwards in its own, whatever happens."
+        if self.watch is None:
+            return None
+        beside = () if takes(self.watch, 1) else (model,)
+
+        def show(line: dict) -> Any:
+            with evaluating(model), torch.inference_mode(False):  # what it computes may have gradients
+                return self.watch(line, *beside)
+
+        return show
 
 
 PAPERS = Own()  # nothing of one's own

@@ -171,13 +171,14 @@ def join(
 def exchanging_gradients(
     learner: nn.Module,
     group: Group,
+    incomplete: bool = False,  # an update may leave out some parameters: then all processes ask each other which, each time
 ) -> DistributedDataParallel:
     "The same module, whose backward pass ends with the mean of all processes' gradients."
     # The only buffers are the sinusoids, alike everywhere: none need be sent. Newer releases of PyTorch have another word for it.
     known = inspect.signature(DistributedDataParallel).parameters
     sending = {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}
     where = [group.device] if group.device.type == "cuda" else None
-    return DistributedDataParallel(learner, where, gradient_as_bucket_view=True, **sending)
+    return DistributedDataParallel(learner, where, gradient_as_bucket_view=True, find_unused_parameters=incomplete, **sending)
 
 
 def without_exchange(learner: nn.Module) -> None:

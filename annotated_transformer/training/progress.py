@@ -3,7 +3,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -130,22 +130,24 @@ class Reporter:
 
     def __init__(
         self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack,
-        watch: Callable[[dict], bool | None] | None = None,  # gets each line
+        watch: Callable[[dict], Any] | None = None,  # gets each line
     ):
-        self.state, self.group, self.watch, self.wants_no_more = state, group, watch, False
+        self.state, self.group, self.watch, self.unseen = state, group, watch, []
         self.metrics = group.lead(lambda: stack.enter_context(Metrics(run.directory, state["step"])))
         named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
         self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
 
     def record(self, **values: float | dict) -> None:
-        "The leader writes a line, and shows it to `watch`."
-        line = self.metrics.record(self.state, **values)
-        if self.watch is not None and is_true(self.watch(line)):
-            self.wants_no_more = True
+        "The leader writes a line, which `watch` will see."
+        self.unseen.append(self.metrics.record(self.state, **values))
 
     def enough(self) -> bool:
-        "Whether `watch` wants the training to end; all processes get the same answer."
-        return self.watch is not None and bool(self.group.highest(self.wants_no_more)[0])
+        "Whether `watch` wants the training to end, now that the leader shows it the new lines; all get the same answer."
+        lines, self.unseen = self.unseen, []
+        if self.watch is None:
+            return False
+        answers = self.group.lead(lambda: [is_true(self.watch(line)) for line in lines])
+        return bool(self.group.highest(any(answers or []))[0])
 
     def line(self, loss: float, target_tokens_per_second: float, learning_rate: float, **watched) -> None:
         "Of the updates since the last line."

@@ -35,6 +35,7 @@ class RunFile(TypedDict):
     training: dict
     starts: NotRequired[list[dict]]
     own: NotRequired[dict[str, str]]
+    own_settings: NotRequired[dict[str, Any]]
 
 
 def renamed(before: dict[str, str], now: dict[str, str]) -> dict[str, tuple]:
@@ -72,7 +73,7 @@ class Run:
 
     @property
     def own(self) -> dict[str, str]:
-        "What was not the paper's, by name: `model`, `optimizer`, `rate`, as they were given to `train`."
+        "What was not the paper's, by name: `model`, `optimizer`, `rate`, `loss`, as they were given to `train`."
         return self._record().get("own", {})
 
     def _record(self) -> dict:
@@ -91,13 +92,17 @@ class Run:
         config: TrainingConfig,
         group: Group | None = None,  # the processes that start to train, if any
         own: dict[str, str] | None = None,  # as `own` below
+        settings: dict[str, Any] | None = None,  # of its optimizer and rate
     ) -> None:
         "Write config.json; if there is one, it must say the same. Each start adds how it is executed."
         self.require_whole()
         path, starts = self.directory / "config.json", []
         if path.exists():
             before, starts = self.config, self.starts
-            if other := changed(before, config) | renamed(self.own, own or {}):
+            noted, now = self._record().get("own_settings", {}), settings or {}
+            reset = {name: (noted[name], now[name]) for name in noted.keys() & now.keys() if noted[name] != now[name]}
+            settings = now | noted
+            if other := changed(before, config) | renamed(self.own, own or {}) | dict(sorted(reset.items())):
                 said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
                     f"{path}: the run was started with {said}: take another --run, or the old settings"
@@ -108,7 +113,8 @@ class Run:
             choices = dataclasses.asdict(on_device(config.execution, group.device))
             starts.append({"date": about["date"], **how, **choices, "hardware": about["hardware"]})
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._write({"training": config.to_dict(), **({"own": own} if own else {}), **about, "starts": starts})
+        special = {name: given for name, given in (("own", own), ("own_settings", settings)) if given}
+        self._write({"training": config.to_dict(), **special, **about, "starts": starts})
 
     def _write(self, record: dict) -> None:
         "config.json."

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from .. import UNK, InputError
-from ..config import TrainingConfig
+from ..config import TrainingConfig, require_plain
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
@@ -109,13 +109,14 @@ def begin(
     "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
-    own.require_fit(config.model)
+    require_plain(config, config.model, config.execution)
+    settings = own.require_fit(config)
     run.require_whole()
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:
-        run.open(config, group, own.names())
+        run.open(config, group, own.names(), settings)
         if config.start_from and not run.has_tokenizer():
             start = load_start(config, own.model)
             run.note(licence=start.record.licence)

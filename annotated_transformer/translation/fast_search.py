@@ -2,10 +2,11 @@
 
 `translation.kv_cache` has what they are made of: a decoder that goes one token at a time, and the likeliest continuations.
 """
+import logging
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError
 from ..config import TRANSLATION, Search, require_search
@@ -15,7 +16,7 @@ from .few_rows import for_few_rows
 from .kv_cache import StepwiseDecoder, closed_ranks, continuations, likeliest
 from .search import Hypothesis, length_penalty
 
-__all__ = ["Allowed", "beam_search", "check_decoding", "greedy_search"]
+__all__ = ["Allowed", "beam_search", "check_decoding", "greedy_search", "warn_of_decoding"]
 
 
 def longest_output(
@@ -142,7 +143,8 @@ def check_decoding(
     c, weight, draw = model.config, model.embedding.weight, torch.Generator().manual_seed(0)
     source = torch.tensor([[UNK, UNK, EOS, UNK, EOS], [UNK, EOS, PAD, PAD, PAD]], device=weight.device)[:, : c.max_length]
     sentences, written = torch.arange(2, device=weight.device), source.new_full((2, 1, 1), PAD)  # (2, K, t)
-    close, steps = torch.finfo(weight.dtype).eps ** 0.5, min(steps, c.max_length)
+    of_products = {"highest": 0.0, "high": 2**-10, "medium": 2**-7}[torch.get_float32_matmul_precision()]
+    close, steps = max(torch.finfo(weight.dtype).eps, of_products) ** 0.5, min(steps, c.max_length)
     with evaluating(model):
         decoder = StepwiseDecoder(model, source, 3, steps)
         for step in range(1, steps + 1):
@@ -150,9 +152,27 @@ def check_decoding(
             expected = model(source.repeat_interleave(written.size(1), 0), written.flatten(0, 1))[:, -1]
             expected[:, PAD] = float("-inf")
             if not torch.allclose(found.log_softmax(1), expected.log_softmax(1), close, close):
-                raise InputError(f"token {step} has another probability in decoding than in training: if an attention of yours "
-                                 "depends on positions, that belongs in `project_self`, which in decoding has `cache.position`")
+                raise InputError(
+                    f"{type(model).__name__} gives token {step} another probability in decoding, one token at a time, than in "
+                    "training: take positions from `start` (in `embed`) or `cache.position` (in an attention's `project_self`), "
+                    "look at other tokens in attention alone, and let a layer that runs twice stand twice in `layers`")
             beams = torch.randint(written.size(1), (2, 3), generator=draw).to(source)
             tokens = torch.randint(EOS, c.vocab_size, (2, 3, 1), generator=draw).to(source)
             decoder.select(sentences, beams)
             written = torch.cat([written[sentences[:, None], beams], tokens], dim=2)
+
+
+def warn_of_decoding(model: Transformer) -> None:
+    "A warning where a model with a part that is neither the package's nor PyTorch's fails `check_decoding`; others cost nothing."
+    ours = {__name__.partition(".")[0], nn.__name__.partition(".")[0]}
+    if {type(module).__module__.partition(".")[0] for module in model.modules()} <= ours:
+        return
+    try:
+        with torch.autocast(model.embedding.weight.device.type, enabled=False):
+            check_decoding(model)
+    except InputError as error:
+        said = "%s; until then a search is not of the model that was trained (docs/your-own-parts.md)"
+        logging.getLogger(__name__).warning(said, error)
+    except Exception as error:  # the search itself may do, with other tokens
+        logging.getLogger(__name__).warning("%s: whether it decodes as it trains could not be checked (%s: %s)",
+                                            type(model).__name__, type(error).__name__, error)

@@ -27,6 +27,10 @@ class Found(Protocol):
     def log_probability(self) -> float:
         "Of the tokens and the EOS, in nats."
 
+    @property
+    def score(self) -> float:
+        "That over the length penalty: (dec.2)."
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -36,6 +40,7 @@ class Translation:
     log_probability: float = 0.0  # in nats, the sum over its sentences
     tokens: int = 0               # that it counts, an EOS for each sentence among them; 0 for a blank line
     doubtful: bool = False        # whether a sentence is less likely than the model's record allows, or written unlike its texts
+    score: float | None = None    # (dec.2), by which a search orders; None for a blank line and one of several sentences
 
     @property
     def log_probability_per_token(self) -> float:
@@ -66,7 +71,7 @@ def judged(text: str, sentence: str, source: list[int], found: Found, below: flo
     one = Translation(text, found.log_probability, len(found.tokens) + 1)
     unlike = UNK in source or in_capitals(sentence)
     doubtful = below is not None and (not one.log_probability_per_token >= below or unlike)  # no number is doubtful, too
-    return Translation(text, one.log_probability, one.tokens, doubtful)
+    return Translation(text, one.log_probability, one.tokens, doubtful, found.score)
 
 
 def joined(parts: Sequence[Translation]) -> Translation:

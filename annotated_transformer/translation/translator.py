@@ -19,7 +19,7 @@ from torch import Tensor
 from .. import PAD, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import Tokenizer, require_fit, require_several
+from ..data.tokenizer import require_fit, require_several
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -30,7 +30,8 @@ from ..model_record import ModelRecord
 from ..progress_bar import progress_bar
 from ..training import loading
 from ..training.devices import own_device
-from .fast_search import Allowed, beam_search
+from ..training.own_tokenizer import AnyTokenizer, require_tokenizer
+from .fast_search import Allowed, beam_search, warn_of_decoding
 from .lines import Translation, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
@@ -75,11 +76,12 @@ class ModelAndTokenizer:
     def __init__(
         self,
         model: Transformer,
-        tokenizer: Tokenizer,
+        tokenizer: AnyTokenizer,
         search: Search = TRANSLATION,  # how it searches unless a call says otherwise (§6.1)
         precision: str = "float32",    # of the search's products; on a CPU "float16", "int8", or "auto". All but float32 are
                                        # packed into a copy, anew once the model has changed
     ):
+        require_tokenizer(tokenizer)
         loading.require_one_vocabulary(model, tokenizer)
         if precision not in PRECISIONS:
             raise InputError(f"precision must be {' or '.join(PRECISIONS)}, not {precision}")
@@ -89,6 +91,7 @@ class ModelAndTokenizer:
         packs = {"int8": in_eight_bits, "float16": in_sixteen_bits}
         self.packed = Packed(packs[precision]) if precision in packs else None
         _ = self.searched  # refuses at once what cannot be packed
+        warn_of_decoding(model)
         self.name: str | None = None  # what it was loaded from
         self.record = ModelRecord()   # and what is known of that
 
@@ -107,17 +110,18 @@ class ModelAndTokenizer:
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
         model: type[Transformer] = Transformer,  # its class, where that is one of your own
+        tokenizer: AnyTokenizer | None = None,   # one of your own, made by you: it takes the place of what is there
         **options: Any,               # for the hub: revision, token, cache_dir, ...
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
         directory = model_directory(path_or_name, **options)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
-        if average is None and model is Transformer and (read := reader_of_others(directory)):
+        if average is None and model is Transformer and tokenizer is None and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision, **options)
         else:
             known = {name: value for name, value in options.items() if name != "force_download"}  # it has just been fetched
-            loaded = loading.load(path_or_name, average, model, **known)
+            loaded = loading.load(path_or_name, average, model, tokenizer, **known)
             found = cls(loaded.model.to(chosen), loaded.tokenizer, loaded.search, precision)
             found.record = loaded.record
         found.name = str(path_or_name)
@@ -125,7 +129,8 @@ class ModelAndTokenizer:
 
     def __repr__(self) -> str:
         c, weight = self.model.config, self.model.embedding.weight
-        sizes = f"{c.n_layers} + {c.n_layers} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        encoder, decoder = (len(stack.layers) for stack in (self.model.encoder, self.model.decoder))
+        sizes = f"{encoder} + {decoder} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
         where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
@@ -175,7 +180,10 @@ def n_best(
     search: Search | None = None,  # None: the translator's own; a beam of less than n becomes n
     batch_tokens: int = 4_096,     # as for `translate`
 ) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
-    "The n best translations that beam search finds, best first by (dec.2). Two may read alike: other tokens, the same text."
+    """The n best translations that beam search finds, best first by `score`, (dec.2).
+
+    Two may read alike: other tokens, the same text.
+    """
     how = require_search(self.search if search is None else search)
     sentences = sentences if isinstance(sentences, str) else [*sentences]
     if not hasattr(n, "__index__") or isinstance(n, bool) or (n := index(n)) < 1:
@@ -196,6 +204,27 @@ def log_probabilities(
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
     "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    return [found or 0.0 for found in likelihoods(self, sources, targets, batch_tokens, lambda each: float(each.sum()))]
+
+
+def token_log_probabilities(
+    self: "Translator",
+    sources: list[str],
+    targets: list[str],         # one for each source
+    batch_tokens: int = 4_096,  # as above
+) -> list[list[float]]:         # of each pair one for each of `tokenizer.encode(target)`, its EOS last; of two blank ones none
+    "log p(token | source, tokens before) in nats, whose sums are `log_probabilities`."
+    return [found or [] for found in likelihoods(self, sources, targets, batch_tokens, Tensor.tolist)]
+
+
+def likelihoods(
+    self: "Translator",
+    sources: list[str],
+    targets: list[str],
+    batch_tokens: int,
+    shown: Callable[[Tensor], Output],  # of the log-probabilities (T',) of a target's tokens
+) -> list[Output | None]:               # of two blank ones None
+    "What is wanted of each pair, batch by batch."
     for side in (sources, targets):
         require_several(side)
     sources, targets = [*sources], [*targets]
@@ -203,20 +232,21 @@ def log_probabilities(
         raise InputError(f"there are {len(sources)} sources and {len(targets)} targets: give one target for each source")
     sides, model = (ids_of(self, sources, "source"), ids_of(self, targets, "target")), self.model
 
-    def of_batch(_: Tensor, part: list[int]) -> list[float]:
+    def of_batch(_: Tensor, part: list[int]) -> list[Output]:
         source, target = (pad([side[i] for i in part]).to(model.embedding.weight.device) for side in sides)
-        return log_p(model, source, target)
+        return log_p(model, source, target, shown)
 
     longer = [max(pair, key=len) for pair in zip(*sides)]  # so that no side of a batch has more than `batch_tokens`
-    return [found or 0.0 for found in in_batches(longer, batch_tokens, of_batch)]
+    return in_batches(longer, batch_tokens, of_batch)
 
 
 def log_p(
     model: Transformer,
     source: Tensor,      # (B, S) ids
     target: Tensor,      # (B, T) ids, EOS last
-) -> list[float]:
-    "The sum over each target's tokens, as a search counts it: PAD is no word. Logits of one sentence at a time."
+    shown: Callable[[Tensor], Output],
+) -> list[Output]:
+    "Of each target's tokens, as a search counts it: PAD is no word. Logits of one sentence at a time."
     out = []
     with evaluating(model):
         hidden = model.decode(shift_right(target), model.encode(source), source)   # (B, T, d_model)
@@ -224,7 +254,7 @@ def log_p(
             ids = ids[ids != PAD]
             logits = model.embedding.project(row[: len(ids)]).float()              # (T', V)
             logits[:, PAD] = float("-inf")
-            out.append(float(logits.log_softmax(1).gather(1, ids[:, None]).sum()))
+            out.append(shown(logits.log_softmax(1).gather(1, ids[:, None])[:, 0]))
     return out
 
 
@@ -262,7 +292,7 @@ class Translator(ModelAndTokenizer):
     "Text in, text out: a model with its tokenizer. `translator(\"A girl reads.\")` translates a sentence, or a list of them."
 
     translate_ids, sentences, attention = translate_ids, sentences, attention   # the functions above (folded) as methods
-    n_best, log_probabilities = n_best, log_probabilities
+    n_best, log_probabilities, token_log_probabilities = n_best, log_probabilities, token_log_probabilities
 
     def translate(
         self,

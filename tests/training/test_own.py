@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
 from annotated_transformer import InputError, Transformer, Translator, load
-from annotated_transformer.config import TrainingConfig, TransformerConfig
+from annotated_transformer.config import Execution
 from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training.launch import launch
@@ -122,17 +123,6 @@ def constant(step):
     return 0.01
 
 
-@pytest.fixture
-def config(tmp_path):
-    for split, n in (("train", 30), ("validation", 4)):
-        for language in ("en", "de"):
-            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
-    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
-    return TrainingConfig(
-        sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2, log_every=1, keep=2,
-    )
-
-
 def equal(one: Transformer, other: Transformer) -> bool:
     return all(torch.equal(weight, other.state_dict()[name]) for name, weight in one.state_dict().items())
 
@@ -238,17 +228,19 @@ def test_files_of_the_papers_class_say_nothing_of_a_class(config, tmp_path):
     ({"model": Expanded}, "Expanded: 'wide' is an expanded tensor"),
     ({"model": WholeParameter}, "WholeParameter: 'bits' is of torch.int8, and"),
     ({"model": Remembers}, "Remembers: '_extra_state' is of dict, and"),
-    ({"optimizer": partial(torch.optim.SGD, lr=0.1)}, "not what SGD keeps"),
-    ({"optimizer": partial(torch.optim.Adam, amsgrad=True)}, "without amsgrad"),
+    ({"optimizer": torch.optim.LBFGS}, "LBFGS makes no update as the loop wants it .*: take another optimizer, or make the updates"),
+    ({"optimizer": lambda weights: None}, "optimizer gives what is of the type NoneType: give a torch.optim.Optimizer"),
     ({"optimizer": lambda weights: torch.optim.AdamW([{"params": weights, "lr": 0.1}, {"params": [], "lr": 0.2}])}, r"\[0.1, 0.2\]"),
     ({"optimizer": by_size}, r"rates of their own"),
     ({"optimizer": torch.optim.Adam([nn.Parameter(torch.zeros(1))])}, "optimizer is of the type Adam: give a function that takes the parameters"),
     ({"rate": 0.1}, "rate is of the type float: give a function that takes the number of an update"),
+    ({"loss": lambda model: 0.0}, "loss takes other arguments: give a function that takes model and batch"),
+    ({"loss": lambda model, batch: 0.0}, "smoothing=0.1 has no effect on a loss of your own: set it to 0"),
     ({"watch": True}, "watch is of the type bool: give a function that takes a line"),
-    ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line"),
+    ({"watch": lambda: None}, "watch takes other arguments: give a function that takes a line, or a line and the model"),
     ({"rate": lambda step, total: 0.1}, "rate takes other arguments: give a function that takes the number of an update"),
     ({"optimizer": lambda: None}, "optimizer takes other arguments: give a function that takes the parameters"),
-    ({"rate": lambda step: "x"}, "rate gives 'x' for the first update: give a number of at least 0"),
+    ({"rate": lambda step: "x"}, "rate gives 'x' for update 1: give a number of at least 0"),
     ({"rate": lambda step: None}, "rate gives None"),
     ({"rate": lambda step: -0.01}, "rate gives -0.01"),
     ({"rate": lambda step: math.inf}, "rate gives inf"),
@@ -260,9 +252,55 @@ def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, re
 
 
 def test_a_function_whose_arguments_python_does_not_know_is_called(config):
-    Own(rate=torch.tensor(0.1).mul).require_fit(config.model)
+    Own(rate=torch.tensor(0.1).mul).require_fit(config)
     with pytest.raises(InputError, match="rate gives tensor"):
-        Own(rate=torch.tensor(-0.1).mul).require_fit(config.model)
+        Own(rate=torch.tensor(-0.1).mul).require_fit(config)
+
+
+@pytest.mark.parametrize("wrong", [-0.003, math.nan, "x"])
+def test_the_rate_of_each_update_is_checked(wrong, config, tmp_path):
+    with pytest.raises(InputError, match=f"rate gives {wrong!r} for update 4: give a number of at least 0"):
+        train(config, tmp_path / "run", rate=lambda step: 0.003 if step < 4 else wrong)
+    assert Run(tmp_path / "run").last()["step"] == 2
+
+
+def always(number):
+    return lambda step: number
+
+
+def decaying(weights, decay):
+    return torch.optim.AdamW([{"params": list(weights), "weight_decay": decay}], lr=decay)
+
+
+@pytest.mark.parametrize("first, then, other", [
+    ({"rate": always(0.001)}, {"rate": always(0.5)}, r"rate\(1\)=0.001, not 0.5; rate\(100\)=0.001, not 0.5; rate\(10000\)=0.001"),
+    ({"rate": lambda step: 0.1 / step}, {"rate": lambda step: 0.1 / step**2}, r"with rate\(100\)=0.001, not 1e-05; rate\(10000\)"),
+    ({"optimizer": partial(decaying, decay=0.01)}, {"optimizer": partial(decaying, decay=5.0)}, r"optimizer.weight_decay=0.01, not 5.0"),
+    ({"rate": lambda step: 0.1 if step < 1_000 else math.nan}, {"rate": lambda step: 0.1}, r"rate\(10000\)='nan', not 0.1:"),
+])
+def test_a_run_goes_on_only_with_the_rates_and_the_optimizer_s_settings_that_it_began_with(first, then, other, config, tmp_path):
+    short = dataclasses.replace(config, steps=2, validate_every=100)
+    train(short, tmp_path / "run", **first)
+    before = (tmp_path / "run" / "config.json").read_bytes()
+    assert b"NaN" not in before
+    with pytest.raises(InputError, match=other):
+        train(config, tmp_path / "run", **then)
+    assert (tmp_path / "run" / "config.json").read_bytes() == before
+
+
+def test_what_cannot_be_compared_or_was_not_noted_keeps_no_run_from_going_on(config, tmp_path):
+    class Adagrad(torch.optim.Adagrad):
+        def __init__(self, weights, rule):
+            super().__init__(weights)
+            self.param_groups[0]["rule"] = rule
+
+    short, path = dataclasses.replace(config, steps=2), tmp_path / "run" / "config.json"
+    train(short, tmp_path / "run", rate=[0, 0.1, 0.1, 0.1].__getitem__, optimizer=lambda weights: Adagrad(weights, always(1)))
+    noted = json.loads(path.read_text())["own_settings"]
+    assert noted["rate(1)"] == 0.1 and "rate(100)" not in noted and noted["optimizer.lr_decay"] == 0 and "optimizer.lr" not in noted
+    path.write_text(json.dumps({name: value for name, value in json.loads(path.read_text()).items() if name != "own_settings"}))
+    train(config, tmp_path / "run", rate=([0.1] * 7).__getitem__, optimizer=lambda weights: Adagrad(weights, always(2)))
+    assert json.loads(path.read_text())["own_settings"] == noted
 
 
 def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_they_are(config, tmp_path):
@@ -273,6 +311,74 @@ def test_a_rate_that_fails_binds_no_run_and_an_optimizer_may_leave_weights_as_th
     start = new_model(config, vectors.config.vocab_size)
     changed = {not torch.equal(now, before) for now, before in zip(vectors.parameters(), start.parameters()) if now.dim() > 1}
     assert changed == {False} and not equal(vectors, start)
+
+
+def smoothed(model, batch):
+    "Label smoothing as §5.4 has it, but PAD has a share as any other token: `label_smoothed_cross_entropy` for each token."
+    logs = model(batch.source, batch.target_input).log_softmax(-1)
+    right = logs.gather(-1, batch.target[..., None]).squeeze(-1)
+    return -0.9 * right - 0.1 / (logs.size(-1) - 1) * (logs.sum(-1) - right)
+
+
+class Distilled(nn.Module):
+    "Half of each token's target is what a teacher expects."
+
+    def __init__(self, teacher):
+        super().__init__()
+        self.teacher = teacher.eval().requires_grad_(False)
+
+    def forward(self, model, batch):
+        logs = model(batch.source, batch.target_input).log_softmax(-1)
+        expected = self.teacher(batch.source, batch.target_input).softmax(-1)
+        hard = F.nll_loss(logs.transpose(1, 2), batch.target, reduction="none")
+        return 0.5 * hard - 0.5 * (expected * logs).sum(-1)
+
+
+@pytest.mark.parametrize("device_tokens", [None, 20])
+def test_a_loss_of_ones_own_that_is_the_usual_one_trains_as_that_does(device_tokens, config, tmp_path):
+    config = dataclasses.replace(config, execution=Execution(device_tokens=device_tokens))
+    rate = {"rate": lambda step: 0.003}
+    usual = train(config, tmp_path / "usual", **rate)
+    own = train(dataclasses.replace(config, smoothing=0.0), tmp_path / "own", loss=smoothed, **rate)
+    for one, other in zip(usual.parameters(), own.parameters()):
+        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-5)
+    lines = [[line["loss"] for line in Run(tmp_path / name).metrics() if "loss" in line] for name in ("usual", "own")]
+    assert lines[0] == pytest.approx(lines[1], rel=1e-5)
+    measured = Run(tmp_path / "own").reached()
+    assert measured["validation_loss"] == pytest.approx(math.log(measured["validation_perplexity"]))
+    assert Run(tmp_path / "own").own["loss"] == f"{__name__}:smoothed"
+
+
+def test_a_student_learns_from_a_teacher_and_goes_on_only_so(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    config, plain = dataclasses.replace(config, smoothing=0.0, steps=4), dataclasses.replace(config, smoothing=0.0, steps=4)
+    loss = Distilled(train(plain, tmp_path / "teacher"))
+    whole = train(config, tmp_path / "whole", loss=loss)
+    train(dataclasses.replace(config, steps=2), tmp_path / "parts", loss=loss)
+    assert equal(train(config, tmp_path / "parts", loss=loss), whole) and not equal(whole, loss.teacher)
+    assert equal(load(tmp_path / "whole", average=1).model, whole)
+    with pytest.raises(InputError, match=r"train\(..., loss\)='.*:Distilled', not \"the paper's\""):
+        train(config, tmp_path / "parts")
+
+
+@pytest.mark.parametrize("loss, reason", [
+    (lambda model, batch: smoothed(model, batch).mean(), r"loss gives a tensor \(\): give a number for each target token, \(\d+, \d+\)"),
+    (lambda model, batch: 0.0, "loss gives what is of the type float"),
+    (lambda model, batch: model(batch.source, batch.target_input), r"loss gives a tensor \(\d+, \d+, \d+\)"),
+])
+def test_a_loss_that_is_none_for_each_token_is_refused(loss, reason, config, tmp_path):
+    with pytest.raises(InputError, match=reason):
+        train(dataclasses.replace(config, smoothing=0.0), tmp_path / "run", loss=loss)
+
+
+def test_a_loss_whose_weights_nobody_would_train_and_settings_without_effect_are_refused(config):
+    loss, plain = Distilled(Transformer(config.model)), dataclasses.replace(config, smoothing=0.0)
+    Own(loss=loss).require_fit(plain)
+    with pytest.raises(InputError, match="consistency=5.0 has no effect"):
+        Own(loss=loss).require_fit(dataclasses.replace(plain, consistency=5.0))
+    loss.teacher.requires_grad_(True)
+    with pytest.raises(InputError, match="loss has weights that require gradients, and no optimizer gets them"):
+        Own(loss=loss).require_fit(plain)
 
 
 def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(config, tmp_path, monkeypatch):
@@ -291,6 +397,55 @@ def test_who_watches_gets_each_line_and_ends_the_training_with_a_checkpoint(conf
     resumed = train(config, run.directory, watch=lambda line: None)
     assert equal(resumed, train(config, tmp_path / "whole")) and run.own == {}
     assert [path.name for path in run.checkpoints()] == ["step-00000004", "step-00000006"]
+
+
+def test_who_watches_finds_the_checkpoint_of_the_line_and_leaves_the_mode_of_the_model(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    run, seen, kept = Run(tmp_path / "run"), [], []
+
+    def watch(line, model):
+        if "validation_loss" in line:
+            found = load(run.directory, average=1).model
+            seen.append((run.last()["step"] == line["step"], equal(found, model), model.training))
+            ids = torch.tensor([[5, 1]])
+            assert torch.equal(found(ids, ids), model(ids, ids)) and model(ids, ids).requires_grad
+            Translator(model, run.tokenizer).save_pretrained(tmp_path / "best")
+            model.train(line["step"] % 4 == 0)
+            model.decoder.eval()
+
+    def one(line):
+        kept[0].eval()
+
+    class Seen(Transformer):
+        def __init__(self, config):
+            super().__init__(config)
+            kept[:] = [self]
+
+    whole = train(config, tmp_path / "whole")
+    assert equal(train(config, run.directory, watch=watch), whole) and seen == [(True, True, False)] * 3
+    assert equal(Translator.from_pretrained(tmp_path / "best").model, whole)
+    assert equal(train(config, tmp_path / "caught", model=Seen, watch=one), whole)
+    strip = [{key: value for key, value in line.items() if key not in ("seconds", "target_tokens_per_second")} for line in run.metrics()]
+    assert [(line["step"], "loss" in line) for line in strip] == [(1, True), *((s, what) for s in range(2, 7) for what in (True, False) if what or s % 2 == 0)]
+
+
+def test_a_model_goes_to_no_function_that_takes_a_line_and_may_take_more(config, tmp_path):
+    seen = []
+
+    def watch(line, best=seen, *others):
+        best.append(others)
+
+    train(config, tmp_path / "run", watch=watch)
+    assert set(seen) == {()}
+
+
+def test_an_error_of_who_watches_comes_after_the_checkpoint(config, tmp_path):
+    def watch(line):
+        raise InputError("no such metric")
+
+    with pytest.raises(InputError, match="no such metric"):
+        train(dataclasses.replace(config, log_every=2), tmp_path / "run", watch=watch)
+    assert Run(tmp_path / "run").last()["step"] == 2
 
 
 @pytest.mark.parametrize("answer", [np.array([1, 2]), np.float64(1), torch.tensor(1.0), 5, "text", {"loss": 1}, [True], False], ids=repr)

@@ -28,7 +28,7 @@ class Words:
 
 def shout(ids):
     "Copies each sentence but for its last word, a nat lost for each token of the source."
-    return [SimpleNamespace(tokens=row[:-2], log_probability=-len(row)) if len(row) > 1 else None for row in ids]
+    return [SimpleNamespace(tokens=row[:-2], log_probability=-len(row), score=-len(row) / 2) if len(row) > 1 else None for row in ids]
 
 
 def of(lines, below=None, split=True, longest=100):
@@ -71,6 +71,7 @@ def test_log_probabilities_and_tokens_add_up():
     lengths = [len(sentence.split()) + 1 for sentence in sentences_of(LONG, Words())]  # of the sources, with EOS
     assert one.log_probability == -sum(lengths) and one.tokens == sum(length - 1 for length in lengths)
     assert one.log_probability_per_token == one.log_probability / one.tokens
+    assert one.score is None and of([LONG], split=False)[0].score == -(len(LONG.split()) + 1) / 2  # scores do not add up
     (blank,) = of([""], below=-0.1)
     assert blank == Translation("") == Translation("", 0.0, 0, False) and blank.log_probability_per_token == 0 and not blank.doubtful and blank.warning == ""
 
@@ -86,7 +87,7 @@ def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_d
 
 def test_what_has_no_number_is_doubtful():
     def lost(ids):
-        return [SimpleNamespace(tokens=row[:-1], log_probability=math.nan) for row in ids]
+        return [SimpleNamespace(tokens=row[:-1], log_probability=math.nan, score=math.nan) for row in ids]
 
     assert [translate_lines(["A dog."], Words(), 100, lost, below)[0].doubtful for below in (-50, None)] == [True, False]
 

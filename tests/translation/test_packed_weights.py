@@ -196,7 +196,7 @@ def test_the_bias_of_the_logits_is_added_and_other_functions_are_refused(gone):
     assert EightBits(torch.zeros(2, 4)).times(torch.ones(1, 4)).tolist() == [[0, 0]]
     try:
         torch.mm(torch.zeros(2, 4), EightBits(weight))
-    except TypeError as error:
+    except InputError as error:
         assert "only multiplies" in str(error)
     else:
         raise AssertionError("not refused")

@@ -442,7 +442,7 @@ def commands(path: Path) -> list[list[str]]:
 
 def test_every_command_takes_the_options_that_it_is_given(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    pages = [path for path in PAGES if path.name != "CONTRIBUTING.md"]
+    pages = [path for path in PAGES if path.name not in ("CONTRIBUTING.md", "your-own-parts.md")]
     asked = {path.name: commands(path) for path in pages}
     assert sum(map(len, asked.values())) >= 40 and all(asked[path.name] for path in pages)
     for name, found in asked.items():

@@ -9,7 +9,7 @@ from torch import nn
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
-from annotated_transformer.model.attention import MultiHeadAttention
+from annotated_transformer.model.attention import MultiHeadAttention, recorded
 from annotated_transformer.model.fast_attention import SHORT, attend
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.regularization import Dropout, label_smoothed_cross_entropy
@@ -197,3 +197,19 @@ def test_fast_attention_adds_a_mask_of_numbers_to_long_rows_in_16_bits():
     mask = torch.randn(SHORT + 5, SHORT + 5).bfloat16()
     expected = (query.double() @ key.double().mT / 8**0.5 + mask.double()).softmax(-1) @ value.double()
     assert torch.allclose(attend(query, key, value, mask).double(), expected, atol=0.03)
+
+
+def test_attention_records_weights_by_which_what_comes_out_has_gradients():
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(11, n_layers=2, d_model=12, d_ff=10, n_heads=3, dropout=0.0))
+    source, target_input = torch.tensor([[5, 6, 7, 1], [8, 1, 0, 0]]), torch.tensor([[0, 3, 4], [0, 9, 2]])
+    with recorded(model) as plain:
+        expected = model(source, target_input)
+    with recorded(model, for_gradients=True) as found:
+        out = model(source, target_input)
+    torch.testing.assert_close((out, found), (expected, plain))
+    gradients = torch.autograd.grad(out.square().sum(), found)
+    assert len(found) == 6 and all(map(torch.any, gradients))
+    assert torch.autograd.grad(expected.square().sum(), plain, allow_unused=True) == (None,) * 6
+    with recorded(model), pytest.raises(InputError, match="record outside of it"), recorded(model, for_gradients=True):
+        pass

@@ -135,8 +135,24 @@ def test_a_part_that_decodes_as_it_trains_is_let_through(kind):
     assert found[0][0].tokens == expected[0].tokens and found[0][0].score == pytest.approx(expected[0].score, abs=1e-4)
 
 
+def test_attention_over_the_memory_may_be_another():
+    class Variant(Transformer):
+        def attention(self):
+            return RotaryAttention(12, 2, 4, 5)
+
+        def memory_attention(self):
+            return MultiHeadAttention(12, 2, 4, 5)
+
+    torch.manual_seed(0)
+    model, plain = Variant(TransformerConfig(11, 2, 12, 20, 2, d_k=4, d_v=5, max_length=12)), with_attention(RotaryAttention)
+    kinds = [[type(part.sublayer) for part in (layer.self_attention, layer.memory_attention)] for layer in model.decoder.layers]
+    assert kinds == [[RotaryAttention, MultiHeadAttention]] * 2 and isinstance(
+        plain.decoder.layers[0].memory_attention.sublayer, RotaryAttention), "a class that says nothing of it has one kind"
+    check_decoding(model)
+
+
 def test_a_part_that_knows_its_position_in_training_alone_is_refused():
-    with pytest.raises(InputError, match="token 2 has another probability in decoding.*project_self"):
+    with pytest.raises(InputError, match="gives token 2 another probability in decoding.*project_self"):
         check_decoding(with_attention(TurnedTooLate))
 
 

@@ -164,8 +164,9 @@ def test_processes_send_no_buffers_whatever_that_is_called(name, monkeypatch):
     Parallel.__signature__ = signature.replace(parameters=[*list(signature.parameters.values())[:-1], more])
     monkeypatch.setattr(processes, "DistributedDataParallel", Parallel)
     for device, devices in (("cpu", None), ("cuda:1", [torch.device("cuda:1")])):
-        found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2))
-        assert found.sending == {name: False} and found.devices == devices
+        for incomplete in ((), (True,)):  # to ask which parameters were used costs time
+            found = processes.exchanging_gradients(nn.Linear(1, 1), processes.Group(torch.device(device), 0, 2), *incomplete)
+            assert found.sending == {name: False, "find_unused_parameters": bool(incomplete)} and found.devices == devices
 
 
 def test_config_is_the_papers_unless_told_otherwise():
@@ -437,9 +438,11 @@ def test_checkpoints_give_each_weight_its_own_means_in_whatever_groups_it_stands
 
 def test_checkpoints_refuse_when_they_are_written_what_they_could_not_give_back(tmp_path):
     model = Transformer(TransformerConfig(20, n_layers=1, d_model=8, d_ff=8, n_heads=2))
-    for made in (torch.optim.SGD(model.parameters(), lr=0.1), torch.optim.Adam(model.parameters(), amsgrad=True)):
-        with pytest.raises(InputError, match=f"not what {type(made).__name__} keeps: take torch.optim.Adam or AdamW"):
-            save_checkpoint(tmp_path, model, made, {"step": 1}, keep=1)
+    made = torch.optim.LBFGS(model.parameters())
+    sum(weight.square().sum() for weight in model.parameters()).backward()
+    made.step(lambda: 1.0)
+    with pytest.raises(InputError, match="not what LBFGS keeps as '.*': take another optimizer, or make the updates yourself"):
+        save_checkpoint(tmp_path, model, made, {"step": 1}, keep=1)
     assert not any(tmp_path.iterdir())
 
 
@@ -498,11 +501,13 @@ def test_loop_stops_when_numbers_leave_their_range(tmp_path, small_corpus):
 
 
 def test_loop_exchanges_gradients_where_there_is_somebody_to_exchange_with(monkeypatch, small_corpus):
-    monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group: (learner, group.size))
+    monkeypatch.setattr(training, "exchanging_gradients", lambda learner, group, incomplete: (learner, group.size, incomplete))
     execution, device = Execution(precision="float32", compile=False), torch.device("cpu")
     assert isinstance(learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device)), training.WithLoss)
-    learner, size = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
-    assert isinstance(learner, training.WithLoss) and size == 2
+    learner, size, incomplete = learner_for(Transformer(SMALL), small_corpus, execution, processes.Group(device, 0, 2))
+    assert isinstance(learner, training.WithLoss) and size == 2 and not incomplete
+    for given in ((type("Mine", (Transformer,), {})(SMALL),), (Transformer(SMALL), lambda model, batch: 0.0)):
+        assert learner_for(given[0], small_corpus, execution, processes.Group(device, 0, 2), *given[1:])[2]
 
 
 def test_loop_compiles_for_sentences_of_all_lengths(monkeypatch, small_corpus):

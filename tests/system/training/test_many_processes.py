@@ -181,6 +181,48 @@ def test_dropout_draws_the_same_whoever_works_a_part_off(goes_on, corpus, alone,
     assert difference(tmp_path / "whole", tmp_path / "one") > 1e-4
 
 
+DROPPED = """
+from functools import partial
+from annotated_transformer import Transformer
+from annotated_transformer.model.layers import Residual
+class Skipped(Residual):
+    def forward(self, x, *others, **named):
+        return x if self.training and torch.rand(()) < 0.5 else super().forward(x, *others, **named)
+class Dropped(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.unused = torch.nn.Parameter(torch.ones(3))
+    def residual(self, sublayer):
+        return Skipped(sublayer, self.config.d_model, self.config.dropout)
+train = partial(train, model=Dropped)
+"""
+
+
+@pytest.mark.parametrize("device_tokens", [175, 88])
+def test_a_class_whose_updates_leave_out_parameters_is_trained_by_two_processes_as_by_one(device_tokens, corpus, tmp_path):
+    config = config_for(corpus, execution=Execution(device_tokens=device_tokens), validate_every=100, steps=12)
+    train_together(config, tmp_path / "one", 1, DROPPED)   # two parts, or four, one after the other
+    train_together(config, tmp_path / "two", 2, DROPPED)   # one part in each process, or two
+    assert difference(tmp_path / "two", tmp_path / "one") < 1e-6
+
+
+SMOOTHED = """
+from functools import partial
+def smoothed(model, batch):
+    logs = model(batch.source, batch.target_input).log_softmax(-1)
+    right = logs.gather(-1, batch.target[..., None]).squeeze(-1)
+    return -0.9 * right - 0.1 / (logs.size(-1) - 1) * (logs.sum(-1) - right)
+train = partial(train, loss=smoothed)
+"""
+
+
+def test_a_loss_of_ones_own_adds_up_over_unequal_processes(corpus, alone, tmp_path):
+    train_together(config_for(corpus, smoothing=0.0), tmp_path / "own", 2, SMOOTHED)
+    assert difference(tmp_path / "own", alone) < 1e-4
+    losses = [[line["loss"] for line in Run(run).metrics() if "loss" in line] for run in (tmp_path / "own", alone)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
 WATCHED = """
 from functools import partial
 def watch(line):

@@ -15,9 +15,12 @@ from annotated_transformer import EOS, PAD, InputError, Translator
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.attention import exchanged
+from annotated_transformer.model.feed_forward import FeedForward
+from annotated_transformer.model.position import PositionalEncoding
 from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.training.optimizer import adam
-from annotated_transformer.translation.fast_search import beam_search, greedy_search
+from annotated_transformer.translation.fast_search import beam_search, check_decoding, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 TEXTS = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
@@ -45,6 +48,7 @@ def test_the_n_best_are_those_of_the_readable_search(n, search):
         expected = readable_beam_search(next_token, how.beam_size, how.alpha, longest)[:n]
         assert [one.text for one in ours] == [translator.tokenizer.decode(one.tokens) for one in expected]
         assert [one.tokens for one in ours] == [len(one.tokens) + 1 for one in expected]
+        assert [one.score for one in ours] == pytest.approx([one.score for one in expected], abs=1e-4)
         assert [one.log_probability for one in ours] == pytest.approx([one.log_probability for one in expected], abs=1e-4)
         assert len(ours) == n
 
@@ -65,14 +69,16 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
 def test_the_log_probability_of_a_given_target_is_that_of_one_pass(batch_tokens):
     translator = untrained()
     found = translator.log_probabilities([*TEXTS, "", ""], [*TARGETS, "fade", ""], batch_tokens)
+    each = translator.token_log_probabilities([*TEXTS, "", ""], [*TARGETS, "fade", ""], batch_tokens)
     for source, target, ours in zip([*TEXTS, ""], [*TARGETS, "fade"], found):
         source, target = (torch.tensor([translator.tokenizer.encode(side)]) for side in (source, target))
         with torch.no_grad():
             logits = translator.model(source, torch.cat([torch.tensor([[PAD]]), target[:, :-1]], 1))[0]
         logits[:, PAD] = float("-inf")
-        expected = float(logits.log_softmax(1)[range(target.size(1)), target[0]].sum())
-        assert target[0, -1] == EOS and ours == pytest.approx(expected, abs=1e-4)
-    assert found[-1] == 0.0 and len(found) == 7
+        expected = logits.log_softmax(1)[range(target.size(1)), target[0]]
+        assert target[0, -1] == EOS and ours == pytest.approx(float(expected.sum()), abs=1e-4)
+        assert each.pop(0) == pytest.approx(expected.tolist(), abs=1e-4)
+    assert found[-1] == 0.0 and len(found) == 7 and each == [[]]
 
 
 def test_rescored_the_n_best_have_the_log_probabilities_of_the_search():
@@ -103,8 +109,9 @@ def test_pairs_that_cannot_be_scored_are_refused():
     for sources, targets, said in ((TEXTS, TEXTS[:2], "there are 5 sources and 2 targets"), ("fade", "cafe", "give a list of"),
                                    ("fade", "bad", "give a list of"), (["fade"], "e", "give a list of"), (5, 5, "not 5"),
                                    (["fade"], long, "target 1 has"), (long, ["fade"], "source 1 has")):
-        with pytest.raises(InputError, match=said):
-            translator.log_probabilities(sources, targets)
+        for call in (translator.log_probabilities, translator.token_log_probabilities):
+            with pytest.raises(InputError, match=said):
+                call(sources, targets)
 
 
 @pytest.mark.parametrize("given", [4, 0, {"beam_size": 2}, "beam"])
@@ -205,3 +212,81 @@ def test_a_packed_search_is_the_same_under_autocast(precision, wide):
         found = untrained(precision).translations(TEXTS)
         assert torch.is_autocast_enabled("cpu")
     assert found == untrained(precision).translations(TEXTS)
+
+
+class AlwaysTheFirst(PositionalEncoding):
+    def forward(self, x, start=0):
+        return super().forward(x)
+
+
+class LooksBack(FeedForward):
+    def forward(self, x):
+        return super().forward(x + torch.nn.functional.pad(x, (0, 0, 1, -1)))
+
+
+class WithoutStart(Transformer):
+    def __init__(self, config):
+        super().__init__(config)
+        self.positions = AlwaysTheFirst(config.d_model, config.max_length)
+
+
+class WithNeighbours(Transformer):
+    def feed_forward(self):
+        return LooksBack(self.config.d_model, self.config.d_ff)
+
+
+class Fussy(Transformer):
+    def embed(self, ids, start=0):
+        if (ids == EOS).any():
+            raise KeyError(EOS)
+        return super().embed(ids, start)
+
+
+class Good(Transformer):
+    pass
+
+
+def loaded(model: Transformer, tokenizer: Tokenizer, directory: Path) -> Translator:
+    Translator(model, tokenizer).save_pretrained(directory)
+    return Translator.from_pretrained(directory, model=type(model))
+
+
+@pytest.mark.parametrize("kind", [WithoutStart, WithNeighbours])
+def test_who_loads_a_class_of_ones_own_learns_once_that_it_decodes_otherwise_than_it_trains(kind, tmp_path, caplog):
+    plain = untrained()
+    model = kind(plain.model.config)
+    with pytest.raises(InputError, match=f"^{kind.__name__} gives token 2 another probability.*`start`.*other tokens"):
+        check_decoding(model)
+    loaded(model, plain.tokenizer, tmp_path / "model")
+    caplog.clear()
+    translator = Translator.from_pretrained(tmp_path / "model", model=kind, precision="int8")
+    assert [record.name for record in caplog.records] == ["annotated_transformer.translation.fast_search"]
+    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 another") and "a search is not" in caplog.text
+    translator.translate(TEXTS)
+    copy.deepcopy(translator).translate(TEXTS)
+    assert len(caplog.messages) == 1
+
+
+def test_a_part_exchanged_in_the_model_itself_is_looked_at_and_nothing_else_is(caplog, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.translation.fast_search.StepwiseDecoder", None)  # to be looked at is to fail
+    model, tokenizer = untrained().model, untrained().tokenizer
+    Translator.from_pretrained("numbers-en-de")
+    assert not caplog.messages
+    model.positions = AlwaysTheFirst(12, 30)
+    Translator(model, tokenizer)
+    assert caplog.messages == [
+        "Transformer: whether it decodes as it trains could not be checked (TypeError: 'NoneType' object is not callable)"]
+
+
+def test_a_good_class_warns_of_nothing_and_a_check_that_fails_ends_nothing(tmp_path, caplog):
+    plain = untrained()
+    loaded(Good(plain.model.config), plain.tokenizer, tmp_path / "good")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loaded(Good(plain.model.config), plain.tokenizer, tmp_path / "good")
+    parser = Translator.from_pretrained("parser-en")
+    loaded(Good(parser.model.config), parser.tokenizer, tmp_path / "parser")
+    assert not caplog.messages
+    Parser.from_pretrained(tmp_path / "parser", model=Good)
+    assert not caplog.messages
+    Translator(Fussy(plain.model.config), plain.tokenizer)
+    assert caplog.messages == ["Fussy: whether it decodes as it trains could not be checked (KeyError: 1)"]

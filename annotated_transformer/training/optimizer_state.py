@@ -1,0 +1,168 @@
+"What an optimizer keeps beside the weights: whether a checkpoint can hold it, how it is written, and put back."
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import InputError
+from ..model.class_names import name_of
+from ..model.weights import require_real, require_shapes
+
+__all__ = ["MakeOptimizer", "plain", "put_back", "require_held", "to_be_held", "tried"]
+
+MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+NUMBERS = {"int": int, "float": float}  # kinds of Python's numbers, as the names of tensors in a file note them: `step:int`
+OTHERWISE = "take another optimizer, or make the updates yourself, by train_step"
+# What an update does not depend on, or only in its rounding: the loop sets the rate.
+FREE = {"params", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable"}
+
+
+def is_adam(optimizer: torch.optim.Optimizer) -> bool:
+    "Whether it is known what it keeps."
+    return type(optimizer) in (torch.optim.Adam, torch.optim.AdamW)
+
+
+def plain(value: Any) -> Any:
+    "A setting as JSON holds it: numbers and texts as they are (NaN and infinity as texts), other things by name."
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, Tensor) and value.numel() == 1:
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return repr(value)
+    return value if value is None or type(value) in (bool, int, float, str) else name_of(value)
+
+
+def settings_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    "What its updates depend on, by name; a list where its groups differ."
+    found = {}
+    for key in sorted({key for group in optimizer.param_groups for key in group} - FREE):
+        values = [plain(group.get(key)) for group in optimizer.param_groups]
+        found[f"optimizer.{key}"] = values if any(value != values[0] for value in values) else values[0]
+    return found
+
+
+def beside(optimizer: torch.optim.Optimizer) -> list:
+    "The numbers that it keeps outside its state, where a checkpoint has no place for them: in its groups and attributes."
+    groups = [plain([value for key, value in group.items() if key != "params"]) for group in optimizer.param_groups]
+    known = {name: value for name, value in vars(optimizer).items() if not name.startswith("_")}
+    return groups + [plain(value) for value in known.values() if isinstance(value, (int, float, Tensor))]
+
+
+def require_held(optimizer: torch.optim.Optimizer) -> None:
+    "InputError for what a checkpoint would not hold, or would not give back as it was."
+    kind = type(optimizer).__name__
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise InputError(f"optimizer gives what is of the type {kind}: give a torch.optim.Optimizer, as AdamW is")
+    for weight, state in optimizer.state.items():
+        for key, value in state.items() if isinstance(weight, Tensor) else [(weight, state)]:
+            if isinstance(weight, Tensor) and isinstance(key, str) and ":" not in key:
+                if type(value) in NUMBERS.values():
+                    continue
+                if isinstance(value, Tensor) and (value.dtype == weight.dtype or key == "step"):
+                    continue
+            held = "tensors in the weights' format, and numbers"
+            raise InputError(f"a checkpoint holds {held}, and not what {kind} keeps as {key!r}: {OTHERWISE}")
+
+
+def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[str, Any]:
+    "As `tried`, on these weights, which change."
+    optimizer = make(iter(weights))
+    require_held(optimizer)
+    settings, before, kind = settings_of(optimizer), beside(optimizer), type(optimizer).__name__
+    if len(rates := {plain(group.get("lr")) for group in optimizer.param_groups}) > 1:
+        rates = sorted(rates, key=str)
+        raise InputError(f"optimizer: its groups have rates of their own, {rates}, and one rate is set for all")
+    if is_adam(optimizer):
+        return settings
+    for weight in weights:
+        weight.grad = torch.ones_like(weight) if weight.requires_grad else None
+    try:
+        optimizer.step()
+    except Exception as error:
+        raise RuntimeError(f"{kind} makes no update as the loop wants it ({error})") from error
+    require_held(optimizer)
+    if beside(optimizer) != before:
+        raise InputError(f"{kind} keeps numbers outside its state, in its groups or attributes, and a checkpoint would not hold "
+                         "them: keep them in `state[parameter]`")
+    return settings
+
+
+def tried(make: MakeOptimizer, weights: Iterable[nn.Parameter]) -> dict[str, Any]:
+    "The settings of an optimizer; InputError, after one update of other weights of these shapes, where it cannot be resumed."
+    shapes = [(weight.shape, weight.requires_grad) for weight in weights]
+
+    def on(device: str) -> list[nn.Parameter]:
+        return [nn.Parameter(torch.zeros(shape, device=device), learns) for shape, learns in shapes]
+
+    try:
+        return after_an_update(make, on("meta"))  # no number is computed, no memory taken
+    except InputError:
+        raise
+    except Exception:  # some read a number, and some know no such device
+        pass
+    try:
+        return after_an_update(make, on("cpu"))
+    except RuntimeError as error:
+        raise InputError(f"{error}: {OTHERWISE}") from error
+
+
+def named(optimizer: torch.optim.Optimizer, model: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    "The optimizer's weights in its own order."
+    names = {parameter: name for name, parameter in model.named_parameters()}
+    return [(names[parameter], parameter) for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def to_be_held(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
+    "What a file holds of its state: tensors, by the names of the weights."
+    require_held(optimizer)
+    found = {}
+    for name, parameter in model.named_parameters():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            if isinstance(value, Tensor):
+                found[f"{name}.{key}"] = value.contiguous()
+            else:
+                kind = torch.int64 if isinstance(value, int) else torch.float64
+                found[f"{name}.{key}:{type(value).__name__}"] = torch.tensor(value, dtype=kind)
+    return found
+
+
+def require_adams(optimizer: torch.optim.Optimizer, model: nn.Module, held: dict[str, Tensor], path: Path) -> None:
+    "InputError where these are not Adam's means. Fused Adam trusts its state: it would write past the end of one too short."
+    order = named(optimizer, model)
+    # A frozen weight has no means.
+    moved = [name for name, _ in order if f"{name}.step" in held] or [name for name, _ in model.named_parameters()]
+    keys = ("exp_avg", "exp_avg_sq") + ("max_exp_avg_sq",) * any(group["amsgrad"] for group in optimizer.param_groups)
+    sizes = {f"{name}.{key}": value.shape for name, value in order for key in keys if name in moved}
+    sizes |= {f"{name}.step": torch.Size() for name in moved}
+    require_real(held, path)
+    require_shapes(held, sizes, path, "Adam's means do not fit the model")
+    for name, value in held.items():
+        if value.dtype != torch.float32:
+            raise InputError(f"{path}: {name!r} is of {value.dtype} and not float32; take an earlier checkpoint")
+
+
+def as_it_was(value: Tensor, weight: Tensor, kind: str) -> Tensor | int | float:
+    "A number of Python's; or a tensor, in the order in memory that its weight has: fused Adam reads both from first to last."
+    if kind:
+        return NUMBERS[kind](value.item())
+    if value.shape != weight.shape:
+        return value.clone()
+    return torch.empty_like(weight, dtype=value.dtype, device="cpu").copy_(value)
+
+
+def put_back(optimizer: torch.optim.Optimizer, model: nn.Module, held: dict[str, Tensor], path: Path) -> None:
+    "What `to_be_held` gave, on whatever device the weights are. InputError where it does not fit."
+    if is_adam(optimizer):
+        require_adams(optimizer, model, held, path)
+    states, left = {}, dict(held)
+    for i, (name, weight) in enumerate(named(optimizer, model)):
+        for full in [full for full in left if full.startswith(f"{name}.")]:
+            key, _, kind = full.removeprefix(f"{name}.").partition(":")
+            states.setdefault(i, {})[key] = as_it_was(left.pop(full), weight, kind)
+    if left:
+        raise InputError(f"{path}: the optimizer's state does not fit the model (first at {min(left)!r}); take those of one run")
+    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})

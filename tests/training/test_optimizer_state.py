@@ -1,0 +1,141 @@
+"Optimizers of one's own: what a checkpoint holds of their state, and what is refused."
+import dataclasses
+from functools import partial
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+
+from annotated_transformer import InputError
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.optimizer_state import plain, put_back, to_be_held, tried
+from annotated_transformer.training.runs import Run
+
+
+class Lion(torch.optim.Optimizer):
+    "Chen et al. 2023, with a number of Python's that counts, another that grows, and what it prints at the first update."
+
+    def __init__(self, weights, lr=1e-4, betas=(0.9, 0.99), reads=False):
+        super().__init__(weights, {"lr": lr, "betas": betas, "reads": reads})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            (one, two), reads = group["betas"], group["reads"]
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                state = self.state[weight]
+                if not state:
+                    state.update(momentum=torch.zeros_like(weight), updates=0, size=0.0)
+                state["updates"] += 1
+                state["size"] += 0.1 * state["updates"]
+                mixed = state["momentum"] * one + weight.grad * (1 - one)
+                weight -= group["lr"] * (mixed.sign() + (float(weight.norm()) if reads else 0.0) + 1e-3 * state["size"])
+                state["momentum"].mul_(two).add_(weight.grad, alpha=1 - two)
+
+
+class InGroup(torch.optim.SGD):
+    def step(self, closure=None):
+        self.param_groups[0]["seen"] = self.param_groups[0].get("seen", 0) + 1
+        return super().step(closure)
+
+
+class InItself(torch.optim.SGD):
+    seen = 0
+
+    def step(self, closure=None):
+        self.seen += 1
+        return super().step(closure)
+
+
+class Lists(torch.optim.SGD):
+    def step(self, closure=None):
+        for weight in self.param_groups[0]["params"]:
+            self.state[weight]["history"] = [weight.clone()]
+
+
+class Whole(torch.optim.SGD):
+    def step(self, closure=None):
+        for weight in self.param_groups[0]["params"]:
+            self.state[weight]["count"] = torch.ones_like(weight, dtype=torch.int64)
+
+
+class NotOfWeights(torch.optim.SGD):
+    def step(self, closure=None):
+        self.state["all"]["count"] = 1
+
+
+def matrices(weights, kind, **options):
+    "Muon takes nothing else."
+    return kind([weight for weight in weights if weight.dim() == 2 and weight.numel() > 90], **options)
+
+
+MAKERS = {
+    "SGD": partial(torch.optim.SGD, lr=0.1), "momentum": partial(torch.optim.SGD, momentum=0.9),
+    "fused": partial(torch.optim.SGD, momentum=0.9, fused=True), "amsgrad": partial(torch.optim.Adam, amsgrad=True),
+    "fused amsgrad": partial(torch.optim.Adam, amsgrad=True, fused=True), "Lion": Lion, "reads": partial(Lion, reads=True),
+    **{name: getattr(torch.optim, name) for name in ("NAdam", "RAdam", "RMSprop", "Adagrad", "Adamax", "ASGD", "Rprop", "Adafactor")
+       if hasattr(torch.optim, name)},
+    **({"Muon": partial(matrices, kind=torch.optim.Muon)} if hasattr(torch.optim, "Muon") else {}),
+}
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_an_optimizer_of_any_kind_is_resumed_bit_for_bit(make, config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    own = {"optimizer": make, "rate": lambda step: 0.003}
+    train(config, tmp_path / "whole", **own)
+    train(dataclasses.replace(config, steps=4), tmp_path / "parts", **own)
+    train(config, tmp_path / "parts", **own)
+    for name in ("model.safetensors", "training_state.safetensors"):
+        one, other = (load_file(Run(tmp_path / run).checkpoints()[-1] / name) for run in ("whole", "parts"))
+        assert one.keys() == other.keys() and all(torch.equal(value, other[key]) for key, value in one.items())
+
+
+@pytest.mark.parametrize("make, reason", [
+    (InGroup, "InGroup keeps numbers outside its state"),
+    (InItself, r"InItself keeps numbers outside its state, in its groups or attributes, .*: keep them in `state\[parameter\]`"),
+    (Lists, "not what Lists keeps as 'history': take another optimizer, or make the updates yourself, by train_step"),
+    (Whole, "not what Whole keeps as 'count'"),
+    (NotOfWeights, "not what NotOfWeights keeps as 'all'"),
+    (torch.optim.SparseAdam, "SparseAdam makes no update as the loop wants it .SparseAdam does not support dense gradients"),
+])
+def test_what_a_checkpoint_would_not_hold_is_refused_before_anything_is_written(make, reason, config, tmp_path):
+    with pytest.raises(InputError, match=reason):
+        train(config, tmp_path / "run", optimizer=make)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_optimizer_is_tried_on_weights_of_the_true_shapes_that_take_no_memory():
+    seen = []
+
+    def make(weights):
+        seen.extend(weights)
+        return Lion(seen)
+
+    frozen = nn.Parameter(torch.zeros(3), requires_grad=False)
+    assert tried(make, [nn.Parameter(torch.zeros(2, 30)), frozen]) == {"optimizer.betas": [0.9, 0.99], "optimizer.reads": False}
+    assert [(tuple(weight.shape), weight.device.type, weight.requires_grad) for weight in seen] == [
+        ((2, 30), "meta", True), ((3,), "meta", False),
+    ]
+
+
+def test_settings_are_noted_as_json_holds_them():
+    values = [1, 0.5, True, None, "a", (1, 2.0), float("nan"), -float("inf"), torch.tensor(0.5), torch.ones(2), nn.Linear]
+    assert plain(values) == [1, 0.5, True, None, "a", [1, 2.0], "nan", "-inf", 0.5, "torch:Tensor", "torch.nn.modules.linear:Linear"]
+
+
+def test_a_state_of_another_model_is_refused_and_keeps_the_order_in_memory_of_its_weight():
+    model = nn.Linear(3, 2)
+    model.weight = nn.Parameter(model.weight.detach().T.contiguous().T)
+    optimizer = torch.optim.SGD(model.parameters(), momentum=0.9)
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    held, again = to_be_held(optimizer, model), torch.optim.SGD(model.parameters(), momentum=0.9)
+    put_back(again, model, held, "file")
+    found = again.state[model.weight]["momentum_buffer"]
+    assert found.stride() == model.weight.stride() and torch.equal(found, held["weight.momentum_buffer"])
+    with pytest.raises(InputError, match="file: the optimizer's state does not fit the model .first at 'other.momentum_buffer'."):
+        put_back(again, model, held | {"other.momentum_buffer": torch.ones(1)}, "file")
