@@ -242,8 +242,8 @@ def train(
             reporter.bar.update()
             if not (due := schedule.due(step)):
                 continue
-            loss = meter.read()                              # waits for the device
-            if not math.isfinite(loss) or (due.measure or due.save or watch) and not all_finite(model):
+            current = meter.read()                           # waits for the device
+            if not math.isfinite(current) or (due.measure or due.save or watch) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
                 reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
