@@ -3,7 +3,7 @@ from .. import InputError
 from ..model.pretrained import require_made
 from ..model.transformer import Transformer
 
-__all__ = ["require_form", "require_ours", "require_widths"]
+__all__ = ["require_form", "require_our_tokenizer", "require_ours", "require_widths"]
 
 
 def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
@@ -23,6 +23,13 @@ def require_ours(model: Transformer, software: str) -> None:
         raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
     if kind is not Transformer:
         raise InputError(f"{kind.__name__} is a class of your own, which has no form in {software}: only Transformer itself has")
+
+
+def require_our_tokenizer(tokenizer: object) -> None:
+    "InputError for one of the user's own, of which other software knows nothing."
+    if tokenizer is not None and not type(tokenizer).__module__.startswith("annotated_transformer."):
+        raise InputError(f"{type(tokenizer).__name__} is a tokenizer of your own, and the files of an export hold that of "
+                         "SentencePiece: export the model alone")
 
 
 def require_form(

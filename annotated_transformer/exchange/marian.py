@@ -17,7 +17,7 @@ from torch import Tensor
 from .. import EOS, PAD, UNK, InputError, extra
 from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
-from .forms import require_form
+from .forms import require_form, require_our_tokenizer
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from ..files import named, new_directory, regular, write_directory
 from ..model.position import sinusoids
@@ -81,6 +81,7 @@ def to_marian(
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."
     transformers = extra("transformers")
     require_form(model, "Marian", positions=("sinusoidal",), norm=("post",))
+    require_our_tokenizer(tokenizer)
     c = model.config
     sizes = {
         f"{side}_{theirs}": ours for side in ("encoder", "decoder")

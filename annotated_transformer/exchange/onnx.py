@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError, extra
 from ..config import Search
-from .forms import require_ours
+from .forms import require_our_tokenizer, require_ours
 from ..files import new_directory, write_directory
 from annotated_transformer.model.attention import (
     Attend,
@@ -257,6 +257,7 @@ def to_onnx(
     model, tokenizer, search = (what, None, Search()) if alone else (what.model, what.tokenizer, what.search)
     record = ModelRecord() if alone else what.record
     require_portable(model, precision)
+    require_our_tokenizer(tokenizer)
     directory = new_directory(directory)
     settings = {
         "config": asdict(model.config), "search": asdict(search), "ids": {"pad": PAD, "eos": EOS, "unk": UNK},

@@ -22,6 +22,7 @@ from ..config import TransformerConfig, require_plain
 from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
+from .regularization import Dropout
 from .weights import load_into, load_weights, model_directory, said_by, to_be_saved
 from ..model_record import ModelRecord
 
@@ -139,8 +140,9 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
 
 
 def form(model: nn.Module) -> dict[str, str]:
-    "The class of each module, and the shape of each weight and buffer, by their names."
-    kinds = {name: name_of(type(module)) for name, module in model.named_modules(remove_duplicate=False)}
+    "The class of each module, and the shape of each weight and buffer, by their names; without what only drops numbers out."
+    kinds = {name: name_of(type(module)) for name, module in model.named_modules(remove_duplicate=False)
+             if not isinstance(module, (Dropout, nn.Dropout, nn.Identity))}
     return kinds | {name: str(tuple(value.shape)) for name, value in model.state_dict().items()}
 
 
@@ -169,8 +171,10 @@ def require_made(model: nn.Module, config, usual: type[nn.Module]) -> None:
     kind, here = type(model), form(model)
     made = usual_form(kind, config) if kind is usual else own_form(kind, config)
     for name in [*here, *made]:
-        there, then = (one.get(name, "nothing").rpartition(":")[2] for one in (here, made))
-        if here.get(name) != made.get(name):
+        there, then = (one.get(name, "nothing") for one in (here, made))
+        if there != then:
+            short = [what.rpartition(":")[2] for what in (there, then)]
+            there, then = short if short[0] != short[1] else (there, then)
             raise InputError(f"{name} is {there}, and {kind.__name__}(config) makes {then}, by which a file would be read: let a "
                              "class of your own make it (docs/your-own-parts.md)")
 

@@ -104,10 +104,11 @@ def load_into(
     """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
-    if own.keys() - weights.keys() and not type(model).__module__.startswith(("annotated_transformer.", "torch.")):
+    fit = all(shapes.get(name) == value.shape for name, value in weights.items())
+    if fit and len(shapes) > len(weights) and not type(model).__module__.startswith(("annotated_transformer.", "torch.")):
         kind, first = type(model).__name__, next(name for name in own if name not in weights)
-        raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: load these into a new {kind}, save that, "
-                         "and load or start from what was saved (docs/your-own-parts.md)")
+        raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: give these to load_state_dict of a new "
+                         f"{kind}, with strict=False, save it, and load or start from what was saved (docs/your-own-parts.md)")
     require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
     if any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
         return

@@ -41,6 +41,8 @@ NEEDED = ("vocab_size", "encode", "encode_target", "encode_all", "decode", "piec
 
 def require_tokenizer(given: Any, *more: str) -> None:
     "InputError names what a tokenizer lacks."
+    if isinstance(given, type):
+        raise InputError(f"the tokenizer is the class {given.__name__}: give an object of it, {given.__name__}(...)")
     if missing := [name for name in (*NEEDED, *more) if not hasattr(given, name)]:
         raise InputError(f"the tokenizer, {type(given).__name__}, has no {', '.join(missing)}: give it what "
                          "annotated_transformer.training.own_tokenizer.AnyTokenizer names")
@@ -63,6 +65,6 @@ def tokenizer_in(
         return Tokenizer.load(directory / "tokenizer.model")
     if given is None or noted is not None and not same_name(noted, name_of(given)):
         raise InputError(f"{place} has a tokenizer of the class {noted}: in Python make it, of its tokenizer.model, and give it, "
-                         f"as in Translator.from_pretrained({str(place)!r}, tokenizer=...)")
+                         f"as in Translator.from_pretrained({str(place)!r}, tokenizer=...); `train` takes SentencePiece's alone")
     require_tokenizer(given)
     return given

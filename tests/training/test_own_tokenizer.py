@@ -6,6 +6,8 @@ import pytest
 
 from annotated_transformer import EOS, InputError, Parser, Transformer, TransformerConfig, Translator, load
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange.marian import save_marian
+from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.training.own_tokenizer import NEEDED, AnyTokenizer, require_tokenizer
 
 SIZES = TransformerConfig(13, n_layers=1, d_model=32, d_ff=64, n_heads=4, max_length=30)
@@ -52,6 +54,17 @@ def test_what_is_asked_of_a_tokenizer_is_what_is_written_down():
     require_tokenizer(Digits())
     with pytest.raises(InputError, match="the tokenizer, Half, has no encode_target, encode_all, decode, pieces: give it what .*AnyTok"):
         Translator(Transformer(SIZES), Half())
+    with pytest.raises(InputError, match="the tokenizer is the class Digits: give an object of it"):
+        Translator(Transformer(SIZES), Digits)
+
+
+def test_an_export_has_no_form_for_a_tokenizer_of_ones_own(tmp_path):
+    translator = Translator(Transformer(SIZES).eval(), Digits())
+    for module, write in (("onnx", to_onnx), ("transformers", save_marian)):
+        pytest.importorskip(module)
+        with pytest.raises(InputError, match="Digits is a tokenizer of your own, and the files of an export hold that of Sentence"):
+            write(translator, tmp_path / module)
+        assert not (tmp_path / module).exists()
 
 
 def test_a_model_is_saved_with_a_tokenizer_of_ones_own_and_loaded_with_it_alone(tmp_path):

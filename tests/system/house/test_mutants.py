@@ -2,7 +2,7 @@
 import ast
 from pathlib import Path
 
-from mutants import CORE, DETAILS, mutants
+from mutants import CORE, DETAILS, mutants, read_alike
 
 ROOT = Path(__file__).parents[3]
 
@@ -24,3 +24,8 @@ def test_a_mutant_differs_from_its_module_in_one_place_and_can_be_read():
         changed = [pair for pair in zip(source.splitlines(), mutant.source.splitlines(), strict=True) if len(set(pair)) == 2]
         assert len(changed) == 1, mutant
     assert len(drawn) > 20
+
+
+def test_every_mutant_that_is_known_to_be_alike_can_still_be_drawn():
+    modules = {name.partition(": ")[0] for name in read_alike()}
+    assert read_alike() - {mutant.name for module in modules for mutant in mutants(module)} == set()

@@ -141,6 +141,24 @@ def test_a_model_whose_parts_were_exchanged_is_written_nowhere(change, tmp_path)
     assert not (tmp_path / "saved").exists()
 
 
+def test_what_only_drops_numbers_out_may_be_exchanged(tmp_path):
+    model = Transformer(SIZES).eval()
+    model.dropout, model.encoder.layers[0].feed_forward.dropout = nn.Dropout(0.3), nn.Identity()
+    model.save_pretrained(tmp_path / "saved")
+    found = Transformer.from_pretrained(tmp_path / "saved").state_dict()
+    assert all(torch.equal(found[name], weight) for name, weight in model.state_dict().items())
+    model.decoder.layers[0].feed_forward.norm = nn.Identity()
+    with pytest.raises(InputError, match="decoder.layers.0.feed_forward.norm is nothing, and Transformer.config. makes LayerNorm"):
+        model.save_pretrained(tmp_path / "other")
+
+
+def test_a_class_of_the_same_name_is_named_in_full(tmp_path):
+    model = Transformer(SIZES)
+    model.encoder.layers[0].feed_forward.sublayer = type("FeedForward", (Gelu,), {})(SIZES.d_model, SIZES.d_ff)
+    with pytest.raises(InputError, match=r"is .*FeedForward, and Transformer.config. makes annotated_transformer.*:FeedForward"):
+        model.save_pretrained(tmp_path / "saved")
+
+
 def made_here(base):
     class Made(base):
         pass
@@ -307,7 +325,7 @@ def test_a_class_with_more_weights_starts_from_what_was_saved_of_it(config, tmp_
     save(tmp_path / "model", loaded.model, loaded.tokenizer, loaded.search)
     for place in ("plain", "model"):
         start = replace(config, start_from=str(tmp_path / place), steps=2)
-        with pytest.raises(InputError, match=r"WithLora has weights that these lack, first '.*inner\.a': load these"):
+        with pytest.raises(InputError, match=r"WithLora has weights that these lack, first '.*inner\.a': give these to load_state_dict"):
             train(start, tmp_path / "run", model=WithLora)
     assert not (tmp_path / "run").exists()
     model = WithLora(loaded.model.config)
@@ -361,4 +379,5 @@ def test_a_weight_of_few_bits_says_what_it_can(precision):
     weight = translator(Linear, precision).searched.encoder.layers[0].self_attention.sublayer.in_projection
     with pytest.raises(AttributeError, match="knows no other"):
         _ = weight.other
+    assert not hasattr(weight, "shape") and getattr(weight, "dtype", None) is None
     copy.copy(weight)

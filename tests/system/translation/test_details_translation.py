@@ -219,7 +219,7 @@ def test_translator_of_a_run_takes_the_mean_that_is_asked_for(monkeypatch):
     asked, one = [], translator()
     monkeypatch.setattr(translation, "model_directory", lambda name: name)
     monkeypatch.setattr(translation, "reader_of_others", lambda directory: pytest.fail("a run is none of others"))
-    monkeypatch.setattr(translation.loading, "load", lambda name, average, kind: asked.append((name, average)) or SimpleNamespace(
+    monkeypatch.setattr(translation.loading, "load", lambda name, average, *own: asked.append((name, average)) or SimpleNamespace(
         model=one.model, tokenizer=LETTERS, search=Search(beam_size=3), record=ModelRecord()))
     assert Translator.from_pretrained("a-run", average=7, device="cpu").search == Search(beam_size=3)
     assert asked == [("a-run", 7)]
