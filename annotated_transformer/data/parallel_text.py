@@ -31,7 +31,7 @@ class Corpus:
     train: Iterable[tuple[str, str]]  # can be read any number of times: a list, or `PairFiles`
     validation: Pairs
     tests: dict[str, Pairs]  # by name, the usual one first
-    whole_words: tuple[str, ...] = ()  # words that the tokenizer never cuts: the brackets of a tree
+    whole_words: Iterable[str] = ()  # words that the tokenizer never cuts: the brackets of a tree
 
     scorer: ClassVar[str] = "translation"  # what measures a model on it: here BLEU
 

@@ -80,6 +80,17 @@ def warn_of_unknown(
     )
 
 
+def require_rows(
+    config: TrainingConfig,
+    tokenizer: Tokenizer,   # taken along from another model
+) -> None:
+    "InputError for a treebank whose rows are none that a parser of this vocabulary writes."
+    if (corpus := corpora.load(config.corpus)).scorer == "parsing":
+        from ..parsing.tree_search import require_signs  # here and not above: it loads NLTK
+
+        require_signs(tokenizer, corpus, config.start_from)
+
+
 def contents(directory: Path) -> set[Path] | None:
     "What is in a directory; None if there is none."
     return set(directory.iterdir()) if directory.exists() else None
@@ -118,6 +129,7 @@ def begin(
         run.open(config, group, own.names())
         if config.start_from and not run.has_tokenizer():
             start = load_start(config, own.model)
+            require_rows(config, start.tokenizer)
             run.note(licence=start.record.licence)
             run.keep_tokenizer(start.tokenizer)
         first = not run.has_data()
