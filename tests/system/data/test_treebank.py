@@ -285,3 +285,10 @@ def test_a_vocabulary_that_is_taken_along_must_fit_the_rows(german, run, treeban
     shutil.rmtree(tmp_path / "next")
     status, _, err = command(*start(treebank), run)
     assert status == 0 and "lacks" not in err
+
+
+def test_the_outermost_bracket_counts_under_no_name_that_treebanks_have_for_it():
+    parsed, = read_trees(["(TOP (S (XX Eva) (XX singt)))"], "parsed")
+    for name, f1 in (("", 100), ("TOP", 100), ("ROOT", 100), ("S1", 100), ("VROOT", 100), ("SENT", 200 / 3)):
+        gold = Tree.fromstring(f"({name} (S (NE Eva) (VVFIN singt)))")
+        assert bracket_scores([gold], [parsed]).f1 == pytest.approx(f1), name
