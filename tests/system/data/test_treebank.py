@@ -93,7 +93,7 @@ def test_a_fault_in_a_treebank_is_one_sentence(name, text, expected, treebank, t
     ("(TOP (S (XX a)))\n(TOP (S (XX b))\n(TOP (S (XX c)))\n",
      "line 3: (TOP opens inside the tree that begins on line 2: is a closing bracket missing before it?"),
     ("(TOP (S (XX a)))\n\n(TOP (S ))\n", "line 3: the bracket (S) is empty"),
-    ("\n", "is empty"),
+    ("\n\n", "is empty but for blank lines: it must hold trees in brackets; a lower --least-confidence lets more"),
 ])
 def test_a_fault_in_parsed_trees_is_one_sentence(text, expected, treebank, tmp_path, complaint):
     (tmp_path / "parsed.mrg").write_text(text)
@@ -292,3 +292,13 @@ def test_the_outermost_bracket_counts_under_no_name_that_treebanks_have_for_it()
     for name, f1 in (("", 100), ("TOP", 100), ("ROOT", 100), ("S1", 100), ("VROOT", 100), ("SENT", 200 / 3)):
         gold = Tree.fromstring(f"({name} (S (NE Eva) (VVFIN singt)))")
         assert bracket_scores([gold], [parsed]).f1 == pytest.approx(f1), name
+
+
+def test_what_the_berkeley_parser_could_not_parse_is_left_out_and_counted(treebank, tmp_path, command):
+    (tmp_path / "parsed.mrg").write_text("(())\n( (S (NP (NN dogs)) (VP (VBP sing))) )\n\n (()) \n( (S (NP (NN cats))) )\n")
+    run = ("--corpus", f"{treebank}+{tmp_path}/parsed.mrg", "--run", tmp_path / "run")
+    status, _, err = command(*TRAIN, "--steps", "1", *run)
+    assert status == 0 and err.count("parsed.mrg: sentences without a tree, (()), are left out: 2\n") == 1
+    train = corpora.load(run[1]).files["train"]
+    assert [tree.leaves() for tree in train.trees()][120:] == [["dogs", "sing"], ["cats"]]
+    assert train.place(122) == f"{tmp_path}/parsed.mrg, line 5"
