@@ -11,6 +11,7 @@ import itertools
 import logging
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,12 +156,16 @@ class Signs:
     def __iter__(self) -> Iterator[str]:
         from annotated_transformer.data.trees import LABELS, TOP, WORD, is_word
 
-        labels, tags = {TOP}, set()
+        labels, tags = Counter(), Counter()
         for tree in self.files.trees():
             for part in tree.subtrees():
-                (tags if is_word(part) else labels).add(part.label())
+                (tags if is_word(part) else labels)[part.label()] += 1
+        phrases = [tag for tag, _ in tags.most_common() if tag in labels or tag in LABELS]
+        if 2 * sum(map(tags.__getitem__, phrases)) > tags.total():
+            logging.getLogger(__name__).warning("most words of the trees have a label of phrases (%s) for a tag: give each a "
+                                                "bracket of its own, as in (NP (NN Ann))", " ".join(phrases[:8]))
         first = (*LABELS, *self.more_labels)
-        for label in (*first, *sorted(labels - {TOP, *first})):
+        for label in (*first, *sorted(labels.keys() - {TOP, *first})):
             yield from (f"({label}", f"){label}")
         yield from {WORD: [WORD], "tags": sorted(tags), "words": []}[self.files.leaves]
 

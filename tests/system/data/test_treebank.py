@@ -302,3 +302,12 @@ def test_what_the_berkeley_parser_could_not_parse_is_left_out_and_counted(treeba
     train = corpora.load(run[1]).files["train"]
     assert [tree.leaves() for tree in train.trees()][120:] == [["dogs", "sing"], ["cats"]]
     assert train.place(122) == f"{tmp_path}/parsed.mrg, line 5"
+
+
+def test_words_without_tags_are_warned_of(treebank, german, tmp_path, command):
+    (tmp_path / "untagged").mkdir()
+    for name in ("train", "validation"):
+        (tmp_path / "untagged" / f"{name}.mrg").write_text("(S (NP Ann) (VP sleeps) (. .))\n" * 20)
+    for corpus, said in ((treebank, ""), (german, ""), (tmp_path / "untagged", "have a label of phrases (NP VP) for a tag")):
+        status, _, err = command(*TRAIN, "--steps", "1", "--corpus", corpus, "--run", tmp_path / f"run-{corpus.name}")
+        assert status == 0 and said in err and ("label of phrases" in err) == bool(said)
