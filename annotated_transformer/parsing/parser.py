@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from .. import InputError
 from ..config import Search, require_search
 from ..data.tokenizer import require_fit
-from ..data.treebanks import Treebank
+from ..data.treebanks import Treebank, leaves_of
 from ..data.trees import WORD, Tree, bracket_free, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
-from .tree_search import TreeSearch, leaves_of
+from .tree_search import TreeSearch
 from ..translation.translator import Translator
 
 _all_ = ["bracket_scores", "delinearize", "linearize", "print_tree"]  # parsing in one place, for those who import it

@@ -14,6 +14,7 @@ from ..config import TrainingConfig
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
+from ..data.treebanks import Treebank, require_signs
 from ..files import SUMS
 from ..model.transformer import Transformer
 from ..model_record import RECORD
@@ -80,17 +81,6 @@ def warn_of_unknown(
     )
 
 
-def require_rows(
-    config: TrainingConfig,
-    tokenizer: Tokenizer,   # taken along from another model
-) -> None:
-    "InputError for a treebank whose rows are none that a parser of this vocabulary writes."
-    if (corpus := corpora.load(config.corpus)).scorer == "parsing":
-        from ..parsing.tree_search import require_signs  # here and not above: it loads NLTK
-
-        require_signs(tokenizer, corpus, config.start_from)
-
-
 def contents(directory: Path) -> set[Path] | None:
     "What is in a directory; None if there is none."
     return set(directory.iterdir()) if directory.exists() else None
@@ -129,7 +119,8 @@ def begin(
         run.open(config, group, own.names())
         if config.start_from and not run.has_tokenizer():
             start = load_start(config, own.model)
-            require_rows(config, start.tokenizer)
+            if isinstance(corpus := corpora.load(config.corpus), Treebank):
+                require_signs(start.tokenizer, corpus, config.start_from)
             run.note(licence=start.record.licence)
             run.keep_tokenizer(start.tokenizer)
         first = not run.has_data()
