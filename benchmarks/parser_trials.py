@@ -59,10 +59,9 @@ def tags_of(corpus: corpora.Treebank) -> set[str]:
 
 
 def tagged_treebank(directory: Path, corpus: corpora.Treebank) -> str:
-    "The corpus with parts of speech in brackets, and these known as labels from here on."
+    "The corpus with parts of speech in brackets."
     for split in ("train", "validation", "test"):
         write_trees(directory / f"{split}.mrg", map(in_tags, corpus.trees(split)))
-    trees.LABELS.extend(sorted(tags_of(corpus)))  # the one list from which the vocabulary and the search take their brackets
     return f"{directory}-words"
 
 
@@ -92,17 +91,16 @@ def trial(name: str, config: TrainingConfig, corpus: corpora.Treebank, runs: Pat
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.parser_trials", description=__doc__.split("\n")[0])
-    parser.add_argument("trials", nargs="+", choices=["plain", "agreement", "tags"], help="`tags` comes last")
+    parser.add_argument("trials", nargs="+", choices=["plain", "agreement", "tags"])
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4250, help="updates of each")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser-trials"), help="where the runs stand")
     parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.trials.json"))
     arguments = parser.parse_args(options)
-    names = sorted(arguments.trials, key="tags".__eq__)  # last: it makes the list of labels longer
     config = dataclasses.replace(RECIPE, steps=arguments.steps, seed=arguments.seed)
     with one_sentence():
         corpus = corpora.load(config.corpus)
-        found = [trial(name, config, corpus, arguments.runs) for name in names]
+        found = [trial(name, config, corpus, arguments.runs) for name in arguments.trials]
     figures = {"average": TRIED_AVERAGE, "beam_size": USUAL_BEAM, "trials": found}
     save(arguments.out, "benchmarks.parser_trials", figures, {"recipe": config.to_dict()}, arguments.seed, options)
     print(f"{arguments.out} is written")

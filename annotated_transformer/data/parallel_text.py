@@ -31,7 +31,7 @@ class Corpus:
     train: Iterable[tuple[str, str]]  # can be read any number of times: a list, or `PairFiles`
     validation: Pairs
     tests: dict[str, Pairs]  # by name, the usual one first
-    whole_words: tuple[str, ...] = ()  # words that the tokenizer never cuts: the brackets of a tree
+    whole_words: Iterable[str] = ()  # words that the tokenizer never cuts: the brackets of a tree
 
     scorer: ClassVar[str] = "translation"  # what measures a model on it: here BLEU
 
@@ -80,6 +80,7 @@ def one_sentence_about(path: Path) -> Iterator[None]:
 def line_batches(
     path: str | Path,
     size: int = 1 << 18,  # bytes to read at a time
+    holds: str = "one sentence per line",  # what it should have, for the complaint that it has nothing
 ) -> Iterator[list[str]]:
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
     path = named(path)
@@ -100,7 +101,7 @@ def line_batches(
             before, blank = before + len(lines), blank and not text.strip()
             yield [line.removesuffix("\r") for line in lines] if "\r" in text else lines
     if blank:
-        raise InputError(f"{path} is empty: it must hold one sentence per line")
+        raise InputError(f"{path} is empty{' but for blank lines' * bool(before)}: it must hold {holds}")
 
 # %% ../../nbs/data/parallel_text.ipynb #d87e53f8
 def both_sides(source: str, target: str) -> bool:

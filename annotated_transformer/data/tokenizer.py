@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
 
@@ -85,7 +86,7 @@ def short_lines(sentences: Iterable[str]) -> Iterator[str]:
 def sentencepiece_model(
     sentences: Iterable[str],  # both sides of the training split, and nothing else
     vocab_size: int,           # pieces, the special tokens included
-    whole_words: Sequence[str] = (),
+    whole_words: Iterable[str] = (),
 ) -> bytes:                    # the `.model` file
     """Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens.
 
@@ -142,7 +143,7 @@ class Tokenizer:
         cls,
         sentences: Iterable[str],  # both sides of the training split, and nothing else
         vocab_size: int,           # pieces, the special tokens included
-        whole_words: Sequence[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
+        whole_words: Iterable[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
     ) -> "Tokenizer":
         """Learn the vocabulary. A text that gives fewer pieces than `vocab_size` gets all that it gives, with a warning;
         InputError when it has no words, or too many characters."""
@@ -167,10 +168,15 @@ class Tokenizer:
         "V: pieces, special tokens included."
         return self._processor.get_piece_size()
 
+    @cached_property
+    def whole_words(self) -> tuple[str, ...]:
+        "The words that it never cuts: their score is 0. Pieces learnt from the text have 0 with a minus, -1, -2, ..."
+        ids = [i for i in range(self.vocab_size) if i not in (PAD, EOS, UNK)]
+        return tuple(piece[1:] for i, piece in zip(ids, self.pieces(ids)) if math.copysign(1, self._processor.get_score(i)) > 0)
+
     def keeps_whole(self, word: str) -> bool:
-        "Whether it is one of the `whole_words`: their score is 0. Pieces learnt from the text have 0 with a minus, -1, -2, ..."
-        ids = self.encode(word)[:-1]
-        return len(ids) == 1 and math.copysign(1, self._processor.get_score(ids[0])) > 0 and ids[0] != UNK
+        "Whether it is one of the `whole_words`."
+        return word in self.whole_words
 
     def encode(self, text: str) -> list[int]:
         "Token ids, EOS last."

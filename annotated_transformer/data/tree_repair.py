@@ -15,7 +15,7 @@ Tree = extra("nltk.tree").Tree  # of the extra `parsing`
 WORD = "XX"  # what stands for a word
 LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself
 TOP, EMPTY = "TOP", "-NONE-"
-ROOTS = ("", TOP, "ROOT", "S1")  # what various treebanks call the outermost bracket
+ROOTS = ("", TOP, "ROOT", "S1", "VROOT")  # what various treebanks call the outermost bracket
 DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample has 30
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .. import InputError
 from ..config import Search, require_search
 from ..data.tokenizer import require_fit
-from ..data.treebanks import Treebank
+from ..data.treebanks import Treebank, leaves_of
 from ..data.trees import WORD, Tree, bracket_free, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
 from .tree_search import TreeSearch
@@ -95,11 +95,8 @@ class Parser:
 
     @property
     def leaves(self) -> str:
-        "What it writes for a word, by its vocabulary: XX is a word that is never cut, and a tag as frequent as NNP one piece."
-        tokenizer = self.translator.tokenizer
-        if tokenizer.keeps_whole(WORD):
-            return WORD
-        return "tags" if len(tokenizer.encode("NNP")) == 2 else "words"
+        "What it writes for a word, by its vocabulary."
+        return leaves_of(self.translator.tokenizer)
 
     def parse(
         self,

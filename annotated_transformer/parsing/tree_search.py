@@ -14,7 +14,7 @@ from ..data.tokenizer import Tokenizer
 from ..data.trees import CRAFT_LABELS, DEEPEST, LABELS, WORD, bracket_free
 
 LONGEST_CHAIN = 6  # brackets that open one after the other, as in the free sample; more would only put off a hard word
-# Parts of speech, which a parser of tags may write: the Penn Treebank's, and four of its successors.
+# Parts of speech that a parser of tags may write if its vocabulary names none: the Penn Treebank's, four of its successors.
 TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ
     WDT WP WP$ WRB # $ . , : -LRB- -RRB- `` '' HYPH AFX NFP ADD""".split()
 
@@ -58,9 +58,11 @@ class TreeSearch:
 
     def __init__(self, tokenizer: Tokenizer, leaves: str = WORD):  # one of `trees.LEAVES`
         self.tokenizer, self.leaves = tokenizer, leaves
-        pairs = {label: [tokenizer.encode(side + label)[:-1] for side in "()"] for label in (*LABELS, *CRAFT_LABELS)}
+        labels = dict.fromkeys((*LABELS, *CRAFT_LABELS, *(word[1:] for word in tokenizer.whole_words if word[0] == "(")))
+        pairs = {label: [tokenizer.encode(side + label)[:-1] for side in "()"] for label in labels}
         self.brackets = {label: (opening[0], closing[0]) for label, (opening, closing) in pairs.items()
                          if len(opening) == len(closing) == 1 and UNK not in (opening[0], closing[0])}
+        self.tags = [word for word in tokenizer.whole_words if word[0] not in "()"] or TAGS
 
     def pieces(self, word: str) -> list[int]:
         "The tokens of a word, at least one."
@@ -72,7 +74,7 @@ class TreeSearch:
         if self.leaves == "words":
             roots = [[paths.add([self.pieces(word)]) for word in words] for words in sentences]
         else:
-            signs = [self.tokenizer.encode(sign)[:-1] for sign in (TAGS if self.leaves == "tags" else [WORD])]
+            signs = [self.tokenizer.encode(sign)[:-1] for sign in (self.tags if self.leaves == "tags" else [WORD])]
             root = paths.add([sign for sign in signs if UNK not in sign])
             roots = [[root] * len(words) for words in sentences]
         copied = self.leaves == "words"
@@ -95,6 +97,7 @@ class TreeSearch:
             elif token != EOS:
                 word.append(token)
         return row
+
 
 # %% ../../nbs/parsing/tree_search.ipynb #63e00006
 class TreesSoFar:

@@ -14,6 +14,7 @@ from ..config import TrainingConfig, require_plain
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
+from ..data.treebanks import Treebank, require_signs
 from ..files import SUMS
 from ..model.transformer import Transformer
 from ..model_record import RECORD
@@ -119,6 +120,8 @@ def begin(
         run.open(config, group, own.names(), settings)
         if config.start_from and not run.has_tokenizer():
             start = load_start(config, own.model)
+            if isinstance(corpus := corpora.load(config.corpus), Treebank):
+                require_signs(start.tokenizer, corpus, config.start_from)
             run.note(licence=start.record.licence)
             run.keep_tokenizer(start.tokenizer)
         first = not run.has_data()

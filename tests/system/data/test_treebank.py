@@ -19,6 +19,7 @@ from annotated_transformer.data.treebanks import read_trees
 from annotated_transformer.data.trees import LABELS, LEAVES, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import Parser
+from annotated_transformer.parsing.tree_search import TreeSearch
 from benchmarks.shared.baselines import damaged
 
 TRAIN = """train --preset parsing-small --vocab-size 104 --n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --dropout 0 --steps 60
@@ -92,7 +93,7 @@ def test_a_fault_in_a_treebank_is_one_sentence(name, text, expected, treebank, t
     ("(TOP (S (XX a)))\n(TOP (S (XX b))\n(TOP (S (XX c)))\n",
      "line 3: (TOP opens inside the tree that begins on line 2: is a closing bracket missing before it?"),
     ("(TOP (S (XX a)))\n\n(TOP (S ))\n", "line 3: the bracket (S) is empty"),
-    ("\n", "is empty"),
+    ("\n\n", "is empty but for blank lines: it must hold trees in brackets; a lower --least-confidence lets more"),
 ])
 def test_a_fault_in_parsed_trees_is_one_sentence(text, expected, treebank, tmp_path, complaint):
     (tmp_path / "parsed.mrg").write_text(text)
@@ -220,3 +221,93 @@ def test_a_search_among_trees_never_needs_a_repair(kind, extra_length, sample, u
     parses = untrained.parse(sentences, replace(untrained.search, beam_size=2, extra_length=extra_length))
     assert [parse.tree.leaves() for parse in parses] == sentences
     assert not any(parse.repairs for parse in parses)
+
+
+GERMAN = {  # trees whose labels and tags are no one's but their own, in two files for training
+    "train-1": "(TOP (CS (S (MPN (NE Anna) (NE Graf)) (VVFIN lacht)) (KON und) (S (PPER er) (VVFIN singt))) ($. .))",
+    "train-2": "(TOP (S (NP (ART der) (NN Hund)) (VVFIN sieht) (CNP (NE Ben) (KON und) (NE Eva))) ($. .))",
+    "validation": "(TOP (S (MPN (NE Eva) (NE Graf)) (VVFIN singt)) ($. .))",
+}
+
+
+@pytest.fixture
+def german(tmp_path):
+    (directory := tmp_path / "german").mkdir()
+    for name, text in GERMAN.items():
+        (directory / f"{name}.mrg").write_text(f"{text}\n" * 40)
+    (tmp_path / "parsed.mrg").write_text("(ROOT (S (CVP-OC (VVFIN lacht) (KON und) (VVFIN singt))))\n")
+    return directory
+
+
+@pytest.mark.parametrize("leaves", LEAVES)
+def test_a_treebank_of_other_labels_is_written_with_its_own(leaves, german, tmp_path, command):
+    kind = {"XX": "", "tags": "-tags", "words": "-words"}[leaves]
+    command(*TRAIN, "--steps", "1", "--corpus", f"{german}{kind}+{tmp_path}/parsed.mrg", "--run", tmp_path / "run")
+    parser = Parser.from_pretrained(tmp_path / "run")
+    assert parser.leaves == leaves and parser.search.alpha == (2 if leaves == "words" else 0.3)
+    assert {"CS", "MPN", "CNP", "CVP", "S", "WHADJP"} <= set(TreeSearch(parser.translator.tokenizer, leaves).brackets)
+    for tree in corpora.load(german).trees("train"):
+        row = linearize(tree, leaves)
+        ids = parser.translator.tokenizer.encode(" ".join(row))
+        rule = TreeSearch(parser.translator.tokenizer, leaves).begin([tree.leaves()])
+        for step, token in enumerate(ids):
+            assert token in rule.ids(torch.tensor([len(ids) - step]))[0], (row, step)
+            rule.follow(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+
+
+def test_a_parser_of_tags_is_known_as_one_whatever_the_tags(german, tmp_path, command):
+    (tmp_path / "english").mkdir()
+    for name in ("train", "validation"):  # the Penn Treebank's tags, and none is NNP
+        (tmp_path / "english" / f"{name}.mrg").write_text("(TOP (S (NP (DT the) (NN dog)) (VP (VBZ sleeps)) (. .)))\n" * 20)
+    for corpus, tags in ((german, "ART KON NE NN PPER VVFIN $."), (tmp_path / "english", "DT NN VBZ .")):
+        command(*TRAIN, "--steps", "1", "--corpus", f"{corpus}-tags", "--run", tmp_path / f"run-{corpus.name}")
+        parser = Parser.from_pretrained(tmp_path / f"run-{corpus.name}")
+        assert parser.leaves == "tags"
+        parse, = parser.parse([["so", "what", "?"]], replace(parser.search, beam_size=2, extra_length=20))
+        assert not parse.repairs and {tag for _, tag in parse.tree.pos()} <= {*tags.split()}
+
+
+def test_a_vocabulary_that_is_taken_along_must_fit_the_rows(german, run, treebank, tmp_path, command, complaint):
+    def start(corpus):
+        return *TRAIN[:3], *TRAIN[5:], "--steps", "1", "--corpus", corpus, "--run", tmp_path / "next", "--start-from"  # no size
+
+    said = complaint(*start(f"{german}-tags"), run)
+    assert said.startswith(f"--start-from {run}: it writes XX for a word and german-tags has its part of speech; choose")
+    (tmp_path / "pairs").mkdir()
+    for name in ("train.en", "train.de", "validation.en", "validation.de"):
+        (tmp_path / "pairs" / name).write_text("Ann sleeps\n" * 20)
+    command(*TRAIN, "--steps", "1", "--corpus", tmp_path / "pairs", "--run", tmp_path / "translator")
+    said = complaint(*start(treebank), tmp_path / "translator")
+    assert said.startswith(f"--start-from {tmp_path}/translator: it was not trained on trees; start from a parser")
+    assert not (tmp_path / "next").exists()
+    status, _, err = command(*start(german), run)
+    assert status == 0 and "lacks labels or tags of these trees (CNP CS MPN): the model will never write them" in err
+    shutil.rmtree(tmp_path / "next")
+    status, _, err = command(*start(treebank), run)
+    assert status == 0 and "lacks" not in err
+
+
+def test_the_outermost_bracket_counts_under_no_name_that_treebanks_have_for_it():
+    parsed, = read_trees(["(TOP (S (XX Eva) (XX singt)))"], "parsed")
+    for name, f1 in (("", 100), ("TOP", 100), ("ROOT", 100), ("S1", 100), ("VROOT", 100), ("SENT", 200 / 3)):
+        gold = Tree.fromstring(f"({name} (S (NE Eva) (VVFIN singt)))")
+        assert bracket_scores([gold], [parsed]).f1 == pytest.approx(f1), name
+
+
+def test_what_the_berkeley_parser_could_not_parse_is_left_out_and_counted(treebank, tmp_path, command):
+    (tmp_path / "parsed.mrg").write_text("(())\n( (S (NP (NN dogs)) (VP (VBP sing))) )\n\n (()) \n( (S (NP (NN cats))) )\n")
+    run = ("--corpus", f"{treebank}+{tmp_path}/parsed.mrg", "--run", tmp_path / "run")
+    status, _, err = command(*TRAIN, "--steps", "1", *run)
+    assert status == 0 and err.count("parsed.mrg: sentences without a tree, (()), are left out: 2\n") == 1
+    train = corpora.load(run[1]).files["train"]
+    assert [tree.leaves() for tree in train.trees()][120:] == [["dogs", "sing"], ["cats"]]
+    assert train.place(122) == f"{tmp_path}/parsed.mrg, line 5"
+
+
+def test_words_without_tags_are_warned_of(treebank, german, tmp_path, command):
+    (tmp_path / "untagged").mkdir()
+    for name in ("train", "validation"):
+        (tmp_path / "untagged" / f"{name}.mrg").write_text("(S (NP Ann) (VP sleeps) (. .))\n" * 20)
+    for corpus, said in ((treebank, ""), (german, ""), (tmp_path / "untagged", "have a label of phrases (NP VP) for a tag")):
+        status, _, err = command(*TRAIN, "--steps", "1", "--corpus", corpus, "--run", tmp_path / f"run-{corpus.name}")
+        assert status == 0 and said in err and ("label of phrases" in err) == bool(said)
