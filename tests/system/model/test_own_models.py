@@ -148,7 +148,7 @@ def test_what_only_drops_numbers_out_may_be_exchanged(tmp_path):
     found = Transformer.from_pretrained(tmp_path / "saved").state_dict()
     assert all(torch.equal(found[name], weight) for name, weight in model.state_dict().items())
     model.decoder.layers[0].feed_forward.norm = nn.Identity()
-    with pytest.raises(InputError, match="decoder.layers.0.feed_forward.norm is nothing, and Transformer.config. makes LayerNorm"):
+    with pytest.raises(InputError, match="decoder.layers.0.feed_forward.norm is nothing, and .* makes LayerNorm"):
         model.save_pretrained(tmp_path / "other")
 
 
@@ -325,7 +325,7 @@ def test_a_class_with_more_weights_starts_from_what_was_saved_of_it(config, tmp_
     save(tmp_path / "model", loaded.model, loaded.tokenizer, loaded.search)
     for place in ("plain", "model"):
         start = replace(config, start_from=str(tmp_path / place), steps=2)
-        with pytest.raises(InputError, match=r"WithLora has weights that these lack, first '.*inner\.a': give these to load_state_dict"):
+        with pytest.raises(InputError, match=r"has weights that these lack, first '.*inner\.a': give these to load_state_dict"):
             train(start, tmp_path / "run", model=WithLora)
     assert not (tmp_path / "run").exists()
     model = WithLora(loaded.model.config)
