@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from .. import InputError, extra
 
-__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "draw_tree", "is_word", "repair"]
+__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "bracket_free", "draw_tree", "is_word", "repair"]
 
 Tree = extra("nltk.tree").Tree  # of the extra `parsing`
 
@@ -22,6 +22,11 @@ DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample h
 def is_word(tree: Tree) -> bool:
     "Whether a bracket is that of one word with its tag."
     return isinstance(tree[0], str)
+
+
+def bracket_free(word: str) -> str:
+    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def draw_tree(
@@ -78,7 +83,7 @@ def is_bracket(token: str) -> bool:
 
 def put_in_place(
     tokens: Sequence[str],  # brackets, and words as a model wrote them
-    words: Sequence[str],   # the sentence
+    words: Sequence[str],   # the sentence, as rows write it
 ) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
     "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
     places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
@@ -112,7 +117,7 @@ def repair(
         raise InputError("a sentence without words has no tree")
     top, used, repairs = Tree(TOP, []), 0, Counter()
     if leaves == "words":
-        tokens, repairs = put_in_place(list(tokens), words)
+        tokens, repairs = put_in_place(list(tokens), [bracket_free(word) for word in words])
     open_trees = [top]
     for token in tokens:
         if is_unreadable(token):

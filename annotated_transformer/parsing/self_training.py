@@ -25,7 +25,7 @@ def confidences(
 ) -> list[float]:  # 0 to 1; 0 for a tree whose row is longer than the model takes
     "Equation (self.1), of each tree over its own words: what the model thinks of it, whoever drew it."
     model, tokenizer = parser.translator.model, parser.translator.tokenizer
-    sides = [tree.leaves() for tree in trees], [linearize(tree, parser.leaves) for tree in trees]
+    sides = [map(bracket_free, tree.leaves()) for tree in trees], [linearize(tree, parser.leaves) for tree in trees]
     rows = list(zip(*(tokenizer.encode_all([" ".join(tokens) for tokens in side]) for side in sides)))
     found, device = np.zeros(len(rows)), model.embedding.weight.device
     short = np.array([i for i, row in enumerate(rows) if max(map(len, row)) <= model.config.max_length], dtype=int)
