@@ -20,6 +20,7 @@ from annotated_transformer.data.tree_repair import (  # noqa: F401
     draw_tree,
     is_word,
     repair,
+    require_clean,
 )
 
 _all_ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]  # asked for here
@@ -34,6 +35,7 @@ def linearize(
     leaves: str = WORD,  # one of LEAVES
 ) -> list[str]:
     "The tree as a row of tokens, depth first, with typed closing brackets (Vinyals et al. 2014)."
+    require_clean(tree, leaves)
     if is_word(tree):
         return [{WORD: WORD, "tags": tree.label(), "words": bracket_free(tree[0])}[leaves]]
     inside = [token for child in tree for token in linearize(child, leaves)]
