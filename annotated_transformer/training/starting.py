@@ -87,8 +87,9 @@ def warn_of_long(longest: int, splits: Sequence[TokenizedPairs]) -> None:
             for name, pairs in zip(("training", "validation"), splits) if pairs.left_out]
     if left:
         logging.getLogger(__name__).warning(
-            "left out, with more than %s tokens on a side: %s; --max-length takes longer ones, and `score` refuses such a sentence",
-            f"{longest:,}", " and ".join(left))
+            "left out, with more than %s tokens on a side: %s; --max-length takes longer ones, and `score` refuses such a "
+            "sentence", f"{longest:,}", " and ".join(left),
+        )
 
 
 def contents(directory: Path) -> set[Path] | None:

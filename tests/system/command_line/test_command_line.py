@@ -224,7 +224,7 @@ def test_pairs_too_long_for_the_model_are_counted_once(corpus, tmp_path, command
         for side in ("de", "en"):
             text = (other / f"{name}.{side}").read_text(encoding="utf-8")
             (other / f"{name}.{side}").write_text(text + count * ("two " * 30 + "\n"), encoding="utf-8")
-    pairs = [text.count("\n") for text in ((other / f"{name}.de").read_text(encoding="utf-8") for name in ("train", "validation"))]
+    pairs = [(other / f"{name}.de").read_text(encoding="utf-8").count("\n") for name in ("train", "validation")]
     asked = [*TRAIN, "--corpus", other, "--run", tmp_path / "run"]
     status, _, err = command(*asked, "--steps", "2")
     said = f"2 of {pairs[0]:,} training pairs and 1 of {pairs[1]:,} validation pairs; --max-length takes longer ones"
