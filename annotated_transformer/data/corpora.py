@@ -14,7 +14,7 @@ from .number_words import numbers
 from .parallel_text import Corpus, PairFiles, read_pairs, two_languages
 from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
-from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, treebank, with_parsed, wsj
 
 __all__ = ["CORPORA", "about", "load", "from_directory"]
 
@@ -64,7 +64,7 @@ def trees_of(
     directory, leaves = name, "XX"
     if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
         directory, leaves = found.groups()
-    return treebank(directory, leaves) if Path(directory).is_dir() and holds_trees(directory) else None
+    return treebank(directory, leaves) if Path(directory).is_dir() and (leaves != "XX" or holds_trees(directory)) else None
 
 
 def load(name_or_directory: str | Path) -> Corpus:
@@ -82,6 +82,9 @@ def load(name_or_directory: str | Path) -> Corpus:
         return trees
     if Path(name).is_dir():
         return from_directory(name)
+    if Path(name).is_file():
+        raise InputError(f"{name} is a file, and a corpus is a directory: with train.en and train.fr (or another language), or "
+                         "with trees in train.mrg and validation.mrg")
     close = difflib.get_close_matches(name, CORPORA, n=1)
     raise InputError(
         f"there is no corpus and no directory {name!r}{f' (did you mean {close[0]}?)' if close else ''}: "
@@ -124,6 +127,8 @@ def require_two(directory: Path, endings: list[str], languages: list[str]) -> No
     if "train.tsv" in unread:
         raise InputError(f"{said}: cut the columns into two files, as by cut -f1 train.tsv > train.en, cut -f2 train.tsv > "
                          "train.TARGET")
+    if len(languages) < 2 and seems_to_hold_trees(directory):
+        treebank(directory)  # says how its files must be called
     if len(languages) < 2:
         raise InputError(f"{said}: give it train.en and train.TARGET, line i of one the translation of line i of the other")
     first, second, *_ = sorted(languages, key=lambda language: language != "en")
