@@ -51,6 +51,18 @@ def about(name: str) -> str:
     return " ".join([function.__doc__ or "", *variants]).strip()
 
 
+def require_files(first: str, files: list[str]) -> None:
+    "InputError for a directory behind the plus sign, or for what belongs before it."
+    for file in map(named, files):
+        if file.is_dir():
+            raise InputError(f"{file} is a directory, and behind the plus sign stand files of trees: name each, as in "
+                             f"{first}+{file / 'parsed.mrg'}")
+        found = re.fullmatch("(.+)-(tags|words)", str(file))
+        if found and not file.exists():
+            raise InputError(f"{file} does not exist: if -{found[2]} says what a row has for a word, it stands before the plus "
+                             f"sign, as in {first}-{found[2]}+{found[1]}")
+
+
 def trees_of(
     name: str,
 ) -> Treebank | None:  # None where the name says no trees
@@ -60,10 +72,14 @@ def trees_of(
         gold = load(first)
         if not isinstance(gold, Treebank):
             raise InputError(f"{gold.name} is no treebank, so no files of trees can stand behind it: leave out the plus sign")
+        require_files(first, files)
         return with_parsed(gold, files)
     directory, leaves = name, "XX"
-    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
+    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-([A-Za-z]+)", name)) and Path(found[1]).is_dir():
         directory, leaves = found.groups()
+        if leaves not in ("tags", "words"):
+            raise InputError(f"there is no corpus and no directory {name!r}: behind {directory} stands, if it has trees, -tags, "
+                             "-words or nothing")
     return treebank(directory, leaves) if Path(directory).is_dir() and (leaves != "XX" or holds_trees(directory)) else None
 
 

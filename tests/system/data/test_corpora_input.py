@@ -256,6 +256,20 @@ def test_capitals_in_the_names_of_a_treebanks_files_do_not_matter(tmp_path):
     assert load(f"{tmp_path}-words").test == [("a", "(S a )S")]
 
 
+def test_what_stands_behind_a_treebank_and_behind_its_plus_sign_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("gold").mkdir()
+    Path("silver").mkdir()
+    for file in ("gold/train.mrg", "gold/validation.mrg", "one.mrg", "silver/one.mrg"):
+        Path(file).write_text("( (S (NN a)))\n")
+    assert [*load("gold-words+one.mrg+silver/one.mrg").train] == 3 * [("a", "(S a )S")]
+    message = complaint(load, "gold+one.mrg-words")
+    assert message.startswith("one.mrg-words does not exist: if -words says") and message.endswith("as in gold-words+one.mrg")
+    assert complaint(load, "gold-words+silver").endswith("name each, as in gold-words+silver/parsed.mrg")
+    assert complaint(load, "gold-word").endswith("'gold-word': behind gold stands, if it has trees, -tags, -words or nothing")
+    assert complaint(load, "gold+one.mr") == "one.mr does not exist: check the name and the directory"
+
+
 def test_an_unknown_corpus():
     message = complaint(load, "multi30k-en-ed")
     assert "did you mean multi30k-en-de?" in message and "numbers-en-de" in message and "directory" in message
