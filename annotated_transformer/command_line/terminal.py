@@ -3,6 +3,7 @@
 A line ends with \\n, with \\r before it or not, and nothing else ends it. `splitlines` would also cut at U+2028 and at half a
 dozen other characters that occur in text from the web, and every translation after it would stand beside the wrong sentence.
 """
+import codecs
 import contextlib
 import logging
 import os
@@ -64,9 +65,9 @@ def read_standard_input() -> list[str]:
 
 
 def decoded(line: bytes, number: int) -> str:
-    "A line as text, without the \\r of \\r\\n."
+    "A line as text, without the \\r of \\r\\n, and the first without a byte-order mark."
     try:
-        return line.decode().removesuffix("\r")
+        return line.removeprefix(codecs.BOM_UTF8 if number == 1 else b"").decode().removesuffix("\r")
     except UnicodeDecodeError:
         raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
 

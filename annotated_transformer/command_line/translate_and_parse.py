@@ -92,7 +92,8 @@ def parse_command(
     free: bool = False,
     search: SearchOptions = AS_USUAL,
 ) -> None:
-    """Parse standard input: words in, one bracketed tree out for each line.
+    """Parse standard input: words in, one bracketed tree out for each line, which is one sentence.
+    The words stand apart as in the treebank: do n't, Ann 's, can not, `` and '' for quotes, a blank before each stop.
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank, or a parser that ships by name.

@@ -14,7 +14,7 @@ from .number_words import numbers
 from .parallel_text import Corpus, PairFiles, read_pairs, two_languages
 from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
-from .treebanks import Treebank, craft, holds_trees, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, treebank, with_parsed, wsj
 
 __all__ = ["CORPORA", "about", "load", "from_directory"]
 
@@ -51,6 +51,18 @@ def about(name: str) -> str:
     return " ".join([function.__doc__ or "", *variants]).strip()
 
 
+def require_files(first: str, files: list[str]) -> None:
+    "InputError for a directory behind the plus sign, or for what belongs before it."
+    for file in map(named, files):
+        if file.is_dir():
+            raise InputError(f"{file} is a directory, and behind the plus sign stand files of trees: name each, as in "
+                             f"{first}+{file / 'parsed.mrg'}")
+        found = re.fullmatch("(.+)-(tags|words)", str(file))
+        if found and not file.exists():
+            raise InputError(f"{file} does not exist: if -{found[2]} says what a row has for a word, it stands before the plus "
+                             f"sign, as in {first}-{found[2]}+{found[1]}")
+
+
 def trees_of(
     name: str,
 ) -> Treebank | None:  # None where the name says no trees
@@ -60,11 +72,15 @@ def trees_of(
         gold = load(first)
         if not isinstance(gold, Treebank):
             raise InputError(f"{gold.name} is no treebank, so no files of trees can stand behind it: leave out the plus sign")
+        require_files(first, files)
         return with_parsed(gold, files)
     directory, leaves = name, "XX"
-    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-(tags|words)", name)):
+    if not Path(name).is_dir() and (found := re.fullmatch("(.+)-([A-Za-z]+)", name)) and Path(found[1]).is_dir():
         directory, leaves = found.groups()
-    return treebank(directory, leaves) if Path(directory).is_dir() and holds_trees(directory) else None
+        if leaves not in ("tags", "words"):
+            raise InputError(f"there is no corpus and no directory {name!r}: behind {directory} stands, if it has trees, -tags, "
+                             "-words or nothing")
+    return treebank(directory, leaves) if Path(directory).is_dir() and (leaves != "XX" or holds_trees(directory)) else None
 
 
 def load(name_or_directory: str | Path) -> Corpus:
@@ -82,6 +98,9 @@ def load(name_or_directory: str | Path) -> Corpus:
         return trees
     if Path(name).is_dir():
         return from_directory(name)
+    if Path(name).is_file():
+        raise InputError(f"{name} is a file, and a corpus is a directory: with train.en and train.fr (or another language), or "
+                         "with trees in train.mrg and validation.mrg")
     close = difflib.get_close_matches(name, CORPORA, n=1)
     raise InputError(
         f"there is no corpus and no directory {name!r}{f' (did you mean {close[0]}?)' if close else ''}: "
@@ -124,6 +143,8 @@ def require_two(directory: Path, endings: list[str], languages: list[str]) -> No
     if "train.tsv" in unread:
         raise InputError(f"{said}: cut the columns into two files, as by cut -f1 train.tsv > train.en, cut -f2 train.tsv > "
                          "train.TARGET")
+    if len(languages) < 2 and seems_to_hold_trees(directory):
+        treebank(directory)  # says how its files must be called
     if len(languages) < 2:
         raise InputError(f"{said}: give it train.en and train.TARGET, line i of one the translation of line i of the other")
     first, second, *_ = sorted(languages, key=lambda language: language != "en")

@@ -211,10 +211,11 @@ def require_fit(
     ids: Sequence[int],
     longest: int,        # tokens that a model takes
     name: str,           # of the text: "sentence 3", or its place in a file
+    remedy: str = "split it, or shorten it",
 ) -> None:
     "InputError for a text of more tokens than that."
     if len(ids) > longest:
-        raise InputError(f"{name} has {len(ids):,} tokens and the model takes {longest:,}: split it, or shorten it")
+        raise InputError(f"{name} has {len(ids):,} tokens and the model takes {longest:,}: {remedy}")
 
 
 def require_several(texts: Iterable[str]) -> None:

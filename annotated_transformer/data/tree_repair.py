@@ -2,13 +2,15 @@
 
 The page §6.3 Trees tells the rules, and writes the rows (`data.trees`)."""
 import re
+import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 from .. import InputError, extra
 
-__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "draw_tree", "is_word", "repair"]
+__all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "bracket_free", "draw_tree", "is_word", "repair",
+           "require_clean"]
 
 Tree = extra("nltk.tree").Tree  # of the extra `parsing`
 
@@ -16,12 +18,38 @@ WORD = "XX"  # what stands for a word
 LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself
 TOP, EMPTY = "TOP", "-NONE-"
 ROOTS = ("", TOP, "ROOT", "S1", "VROOT")  # what various treebanks call the outermost bracket
+UNCLEAN = {*ROOTS, EMPTY} - {TOP}  # labels that `clean` leaves none of, but for words
 DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample has 30
 
 
 def is_word(tree: Tree) -> bool:
-    "Whether a bracket is that of one word with its tag."
+    "Whether a bracket is that of one word with its tag. InputError for what is no tree, and for a bracket of nothing."
+    if not isinstance(tree, Tree):
+        raise InputError(f"{reprlib.repr(tree)} is no tree: give one of NLTK, Tree.fromstring(text)")
+    if not tree:
+        raise InputError(f"the bracket ({tree.label()}) is empty: give it a word, or remove it")
     return isinstance(tree[0], str)
+
+
+def require_leaves(leaves: str) -> None:
+    "InputError for another word than those of LEAVES."
+    if leaves not in LEAVES:
+        raise InputError(f"leaves is what a row has for a word, one of {', '.join(LEAVES)}, and not {leaves!r}")
+
+
+def require_clean(tree: Tree, leaves: str) -> None:
+    "InputError for a bracket that no row has: an empty element, or a nameless one; and as `require_leaves`."
+    if leaves not in LEAVES:
+        require_leaves(leaves)
+    if isinstance(tree, Tree) and tree.label() in UNCLEAN and (tree.label() == EMPTY or not is_word(tree)):
+        sign = f"the label {tree.label()}" if tree.label() else "no label"
+        raise InputError(f"a bracket of the tree has {sign}, as none in a row: clean it first (`clean` of data.trees), or take "
+                         "read_trees")
+
+
+def bracket_free(word: str) -> str:
+    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
 def draw_tree(
@@ -78,7 +106,7 @@ def is_bracket(token: str) -> bool:
 
 def put_in_place(
     tokens: Sequence[str],  # brackets, and words as a model wrote them
-    words: Sequence[str],   # the sentence
+    words: Sequence[str],   # the sentence, as rows write it
 ) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
     "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
     places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
@@ -108,11 +136,12 @@ def repair(
     for text, name in ((tokens, "tokens"), (words, "words")):
         if isinstance(text, str):
             raise InputError(f"the {name} are one text: give a list, {text[:40]!r}.split()")
+    require_leaves(leaves)
     if not words:
         raise InputError("a sentence without words has no tree")
     top, used, repairs = Tree(TOP, []), 0, Counter()
     if leaves == "words":
-        tokens, repairs = put_in_place(list(tokens), words)
+        tokens, repairs = put_in_place(list(tokens), [bracket_free(word) for word in words])
     open_trees = [top]
     for token in tokens:
         if is_unreadable(token):

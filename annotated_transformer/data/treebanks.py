@@ -218,8 +218,8 @@ def require_signs(
 # %% ../../nbs/data/treebanks.ipynb #6e7f60e9
 def tree_splits(paths: Iterable[Path | zipfile.Path]) -> dict[str, list[Path | zipfile.Path]]:
     "Which files of a treebank are for what, by their names."
-    paths = sorted((path for path in paths if re.search(r"\.mrg(\.gz)?$", path.name)), key=lambda path: path.name)
-    numbers = [int(found[1]) if (found := re.match(r"wsj_(\d{4})\.", path.name)) else -1 for path in paths]
+    paths = sorted((path for path in paths if re.search(r"\.(?i:mrg)(\.gz)?$", path.name)), key=lambda path: path.name)
+    numbers = [int(found[1]) if (found := re.match(r"(?i:wsj)_(\d{4})\.", path.name)) else -1 for path in paths]
     ranges = SAMPLE_FILES if max(numbers, default=0) < 200 else SECTIONS
     return {
         split: [path for path, number in zip(paths, numbers) if number in ranges[split] or path.name.startswith(split)]
@@ -229,7 +229,19 @@ def tree_splits(paths: Iterable[Path | zipfile.Path]) -> dict[str, list[Path | z
 
 def holds_trees(directory: str | Path) -> bool:
     "Whether a directory has files of trees for one of the splits."
-    return any(tree_splits(Path(directory).rglob("*.mrg*")).values())
+    return any(tree_splits(Path(directory).rglob("*.*")).values())
+
+
+def seems_to_hold_trees(directory: str | Path) -> bool:
+    "Whether a directory has trees in files of other names: by an ending that treebanks use, or by brackets in a file train*."
+    for path in filter(Path.is_file, Path(directory).rglob("*")):
+        if re.search(r"\.(mrg|psd|ptb|tree|penn)(\.\w+)?$", path.name, re.I):
+            return True
+        if path.name.startswith("train"):
+            with one_sentence_about(path), open(path, "rb") as file:
+                if re.match(rb"\s*\(\s*[^\s()]*\s*\(", file.read(1_000)):
+                    return True
+    return False
 
 # %% ../../nbs/data/treebanks.ipynb #3858c12a
 def treebank(
@@ -242,13 +254,13 @@ def treebank(
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()
     else:
         directory = named(directory)
-        paths = directory.rglob("*.mrg*")
+        paths = directory.rglob("*.*")
     files = tree_splits(paths)
     for split in ("train", "validation"):
         if not files[split]:
             raise InputError(
                 f"{directory} has no trees for the split {split}: it needs wsj_0200.mrg to wsj_2399.mrg, of which sections "
-                f"02-21 are for training and 22 is for validation, or files whose names begin with train and validation"
+                f"02-21 are for training and 22 is for validation, or files called train*.mrg and validation*.mrg (or .mrg.gz)"
             )
     return of_files(Path(directory).resolve().name, files, leaves)
 

@@ -8,7 +8,20 @@ __all__ = ['LABELS', 'CRAFT_LABELS', 'linearize', 'delinearize', 'print_tree', '
 import re
 from collections.abc import Iterable, Sequence
 
-from .tree_repair import DEEPEST, EMPTY, LEAVES, ROOTS, TOP, WORD, Tree, draw_tree, is_word, repair  # noqa: F401
+from annotated_transformer.data.tree_repair import (  # noqa: F401
+    DEEPEST,
+    EMPTY,
+    LEAVES,
+    ROOTS,
+    TOP,
+    WORD,
+    Tree,
+    bracket_free,
+    draw_tree,
+    is_word,
+    repair,
+    require_clean,
+)
 
 _all_ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]  # asked for here
 # The phrase labels of the Penn Treebank; ADVP|PRT is one that the annotators could not decide.
@@ -22,15 +35,11 @@ def linearize(
     leaves: str = WORD,  # one of LEAVES
 ) -> list[str]:
     "The tree as a row of tokens, depth first, with typed closing brackets (Vinyals et al. 2014)."
+    require_clean(tree, leaves)
     if is_word(tree):
-        return [{WORD: WORD, "tags": tree.label(), "words": tree[0]}[leaves]]
+        return [{WORD: WORD, "tags": tree.label(), "words": bracket_free(tree[0])}[leaves]]
     inside = [token for child in tree for token in linearize(child, leaves)]
     return inside if tree.label() == TOP else [f"({tree.label()}", *inside, f"){tree.label()}"]
-
-# %% ../../nbs/paper/6.3_trees.ipynb #3f242134
-def bracket_free(word: str) -> str:
-    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 # %% ../../nbs/paper/6.3_trees.ipynb #b3ecdefd
 def delinearize(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .. import InputError
-from ..data.trees import TOP, Tree, clean, is_word, plain_label
+from ..data.trees import TOP, Tree, bracket_free, clean, is_word, plain_label
 
 # %% ../../nbs/parsing/evalb.ipynb #4311582c
 PUNCTUATION = (",", ":", "``", "''", ".")  # parts of speech, not words: a full stop may be tagged otherwise
@@ -92,7 +92,8 @@ def bracket_scores(
     totals = Counter()
     for number, pair in enumerate(zip(gold, predicted), 1):
         right, guess = (clean(tree) for tree in pair)
-        if right is None or guess is None or right.leaves() != guess.leaves():
+        words, others = (tree and [*map(bracket_free, tree.leaves())] for tree in (right, guess))
+        if words is None or words != others:
             raise InputError(f"sentence {number}: the gold tree and the predicted one do not have the same words")
         counted = [tag not in PUNCTUATION for _, tag in right.pos()]
         if not any(counted):

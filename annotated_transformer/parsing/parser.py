@@ -52,12 +52,17 @@ def require_room(
     self,
     sentences: Sequence[Sequence[str]],  # words
     place: Callable[[int], str],         # where the sentence of a number stands, from 1
+    whole: bool = False,                 # none may be split
 ) -> None:
     "InputError names the first sentence that is too long for the model."
     limit = self.translator.model.config.max_length
     lines = [" ".join(map(bracket_free, words)) for words in sentences]
-    for number, ids in enumerate(self.translator.tokenizer.encode_all(lines), 1):
-        require_fit(ids, limit, place(number))
+    rows = self.translator.tokenizer.encode_all(lines)
+    longest = max(map(len, rows), default=0)
+    how = [f"a score needs every sentence, so train a parser with --max-length {longest} or more"] if whole else []
+    for number, ids in enumerate(rows, 1):
+        if len(ids) > limit:  # `place` reads the file again
+            require_fit(ids, limit, place(number), *how)
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #f9e1a9e2
 class Parse(NamedTuple):
@@ -157,6 +162,6 @@ def score_split(
 ) -> tuple[list[str], ParsingScores]:  # the printed trees, and what they are worth
     "Parse a split of a treebank and score it."
     sentences = [source.split() for source, _ in corpus.split(split)]
-    parser.require_room(sentences, corpus.files[split].place)
+    parser.require_room(sentences, corpus.files[split].place, whole=True)
     parses = parser.parse(sentences, search or parser.search)
     return [print_tree(parse.tree) for parse in parses], score_parses(corpus.trees(split), parses)

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch.nn.functional as F
 
-from .. import PAD
+from .. import PAD, InputError
 from ..config import Search
 from ..data.batching import Batch, batches, collate
+from ..data.tokenizer import require_several
 from ..data.trees import TOP, Tree, bracket_free, is_word, linearize, print_tree
 from ..model.modes import evaluating
 from .parser import Parse, Parser
@@ -24,8 +25,11 @@ def confidences(
     batch_tokens: int = 2_048,
 ) -> list[float]:  # 0 to 1; 0 for a tree whose row is longer than the model takes
     "Equation (self.1), of each tree over its own words: what the model thinks of it, whoever drew it."
+    if isinstance(trees, Tree):
+        raise InputError("confidences takes a list of trees, not one tree: put it into brackets, [tree]")
     model, tokenizer = parser.translator.model, parser.translator.tokenizer
-    sides = [tree.leaves() for tree in trees], [linearize(tree, parser.leaves) for tree in trees]
+    targets = [linearize(tree, parser.leaves) for tree in trees]
+    sides = [map(bracket_free, tree.leaves()) for tree in trees], targets
     rows = list(zip(*(tokenizer.encode_all([" ".join(tokens) for tokens in side]) for side in sides)))
     found, device = np.zeros(len(rows)), model.embedding.weight.device
     short = np.array([i for i, row in enumerate(rows) if max(map(len, row)) <= model.config.max_length], dtype=int)
@@ -57,6 +61,7 @@ def parse_lines(
     free: bool = False,
 ) -> tuple[list[str], list[Parse]]:  # a line for each line, and the parses of those that are not blank
     "One printed tree per line. InputError names a line that is too long for the model."
+    require_several(lines)
     sentences = [[bracket_free(word) for word in line.split()] for line in lines]
     parser.require_room(sentences, (name + ", line {}").format)
     parses = parser.parse([words for words in sentences if words], search, free)

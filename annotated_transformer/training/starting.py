@@ -3,6 +3,7 @@ import dataclasses
 import logging
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
@@ -81,6 +82,17 @@ def warn_of_unknown(
     )
 
 
+def warn_of_long(longest: int, splits: Sequence[TokenizedPairs]) -> None:
+    "A warning where pairs of the training or of the validation split are longer than the model takes."
+    left = [f"{pairs.left_out:,} of {len(pairs) + pairs.left_out:,} {name} pairs"
+            for name, pairs in zip(("training", "validation"), splits) if pairs.left_out]
+    if left:
+        logging.getLogger(__name__).warning(
+            "left out, with more than %s tokens on a side: %s; --max-length takes longer ones, and `score` refuses such a "
+            "sentence", f"{longest:,}", " and ".join(left),
+        )
+
+
 def contents(directory: Path) -> set[Path] | None:
     "What is in a directory; None if there is none."
     return set(directory.iterdir()) if directory.exists() else None
@@ -126,6 +138,8 @@ def begin(
             run.keep_tokenizer(start.tokenizer)
         first = not run.has_data()
         tokenizer, *splits = prepare(config, run.directory)
+        if first:
+            warn_of_long(config.model.max_length, splits)
         if config.start_from and first:
             warn_of_unknown(config, tokenizer, splits[0])
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0

@@ -38,6 +38,13 @@ def test_a_mistake_at_a_terminal_is_told_and_the_session_goes_on(answers):
         "standard input, line 2, is not UTF-8: convert it first, for example with iconv", "sentence 1 is too long"]
 
 
+@pytest.mark.parametrize("typed", [False, True])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(answers, typed):
+    mark = "\ufeff"
+    out, _ = answers(f"{mark}ein{mark}s\n{mark}zwei\n".encode(), shout, typed)
+    assert out == f"EIN{mark}S\n{mark}ZWEI\n"
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no such device here")
 def test_a_disk_that_is_full_before_the_last_line_is_told_with_the_name_of_the_stream(answers, monkeypatch):
     with contextlib.suppress(OSError), open("/dev/full", "w") as full:

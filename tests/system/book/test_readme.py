@@ -74,6 +74,8 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"writes only trees has {bound} with these models" in text
     repaired = [100 * test["malformed"] / test["sentences"] for test in tests["scores"]]
     assert f"{min(repaired):.0f} to {max(repaired):.0f}% of its outputs need a repair" in text
+    times = json.loads(page("results/parsing/parser.times.json"))["figures"]["in_batches"]["seconds_per_sentence"]
+    assert f"{times['4'] * 1e3:.0f} ms a sentence for {times['21'] * 1e3:.0f}," in text and round(times["21"] / times["4"]) == 6
     craft = json.loads((ROOT / "results/parsing/parser.craft.json").read_text(encoding="utf-8"))["figures"]
     craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
     assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text

@@ -218,6 +218,20 @@ def test_letters_that_a_vocabulary_taken_along_lacks_are_named_once(run, corpus,
     assert "never write" not in command(*asked, "--steps", "3")[2]
 
 
+def test_pairs_too_long_for_the_model_are_counted_once(corpus, tmp_path, command):
+    other = shutil.copytree(corpus, tmp_path / "other")
+    for name, count in (("train", 2), ("validation", 1)):
+        for side in ("de", "en"):
+            text = (other / f"{name}.{side}").read_text(encoding="utf-8")
+            (other / f"{name}.{side}").write_text(text + count * ("two " * 30 + "\n"), encoding="utf-8")
+    pairs = [(other / f"{name}.de").read_text(encoding="utf-8").count("\n") for name in ("train", "validation")]
+    asked = [*TRAIN, "--corpus", other, "--run", tmp_path / "run"]
+    status, _, err = command(*asked, "--steps", "2")
+    said = f"2 of {pairs[0]:,} training pairs and 1 of {pairs[1]:,} validation pairs; --max-length takes longer ones"
+    assert status == 0 and err.startswith(f"left out, with more than 24 tokens on a side: {said}") and err.count("\n") == 1
+    assert command(*asked, "--steps", "3")[2] == ""
+
+
 def test_settings_that_differ_are_named_one_by_one(run, complaint):
     message = complaint("train", "--run", run, "--dropout", "0.2", "--d-ff", "20", "--warmup-steps", "9", "--steps", "7")
     said = "d_ff=16, not 20; dropout=0.1, not 0.2; warmup_steps=20, not 9"

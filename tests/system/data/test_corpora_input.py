@@ -235,6 +235,41 @@ def test_endings_that_are_no_language_are_not_read(directory):
     assert "no language (not read: train.de.bak, train.de~, train.tsv): cut the columns" in complaint(load, directory)
 
 
+@pytest.mark.parametrize("names", [
+    ("train.psd", "validation.psd"), ("train.mrg.bz2", "validation.mrg.bz2"), ("train.txt", "validation.txt"),
+    ("train", "validation"), ("02-21.mrg", "22.mrg"), ("train/a.mrg", "dev/a.mrg"), ("a.PTB", "b.PTB")])
+def test_trees_in_files_of_other_names_are_no_parallel_text(tmp_path, names):
+    for name in names:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("( (S\n  (NN a)))\n" * 3)
+    said = "has no trees for the split train: it needs wsj_0200.mrg to"
+    for name in (tmp_path, f"{tmp_path}-words"):
+        message = complaint(load, name)
+        assert said in message and message.endswith("or files called train*.mrg and validation*.mrg (or .mrg.gz)")
+    file = tmp_path / names[0]
+    assert complaint(load, file).startswith(f"{file} is a file, and a corpus is a directory: with train.en and train.fr")
+
+
+def test_capitals_in_the_names_of_a_treebanks_files_do_not_matter(tmp_path):
+    for number in (200, 2200, 2300):
+        (tmp_path / f"WSJ_{number:04}.MRG").write_text("( (S (NN a)))\n")
+    assert load(f"{tmp_path}-words").test == [("a", "(S a )S")]
+
+
+def test_what_stands_behind_a_treebank_and_behind_its_plus_sign_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("gold").mkdir()
+    Path("silver").mkdir()
+    for file in ("gold/train.mrg", "gold/validation.mrg", "one.mrg", "silver/one.mrg"):
+        Path(file).write_text("( (S (NN a)))\n")
+    assert [*load("gold-words+one.mrg+silver/one.mrg").train] == 3 * [("a", "(S a )S")]
+    message = complaint(load, "gold+one.mrg-words")
+    assert message.startswith("one.mrg-words does not exist: if -words says") and message.endswith("as in gold-words+one.mrg")
+    assert complaint(load, "gold-words+silver").endswith("name each, as in gold-words+silver/parsed.mrg")
+    assert complaint(load, "gold-word").endswith("'gold-word': behind gold stands, if it has trees, -tags, -words or nothing")
+    assert complaint(load, "gold+one.mr") == "one.mr does not exist: check the name and the directory"
+
+
 def test_an_unknown_corpus():
     message = complaint(load, "multi30k-en-ed")
     assert "did you mean multi30k-en-de?" in message and "numbers-en-de" in message and "directory" in message

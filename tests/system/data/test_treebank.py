@@ -121,9 +121,16 @@ def test_the_parses_that_the_model_is_sure_of_become_training_trees(run, treeban
 def test_a_tree_too_long_for_the_model_is_named_with_file_and_line(run, treebank, tmp_path, complaint):
     shutil.copytree(treebank, tmp_path / "mine")
     file = tmp_path / "mine" / "wsj_2301.mrg"
-    file.write_text("( (S (NN a)))\n\n( (S\n  (NN b)))\n( (S " + "(NN cats) " * 1100 + "))\n")
+    long = "".join("( (S " + "(NN cats) " * n + "))\n" for n in (1100, 1200))
+    file.write_text("( (S (NN a)))\n\n( (S\n  (NN b)))\n" + long)
     message = complaint("score", run, "--corpus", tmp_path / "mine")
-    assert message == f"{file}, line 5 has 1,101 tokens and the model takes 1,024: split it, or shorten it"
+    assert message == (f"{file}, line 5 has 1,101 tokens and the model takes 1,024: a score needs every sentence, so train a "
+                       "parser with --max-length 1201 or more")
+
+
+def test_a_split_that_fits_is_scored_without_a_search_for_places(run, treebank, command, monkeypatch):
+    monkeypatch.setattr(treebanks.TreeFiles, "place", None)  # each would read the file again
+    assert command("score", run, "--corpus", treebank, "--beam-size", "1")[0] == 0
 
 
 def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):

@@ -6,9 +6,10 @@ import torch
 from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
 from annotated_transformer.config import Search
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.data.trees import Tree
+from annotated_transformer.data.trees import Tree, clean, delinearize, linearize
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import PARSING, Parser
+from annotated_transformer.parsing.self_training import confidences, parse_lines
 
 
 @pytest.mark.parametrize("tag, counted", [
@@ -61,3 +62,26 @@ def test_evalb_counts_complete_sentences_also_of_one_and_takes_trees_from_a_gene
 
 def test_parser_searches_as_the_paper_did():
     assert (PARSING.beam_size, PARSING.alpha, PARSING.extra_length) == (21, 0.3, 300)  # §6.3
+
+
+def test_what_is_no_cleaned_tree_or_no_list_is_refused():
+    parser = Parser.from_pretrained("parser-en")
+    raw = Tree.fromstring("( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep)))))))")
+    for tree, said in ((raw, "a bracket of the tree has no label, as none in a row: clean it"),
+                       (raw[0], "the tree has the label -NONE-, as none"),
+                       (Tree("ROOT", [clean(raw)[0]]), "has the label ROOT, as none"),
+                       (Tree("TOP", []), r"the bracket \(TOP\) is empty"),
+                       (Tree("TOP", [Tree("NP", [])]), r"bracket \(NP\) is empty"),
+                       ("(S (NN a))", r"'\(S \(NN a\)\)' is no tree: give one of NLTK")):
+        for use in (linearize, lambda tree: confidences(parser, [tree])):
+            with pytest.raises(InputError, match=said):
+                use(tree)
+    with pytest.raises(InputError, match=r"^'\(S \(NN a\)\)' is no tree"):
+        bracket_scores(["(S (NN a))"], [clean(raw)])
+    for use in (lambda: linearize(clean(raw), "word"), lambda: delinearize(["XX"], ["Ann"], "word")):
+        with pytest.raises(InputError, match="^leaves is what a row has for a word, one of XX, tags, words, and not 'word'$"):
+            use()
+    with pytest.raises(InputError, match="^confidences takes a list of trees, not one tree"):
+        confidences(parser, clean(raw))
+    with pytest.raises(InputError, match=r"^give a list of texts, not one: \['No \.'\]$"):
+        parse_lines(parser, "No .")
