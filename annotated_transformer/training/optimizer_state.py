@@ -1,5 +1,7 @@
 "What an optimizer keeps beside the weights: whether a checkpoint can hold it, how it is written, and put back."
 import math
+import sys
+from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,12 @@ __all__ = ["MakeOptimizer", "plain", "put_back", "require_held", "to_be_held", "
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 NUMBERS = {"int": int, "float": float}  # kinds of Python's numbers, as the names of tensors in a file note them: `step:int`
 OTHERWISE = "take another optimizer, or make the updates yourself, by train_step"
+TORCHS = {*vars(torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)), "_need_device_dtype_check_for_fused",
+          "_step_supports_amp_scaling", "_opt_called"}  # attributes that PyTorch's own optimizers and schedulers set
+WITHIN = (dict, list, tuple, set, frozenset, deque)
+OUTSIDE = ("{} keeps {} outside its state, in its groups or attributes, and a checkpoint would not hold them: keep them in "
+           "`state[parameter]`")
+UPDATES = 3  # that are tried: some keep nothing until the second
 # What an update does not depend on, or only in its rounding: the loop sets the rate.
 FREE = {"params", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable"}
 
@@ -45,11 +53,34 @@ def settings_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return found
 
 
+def picture(value: Any, known: set[int], numbers: int = 0) -> Any:
+    "What can be compared of a value and of all within it; InputError for tensors that are unknown and hold more numbers."
+    if id(value) in known:
+        return None
+    if isinstance(value, Tensor):
+        if value.numel() > numbers:
+            raise InputError("tensors")
+        return plain(value)
+    if hasattr(value, "tolist"):  # NumPy's
+        return repr(value.tolist())
+    if type(value).__module__.partition(".")[0] not in sys.stdlib_module_names and hasattr(value, "__dict__"):
+        value = vars(value)
+    if not isinstance(value, WITHIN):
+        return plain(value)
+    known.add(id(value))  # it may hold itself
+    pairs = value.items() if isinstance(value, dict) else enumerate(value)
+    return [(plain(key) if isinstance(key, (str, int, float)) else id(key), picture(one, known, numbers)) for key, one in pairs]
+
+
 def beside(optimizer: torch.optim.Optimizer) -> list:
-    "The numbers that it keeps outside its state, where a checkpoint has no place for them: in its groups and attributes."
-    groups = [plain([value for key, value in group.items() if key != "params"]) for group in optimizer.param_groups]
-    known = {name: value for name, value in vars(optimizer).items() if not name.startswith("_")}
-    return groups + [plain(value) for value in known.values() if isinstance(value, (int, float, Tensor))]
+    "What it keeps in groups and attributes, where a checkpoint has no place for it. InputError for tensors."
+    known = {id(optimizer)} | {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+    groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
+    attributes = {name: value for name, value in vars(optimizer).items() if name not in TORCHS}
+    try:
+        return [picture(groups, set(known), 1), picture(attributes, known)]
+    except InputError as error:
+        raise InputError(OUTSIDE.format(type(optimizer).__name__, error)) from None
 
 
 def require_held(optimizer: torch.optim.Optimizer) -> None:
@@ -81,18 +112,18 @@ def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[st
     for weight in weights:
         weight.grad = torch.ones_like(weight) if weight.requires_grad else None
     try:
-        optimizer.step()
+        for _ in range(UPDATES):
+            optimizer.step()
     except Exception as error:
         raise RuntimeError(f"{kind} makes no update as the loop wants it ({error})") from error
     require_held(optimizer)
     if beside(optimizer) != before:
-        raise InputError(f"{kind} keeps numbers outside its state, in its groups or attributes, and a checkpoint would not hold "
-                         "them: keep them in `state[parameter]`")
+        raise InputError(OUTSIDE.format(kind, "numbers"))
     return settings
 
 
 def tried(make: MakeOptimizer, weights: Iterable[nn.Parameter]) -> dict[str, Any]:
-    "The settings of an optimizer; InputError, after one update of other weights of these shapes, where it cannot be resumed."
+    "The settings of an optimizer; InputError, after a few updates of other weights of these shapes, where it cannot be resumed."
     shapes = [(weight.shape, weight.requires_grad) for weight in weights]
 
     def on(device: str) -> list[nn.Parameter]:

@@ -26,15 +26,18 @@ __all__ = ["PAPERS", "Loss", "MakeOptimizer", "Own", "Rate", "Watch", "mean_loss
 
 Rate = Callable[[int], float]  # of each update, counted from 1
 Loss = Callable[[Transformer, Batch], Tensor]  # of each target token, PAD included, which is not counted
-# Gets each line of metrics.jsonl, and the model if it takes two; True ends the training, and nothing else.
+# Gets each line of metrics.jsonl, and the model if it can take two arguments; True ends the training, and nothing else.
 Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
-NOTED = (1, 100, 10_000)  # updates whose rates are compared when a run goes on
+NOTED = (1, 100, 10_000)  # updates whose rates are noted; where they are others when a run goes on, it says so
 
 
 def require_transformer(kind: type[Transformer]) -> None:
     "InputError for what is no class of models."
     if not (isinstance(kind, type) and issubclass(kind, Transformer)):
         raise InputError(f"model={kind!r}: give a class that inherits from Transformer")
+
+
+MANY = 99  # arguments, that are taken only by what takes any number, as print does
 
 
 def takes(given: object, arguments: int) -> bool:
@@ -146,7 +149,7 @@ class Own:
         "`watch` as it takes a line alone. Meanwhile the model is in eval mode, and afterwards in its own, whatever happens."
         if self.watch is None:
             return None
-        beside = () if takes(self.watch, 1) else (model,)
+        beside = (model,) if takes(self.watch, 2) and not takes(self.watch, MANY) or not takes(self.watch, 1) else ()
 
         def show(line: dict) -> Any:
             with evaluating(model), torch.inference_mode(False):  # what it computes may have gradients

@@ -6,6 +6,7 @@ __all__ = ['Run', 'prepare']
 # %% ../../nbs/training/runs.ipynb #5fd22d8f
 import dataclasses
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
@@ -100,13 +101,18 @@ class Run:
         if path.exists():
             before, starts = self.config, self.starts
             noted, now = self._record().get("own_settings", {}), settings or {}
-            reset = {name: (noted[name], now[name]) for name in noted.keys() & now.keys() if noted[name] != now[name]}
+            reset = {name: (noted[name], now[name]) for name in now if name in noted and noted[name] != now[name]}
+            # A schedule may depend on how many updates are wanted.
+            rates = [(name[5:-1], *reset.pop(name)) for name in list(reset) if name.startswith("rate(")]
             settings = now | noted
             if other := changed(before, config) | renamed(self.own, own or {}) | dict(sorted(reset.items())):
                 said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
                     f"{path}: the run was started with {said}: take another --run, or the old settings"
                 )
+            if rates:
+                said = "%s: the rate of update %s was %s and is %s now; the run goes on at the new rates"
+                logging.getLogger(__name__).warning(said, self, *rates[0])
         about = environment(group and group.device)
         if group is not None:
             how = {"processes": group.size, "parts": config.execution.parts(config.batch_tokens, group.size)}

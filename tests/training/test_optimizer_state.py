@@ -2,6 +2,7 @@
 import dataclasses
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -50,6 +51,51 @@ class InItself(torch.optim.SGD):
         return super().step(closure)
 
 
+class Underscored(torch.optim.SGD):
+    _n = 0
+
+    def step(self, closure=None):
+        self._n += 1
+        return super().step(closure)
+
+
+class SlowWeights(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.own = self.param_groups[0]["params"]
+        self.slow = [weight.detach().clone() for weight in self.own]
+
+
+class Within(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.counts = {"all": [0, np.zeros(1)], "self": self}
+
+    def step(self, closure=None):
+        self.counts["all"][1] += 1
+        return super().step(closure)
+
+
+class Wrapper(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.inner = torch.optim.SGD(self.param_groups[0]["params"], momentum=0.9)
+
+    def step(self, closure=None):
+        self.inner.step(closure)
+
+
+class Late(torch.optim.SGD):
+    "Keeps nothing at the first update that a checkpoint cannot hold."
+
+    def step(self, closure=None):
+        for weight in self.param_groups[0]["params"]:
+            state = self.state[weight]
+            state["n"] = state.get("n", 0) + 1
+            if state["n"] > 2:
+                state["history"] = [weight.clone()]
+
+
 class Lists(torch.optim.SGD):
     def step(self, closure=None):
         for weight in self.param_groups[0]["params"]:
@@ -67,6 +113,12 @@ class NotOfWeights(torch.optim.SGD):
         self.state["all"]["count"] = 1
 
 
+class HoldsWeights(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.all = self.param_groups[0]["params"]
+
+
 def matrices(weights, kind, **options):
     "Muon takes nothing else."
     return kind([weight for weight in weights if weight.dim() == 2 and weight.numel() > 90], **options)
@@ -74,9 +126,12 @@ def matrices(weights, kind, **options):
 
 MAKERS = {
     "SGD": partial(torch.optim.SGD, lr=0.1), "momentum": partial(torch.optim.SGD, momentum=0.9),
+    "foreach": partial(torch.optim.Adagrad, foreach=True), "fused Adagrad": partial(torch.optim.Adagrad, fused=True),
+    "tensor": lambda weights: torch.optim.Adam(weights, lr=torch.tensor(0.1)), "holds its weights": HoldsWeights,
     "fused": partial(torch.optim.SGD, momentum=0.9, fused=True), "amsgrad": partial(torch.optim.Adam, amsgrad=True),
     "fused amsgrad": partial(torch.optim.Adam, amsgrad=True, fused=True), "Lion": Lion, "reads": partial(Lion, reads=True),
-    **{name: getattr(torch.optim, name) for name in ("NAdam", "RAdam", "RMSprop", "Adagrad", "Adamax", "ASGD", "Rprop", "Adafactor")
+    **{name: getattr(torch.optim, name) for name in ("NAdam", "RAdam", "RMSprop", "Adagrad", "Adamax", "ASGD", "Rprop", "Adafactor",
+                                                             "Adadelta")
        if hasattr(torch.optim, name)},
     **({"Muon": partial(matrices, kind=torch.optim.Muon)} if hasattr(torch.optim, "Muon") else {}),
 }
@@ -97,6 +152,11 @@ def test_an_optimizer_of_any_kind_is_resumed_bit_for_bit(make, config, tmp_path,
 @pytest.mark.parametrize("make, reason", [
     (InGroup, "InGroup keeps numbers outside its state"),
     (InItself, r"InItself keeps numbers outside its state, in its groups or attributes, .*: keep them in `state\[parameter\]`"),
+    (Underscored, "Underscored keeps numbers outside its state"),
+    (SlowWeights, r"SlowWeights keeps tensors outside its state, in its groups or attributes, .*: keep them in `state"),
+    (Within, "Within keeps numbers outside its state"),
+    (Wrapper, "Wrapper keeps tensors outside its state"),
+    (Late, "not what Late keeps as 'history'"),
     (Lists, "not what Lists keeps as 'history': take another optimizer, or make the updates yourself, by train_step"),
     (Whole, "not what Whole keeps as 'count'"),
     (NotOfWeights, "not what NotOfWeights keeps as 'all'"),
