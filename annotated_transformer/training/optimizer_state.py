@@ -3,6 +3,7 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,6 @@ __all__ = ["MakeOptimizer", "plain", "put_back", "require_held", "to_be_held", "
 MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 NUMBERS = {"int": int, "float": float}  # kinds of Python's numbers, as the names of tensors in a file note them: `step:int`
 OTHERWISE = "take another optimizer, or make the updates yourself, by train_step"
-TORCHS = {*vars(torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)), "_need_device_dtype_check_for_fused",
-          "_step_supports_amp_scaling", "_opt_called"}  # attributes that PyTorch's own optimizers and schedulers set
 WITHIN = (dict, list, tuple, set, frozenset, deque)
 OUTSIDE = ("{} keeps {} outside its state, in its groups or attributes, and a checkpoint would not hold them: keep them in "
            "`state[parameter]`")
@@ -72,11 +71,18 @@ def picture(value: Any, known: set[int], numbers: int = 0) -> Any:
     return [(plain(key) if isinstance(key, (str, int, float)) else id(key), picture(one, known, numbers)) for key, one in pairs]
 
 
+@cache
+def pytorchs() -> set[str]:
+    "The attributes that PyTorch's own optimizers and schedulers set."
+    plainest = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+    return {*vars(plainest), "_need_device_dtype_check_for_fused", "_step_supports_amp_scaling", "_opt_called"}
+
+
 def beside(optimizer: torch.optim.Optimizer) -> list:
     "What it keeps in groups and attributes, where a checkpoint has no place for it. InputError for tensors."
     known = {id(optimizer)} | {id(weight) for group in optimizer.param_groups for weight in group["params"]}
     groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
-    attributes = {name: value for name, value in vars(optimizer).items() if name not in TORCHS}
+    attributes = {name: value for name, value in vars(optimizer).items() if name not in pytorchs()}
     try:
         return [picture(groups, set(known), 1), picture(attributes, known)]
     except InputError as error:

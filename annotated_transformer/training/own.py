@@ -71,6 +71,9 @@ def mean_loss(
     if not isinstance(losses, Tensor) or losses.shape != target.shape:
         what = f"a tensor {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"what is of the type {type(losses).__name__}"
         raise InputError(f"loss gives {what}: give a number for each target token, {tuple(target.shape)}, and not their mean")
+    if torch.is_grad_enabled() and not losses.requires_grad:
+        raise InputError("loss gives numbers that require no gradients, so that nothing would be learnt: compute them from the "
+                         "model's output, without detach(), item() or torch.no_grad()")
     return torch.where(target != PAD, losses, 0).sum(dtype=torch.float32) / tokens
 
 

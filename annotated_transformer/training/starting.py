@@ -13,6 +13,7 @@ import torch
 from .. import UNK, InputError
 from ..config import TrainingConfig, require_plain
 from ..data import corpora
+from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
 from ..data.treebanks import Treebank, require_signs
@@ -20,8 +21,9 @@ from ..files import SUMS
 from ..model.transformer import Transformer
 from ..model_record import RECORD
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
+from .devices import autocast, on_device
 from .loading import LoadedModel, load
-from .own import PAPERS, Own
+from .own import PAPERS, Own, mean_loss
 from .processes import Group
 from .runs import Run, prepare
 
@@ -112,6 +114,26 @@ def undo(
                 made.unlink(missing_ok=True)
 
 
+def try_loss(
+    config: TrainingConfig,
+    vocab_size: int,
+    train: TokenizedPairs,
+    device: torch.device,
+    own: Own,
+) -> None:
+    "InputError where a loss of one's own fails on the first two pairs, with a new model that is then forgotten."
+    batch = Batch(*(ids.to(device) for ids in collate(train, range(min(2, len(train))))))
+    model = new_model(config, vocab_size, own.model).to(device)
+    try:
+        with autocast(device.type, on_device(config.execution, device).precision):
+            loss = mean_loss(own.loss(model, batch), batch.target, 1)
+        loss.backward()
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(f"loss fails on the first two pairs ({type(error).__name__}: {error}): mend it") from error
+
+
 def begin(
     config: TrainingConfig,
     run: Run,
@@ -146,6 +168,8 @@ def begin(
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
             raise InputError(f"{problem}: raise --batch-tokens")
+        if own.loss is not None and group.size == 1 and not run.checkpoints():  # what waits for other processes would hang
+            try_loss(config, tokenizer.vocab_size, splits[0], group.device, own)
         clear_leftovers(run.directory)
         newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same
         forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this

@@ -14,6 +14,7 @@ from annotated_transformer import InputError, Transformer, Translator, load
 from annotated_transformer.config import Execution
 from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
+from annotated_transformer.training import starting
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.own import Own
@@ -378,10 +379,26 @@ def test_a_student_learns_from_a_teacher_and_goes_on_only_so(config, tmp_path, m
     (lambda model, batch: smoothed(model, batch).mean(), r"loss gives a tensor \(\): give a number for each target token, \(\d+, \d+\)"),
     (lambda model, batch: 0.0, "loss gives what is of the type float"),
     (lambda model, batch: model(batch.source, batch.target_input), r"loss gives a tensor \(\d+, \d+, \d+\)"),
+    (lambda model, batch: smoothed(model, batch).detach(), "loss gives numbers that require no gradients"),
+    (lambda model, batch: model.no_such_thing, "loss fails on the first two pairs .AttributeError: .*no_such_thing"),
 ])
-def test_a_loss_that_is_none_for_each_token_is_refused(loss, reason, config, tmp_path):
+def test_a_loss_that_is_none_for_each_token_is_refused_and_binds_no_run(loss, reason, config, tmp_path):
+    config = dataclasses.replace(config, smoothing=0.0)
     with pytest.raises(InputError, match=reason):
-        train(dataclasses.replace(config, smoothing=0.0), tmp_path / "run", loss=loss)
+        train(config, tmp_path / "run", loss=loss)
+    assert not (tmp_path / "run").exists()
+    train(config, tmp_path / "run", loss=smoothed)
+    with pytest.raises(InputError, match="the run was started with"):
+        train(config, tmp_path / "run", loss=loss)
+    assert Run(tmp_path / "run").last()["step"] == config.steps
+
+
+def test_what_is_tried_of_a_loss_changes_no_number_of_the_training(config, tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    config = dataclasses.replace(config, smoothing=0.0, steps=2)
+    once = train(config, tmp_path / "once", loss=smoothed)
+    monkeypatch.setattr(starting, "try_loss", lambda *_: None)
+    assert equal(train(config, tmp_path / "again", loss=smoothed), once)
 
 
 def test_a_loss_whose_weights_nobody_would_train_and_settings_without_effect_are_refused(config):
