@@ -64,7 +64,7 @@ def test_parser_searches_as_the_paper_did():
     assert (PARSING.beam_size, PARSING.alpha, PARSING.extra_length) == (21, 0.3, 300)  # §6.3
 
 
-def test_what_is_no_cleaned_tree_or_no_list_is_refused():
+def test_trees_that_are_not_cleaned_or_no_list_are_refused():
     parser = Parser.from_pretrained("parser-en")
     raw = Tree.fromstring("( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep)))))))")
     for tree, said in ((raw, "a bracket of the tree has no label, as none in a row: clean it"),
