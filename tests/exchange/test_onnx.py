@@ -86,12 +86,11 @@ def test_a_directory_is_written_whole_or_not_at_all():
         assert settings["ids"] == {"pad": PAD, "eos": EOS, "unk": UNK} and settings["precision"] == "float32"
         before = [(model / name).read_bytes() for name in files]
 
-        class Broken:
-            def save(self, path):
-                raise OSError(28, "No space left on device")
+        def full(path):
+            raise OSError(28, "No space left on device")
 
-        broken = Translator(shipped.model, shipped.tokenizer)
-        broken.tokenizer = Broken()
+        broken = Translator.from_pretrained("numbers-en-de", device="cpu")
+        broken.tokenizer.save = full
         for what, place, error in ((shipped, model, InputError), (broken, Path(directory, "new"), OSError)):
             with pytest.raises(error):
                 to_onnx(what, place)
