@@ -39,8 +39,7 @@ def require_leaves(leaves: str) -> None:
 
 def require_clean(tree: Tree, leaves: str) -> None:
     "InputError for a bracket that no row has: an empty element, or a nameless one; and as `require_leaves`."
-    if leaves not in LEAVES:
-        require_leaves(leaves)
+    require_leaves(leaves)
     if isinstance(tree, Tree) and tree.label() in UNCLEAN and (tree.label() == EMPTY or not is_word(tree)):
         sign = f"the label {tree.label()}" if tree.label() else "no label"
         raise InputError(f"a bracket of the tree has {sign}, as none in a row: clean it first (`clean` of data.trees), or take "

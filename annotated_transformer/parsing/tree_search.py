@@ -98,7 +98,6 @@ class TreeSearch:
                 word.append(token)
         return row
 
-
 # %% ../../nbs/parsing/tree_search.ipynb #63e00006
 class TreesSoFar:
     """Where each hypothesis of a batch stands: what is open, how many words it has begun, how far in the last one it is.
