@@ -369,7 +369,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
     assert "Hardly anything is learnt by heart, so dropout has little to prevent." in page
     assert min(gains(2, 4, "perplexity")) > 0 and "With each of the 20 seeds the model with smoothing has the higher" in page
     assert sum(gain > 0 for gain in gains(2, 4)) == 17 and int(100 * statistics.mean(gains(2, 4))) == 5
-    assert "and yet, with 17 of them, more sentences right: 5 points on average." in page
+    assert "and yet, with 17, more sentences right: 5 points on average." in page
     assert known(4) - known(2) > 0.03 and "smoothing helps there with the training pairs, too, and we do not know why.)" in page
     (smooth, largest, none), (_, _, above) = (
         map(float, row) for row in re.findall(r"median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%", shown))
