@@ -123,6 +123,19 @@ def test_a_size_of_the_wrong_type_is_no_size(model, run, changes):
         assert Run(run).config
 
 
+def test_a_sentence_is_no_longer_for_a_long_value(model, run):
+    long = "x" * 100_000
+    forge(model / "config.json", norm=long)
+    training = json.loads((run / "config.json").read_text())["training"]
+    for name in ("device", "precision"):
+        forge(run / "config.json", training=training | {"execution": {name: long}})
+        with pytest.raises(InputError) as refused:
+            assert Run(run).config
+        assert name in str(refused.value) and len(str(refused.value)) < 1_000
+    with pytest.raises(InputError, match="norm must be .{,100}$"):
+        Transformer.from_pretrained(model)
+
+
 def test_a_number_of_layers_and_one_of_widths_have_bounds_of_their_own(model):
     for name, most in (("n_layers", "1,000"), ("d_model", "2^24")):
         with pytest.raises(InputError, match=rf"{name} must be at least 1 and can be at most {most.replace('^', '.')}, not 0"):
