@@ -354,6 +354,18 @@ def test_a_model_is_saved_over_an_older_one_whole_or_not_at_all(model, monkeypat
     assert not [path for path in model.iterdir() if path.name.endswith(".tmp")]
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_could_not_be_loaded_again_take_no_good_ones_place(model, value):
+    translator = Translator.from_pretrained(model)
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    with torch.no_grad():
+        translator.model.embedding.weight[5] = value
+    for kept in (translator.save_pretrained, translator.model.save_pretrained):
+        with pytest.raises(InputError, match="model.safetensors: 'embedding.weight' holds what is no finite real number"):
+            kept(model)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
+
+
 def test_a_name_that_is_empty_is_not_the_working_directory(model, tmp_path, monkeypatch, complaint):
     one = Translator.from_pretrained(model)
     (tmp_path / "empty").mkdir()
