@@ -117,7 +117,7 @@ class TransformerConfig:
             raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
         for name, parts in PARTS.items():
             if getattr(self, name) not in parts:
-                raise InputError(f"{name} must be {' or '.join(map(repr, parts))}, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be {' or '.join(map(repr, parts))}, not {reprlib.repr(getattr(self, name))}")
 
     @classmethod
     def base(cls, vocab_size: int) -> "TransformerConfig":
@@ -155,9 +155,9 @@ class Execution:
         require_types(self)
         require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
-            raise InputError(f"--device {self.device}: choose cuda, cpu or mps")
+            raise InputError(f"--device {reprlib.repr(self.device)[1:-1]}: choose cuda, cpu or mps")
         if self.precision not in (None, "auto", "bfloat16", "tf32", "float32"):
-            raise InputError(f"precision must be auto, bfloat16, tf32 or float32, not {self.precision}")
+            raise InputError(f"precision must be auto, bfloat16, tf32 or float32, not {reprlib.repr(self.precision)[1:-1]}")
 
     def parts(self, batch_tokens: int, processes: int) -> int:
         "How many parts a batch is cut into: as many for each process, none larger than `device_tokens`, give or take a sentence."

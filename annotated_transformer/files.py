@@ -192,7 +192,8 @@ def one_name(path: Path, beside: Path) -> Iterator[None]:
     except SafetensorError as error:  # so it says, among others, that a disk is full
         raise OSError(errno.EIO, str(error), str(path)) from None
     except OSError as error:
-        if error.filename is None or str(error.filename).startswith(str(beside)):
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]  # two, where a file is copied
+        if not names or any(name.startswith(str(beside)) for name in names):
             error.strerror, error.filename = error.strerror or str(error), str(path)
             del error.filename2  # the one that a rename would have made
         raise

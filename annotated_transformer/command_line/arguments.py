@@ -169,7 +169,7 @@ def parse(
             name = name.replace("_", "-")  # --d_k is --d-k
             if name not in known:
                 raise InputError(f"there is no option {name}{perhaps(name, known)}; see {prog} --help")
-            word = name + equals + value
+            word = name + equals + PLAIN * (value == "--") + value  # argparse would take a value -- for none
         normal.append(word)
     given, rest = parser.parse_known_intermixed_args([*normal, *(PLAIN + word for word in words[end + 1 :])])
     if rest:

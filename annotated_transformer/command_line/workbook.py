@@ -1,4 +1,5 @@
 "The command `workbook`: write the book's notebooks with their code left out, or check what stands in them."
+import contextlib
 import json
 import os
 import queue
@@ -158,7 +159,8 @@ def judged_apart(
 def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
     "What `tell` says in another process; at last why it says no more."
     words = [sys.executable, "-c", PROGRAM, str(directory), *(exercise.name for exercise in left)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL) as child:
+    apart = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for us, and our end is the end of its input
+    with subprocess.Popen(words, stdout=subprocess.PIPE, **apart) as child:
         lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=pass_on, args=(child.stdout, lines), daemon=True).start()
         limit = SECONDS  # to be ready
@@ -183,10 +185,18 @@ def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
     lines.put(b"")
 
 
+def end_with_parent() -> None:
+    "From here on this process ends when the one that holds the other end of its standard input does; its input is empty."
+    parent = os.dup(0)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    threading.Thread(target=lambda: os.read(parent, 1) or os._exit(1), daemon=True).start()
+
+
 def tell() -> None:
     "In that process: a line of JSON when ready, and for each exercise. What readers' code prints on standard output is lost."
     directory, *names = sys.argv[1:]
-    with os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
+    end_with_parent()
+    with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         import torch  # noqa: F401
 

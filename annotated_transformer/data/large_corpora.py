@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from itertools import chain, compress, islice
 from math import gcd
 from pathlib import Path
-from typing import Annotated, TypedDict
+from typing import Annotated, NoReturn, TypedDict
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class NumberFile:
 
     def read(self, start: int, count: int) -> np.ndarray:
         "`count` numbers from number `start` on."
+        if not (0 <= start and 0 <= count <= self.length - start):  # so many bytes would be asked for before any is missed
+            raise InputError(f"{self.path}: its offsets lead out of the file; delete {self.path.parent} and prepare again")
         size, place, pieces = count * self.dtype.itemsize, start * self.dtype.itemsize, []
         while size and (piece := _read_at(self._file, size, place)):  # the system gives less than 2³¹ bytes at a time
             pieces.append(piece)
@@ -200,15 +202,26 @@ class TokenizedPairs:
         if not 0 <= i < len(self):
             raise IndexError(i)
         start, middle, end = self.offsets.read(2 * i, 3).tolist()
+        if not start < middle < end:
+            self.refuse_length(i)
         both = self.tokens.read(start, end - start)
-        if self.vocab_size is not None and both.max(initial=0) >= self.vocab_size:
-            where = f"pair {i + 1:,} has the token {both.max()} and the vocabulary {self.vocab_size:,}"
+        if self.vocab_size is not None and (most := both.view(f"u{both.itemsize}").max()) >= self.vocab_size:  # so is one below 0
+            where = f"pair {i + 1:,} has the token {most} and the vocabulary {self.vocab_size:,}"
             raise InputError(f"{self.tokens.path}: {where}; delete {self.tokens.path.parent} and prepare again")
         return both[: middle - start], both[middle - start :]
 
     def lengths_of(self, rows: Sequence[int]) -> np.ndarray:
         "(len(rows), 2): tokens of source and target of these pairs; nothing else is read."
-        return np.diff(self.offsets.gather(2 * np.asarray(rows, dtype=np.int64), 3))
+        rows = np.asarray(rows, dtype=np.int64)
+        lengths = np.diff(self.offsets.gather(2 * rows, 3))
+        if lengths.min(initial=1) < 1:
+            self.refuse_length(rows[lengths.min(axis=1) < 1][0])
+        return lengths
+
+    def refuse_length(self, i: int) -> NoReturn:
+        "InputError for pair `i`, one of whose sentences has no token: each ends in EOS."
+        where = f"pair {i + 1:,} has a sentence without a token, not even <eos>"
+        raise InputError(f"{self.offsets.path}: {where}; delete {self.offsets.path.parent} and prepare again")
 
     @property
     def lengths(self) -> np.ndarray:

@@ -77,6 +77,9 @@ def one_sentence_about(path: Path) -> Iterator[None]:
         raise InputError(f"{path} cannot be read ({error.strerror}): check what it is and who may read it") from None
 
 
+LONGEST = 2**24  # bytes of a line: a few kilobytes of gzip may hold one of gigabytes
+
+
 def line_batches(
     path: str | Path,
     size: int = 1 << 18,  # bytes to read at a time
@@ -92,6 +95,9 @@ def line_batches(
             data = rest + (more or b"\n" * bool(rest))  # the last line may lack its \n
             end = data.rfind(b"\n") + 1
             data, rest = data[:end], data[end:]
+            if len(rest) > LONGEST:
+                line = before + data.count(b"\n") + 1
+                raise InputError(f"{path}, line {line}, has more than {LONGEST >> 20} MiB: it must hold {holds}")
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:

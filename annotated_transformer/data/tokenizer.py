@@ -116,11 +116,12 @@ def checked_model(path: str | Path) -> bytes:
         with opened(named(path)) as file:
             model = file.read()
         sp = SentencePieceProcessor(model_proto=model)
+        sp.id_to_piece(list(range(sp.get_piece_size())))  # each is UTF-8
     except FileNotFoundError:
         raise InputError(f"{path}: there is no such tokenizer file") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}): check what it is and who may read it") from None
-    except RuntimeError:
+    except (RuntimeError, UnicodeDecodeError):
         raise damaged from None
     if not model:  # SentencePiece takes an empty file for no file at all
         raise damaged

@@ -19,7 +19,7 @@ from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form, require_our_tokenizer
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
-from ..files import named, new_directory, regular, write_directory
+from ..files import named, new_directory, regular, write_directory, write_file
 from ..model.position import sinusoids
 from ..model.transformer import Transformer
 from ..training.devices import own_device
@@ -122,9 +122,9 @@ def marian_tokenizer(
     names = {f"{name}_token": pieces[token] for name, token in (("pad", PAD), ("eos", EOS), ("unk", UNK))}
     with tempfile.TemporaryDirectory() as directory:
         model, vocabulary = Path(directory, "model.spm"), Path(directory, "vocab.json")
-        tokenizer.save(model)
+        write_file(model, tokenizer.save)
         ids = {piece: i for i, piece in enumerate([*pieces[1:], pieces[PAD]])}
-        vocabulary.write_text(json.dumps(ids), encoding="utf-8", newline="\n")
+        write_file(vocabulary, lambda path: path.write_text(json.dumps(ids), encoding="utf-8", newline="\n"))
         their_files = {"source_spm": str(model), "target_spm": str(model), "vocab": str(vocabulary)}
         spoken = dict(zip(("source_lang", "target_lang"), languages))
         return extra("transformers").MarianTokenizer(**their_files, **names, **spoken, model_max_length=max_length)

@@ -151,6 +151,8 @@ class OnnxTranslator:
             for start in range(0, len(order), batch):
                 part = order[start : start + batch]
                 for i, found in zip(part, self.search([rows[i] for i in part], search)):
+                    if not found:
+                        raise InputError("decoder.onnx gives no numbers for a sentence: it is damaged, so write it anew")
                     out[i] = found[0]
             return out
 

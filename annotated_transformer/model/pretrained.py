@@ -23,7 +23,7 @@ from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
 from .regularization import Dropout
-from .weights import load_into, load_weights, model_directory, said_by, to_be_saved
+from .weights import load_into, load_weights, model_directory, require_real, said_by, to_be_saved
 from ..model_record import ModelRecord
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
@@ -66,6 +66,7 @@ def save_model(
     require_plain(config)
     weights = to_be_saved(model)
     require_made(model, config, usual)
+    require_real({name: weights[name] for name, _ in model.named_parameters()}, named(directory) / "model.safetensors")
     said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
 
     def write(beside: Path) -> None:

@@ -28,6 +28,7 @@ def test_values_have_the_types_of_the_signature():
         "place": Path("here"), "number": -4, "rate": None, "shown": False, "compiled": True}
     assert parse("x", arguments, ["--no-compiled", "-- here"]) == {"place": Path("-- here"), "compiled": False}
     assert parse("x", from_signature(with_a_place_to_leave_out), []) == {}
+    assert parse("x", arguments, ["there", "--rows=--"]) == {"place": Path("there"), "rows": ("--",)}
     assert parse("x", arguments, ["~/there"]) == {"place": Path.home() / "there"}
     assert parse("x", arguments, ["--number", "-4", "there", "--rate", "2"]) == {"place": Path("there"), "number": -4, "rate": 2.0}
     for words, said in (
@@ -37,6 +38,7 @@ def test_values_have_the_types_of_the_signature():
         ("here --number", "--number: a value is missing"), ("--number 4", "PLACE is missing"),
         ("here there", "'there' is one word too many"),
         ("here --heads 1 x", "'x' is no whole number"), ("here --rate=", "--rate: the value is empty"),
+        ("here --rate=--", "--rate: '--' is no number"), ("here --kind=--", "'--' is none of a, b"),
     ):
         try:
             parse("x", arguments, words.split())

@@ -1,5 +1,8 @@
 "A workbook is checked in a process of its own: code that never ends, or that ends Python, leaves the others' verdicts."
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -35,6 +38,24 @@ def test_what_never_ends_and_what_ends_python_is_red_and_the_rest_is_judged(note
     notebook("3.3_feed_forward", "import os\nclass Away:\n    os._exit(0)")
     said = {one.name: verdict for one, verdict in judged_apart(in_directory(directory), directory)}
     assert said.pop(position.name).green is True and all("has ended Python" in verdict.sentence for verdict in said.values())
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sessions are POSIX's")
+def test_an_interruption_at_the_terminal_is_no_exercises_mistake(notebook, monkeypatch):
+    alone = "import json, os; print(json.dumps({'mistake': f'alone: {os.getsid(0) == os.getpid()}'}))"
+    monkeypatch.setattr("annotated_transformer.command_line.workbook.PROGRAM", alone)
+    directory = notebook("3.5_position", "")
+    with pytest.raises(InputError, match="alone: True"):
+        list(judged_apart(in_directory(directory), directory))
+
+
+def test_readers_code_ends_with_the_command_that_runs_it_and_finds_an_empty_input():
+    lines = ["from annotated_transformer.command_line.workbook import end_with_parent", "end_with_parent()",
+             "import os, time", "print(os.read(0, 1), flush=True)", "time.sleep(60)"]
+    with subprocess.Popen([sys.executable, "-c", "\n".join(lines)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout.readline().strip() == b"b''" and child.poll() is None
+        child.stdin.close()
+        assert child.wait(timeout=30) == 1
 
 
 def test_an_exit_in_a_cell_is_a_mistake_of_that_cell(notebook):

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +64,11 @@ def test_files_that_do_not_belong_together_are_one_sentence(tmp_path):
         OnnxTranslator(graphs).translate(["one"], Search(beam_size=10_000))
     with pytest.raises(InputError, match="beam_size must be at least 1"):
         OnnxTranslator(graphs).translate(["one"], Search(beam_size=0))
+    damaged = OnnxTranslator(graphs)
+    run = damaged.decoder.run
+    damaged.decoder = SimpleNamespace(run=lambda names, given: [run(names, given)[0] * float("nan"), *run(names, given)[1:]])
+    with pytest.raises(InputError, match="decoder.onnx gives no numbers"):
+        damaged.translate(["one"])
     tokenizer = (graphs / "tokenizer.model").read_bytes()
     (graphs / "tokenizer.model").unlink()
     with pytest.raises(InputError, match="no tokenizer.model"):

@@ -123,6 +123,19 @@ def test_a_size_of_the_wrong_type_is_no_size(model, run, changes):
         assert Run(run).config
 
 
+def test_a_sentence_is_no_longer_for_a_long_value(model, run):
+    long = "x" * 100_000
+    forge(model / "config.json", norm=long)
+    training = json.loads((run / "config.json").read_text())["training"]
+    for name in ("device", "precision"):
+        forge(run / "config.json", training=training | {"execution": {name: long}})
+        with pytest.raises(InputError) as refused:
+            assert Run(run).config
+        assert name in str(refused.value) and len(str(refused.value)) < 1_000
+    with pytest.raises(InputError, match=r"norm must be 'post' or 'pre', not 'x{,40}\.\.\.x{,40}'"):
+        Transformer.from_pretrained(model)
+
+
 def test_a_number_of_layers_and_one_of_widths_have_bounds_of_their_own(model):
     for name, most in (("n_layers", "1,000"), ("d_model", "2^24")):
         with pytest.raises(InputError, match=rf"{name} must be at least 1 and can be at most {most.replace('^', '.')}, not 0"):
@@ -339,6 +352,18 @@ def test_a_model_is_saved_over_an_older_one_whole_or_not_at_all(model, monkeypat
     assert load(model).model.config.d_ff == 9
     assert (model / "README.md").read_text() == "mine" and (model / "notes").read_text() == "mine too"
     assert not [path for path in model.iterdir() if path.name.endswith(".tmp")]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_could_not_be_loaded_again_take_no_good_ones_place(model, value):
+    translator = Translator.from_pretrained(model)
+    before = {path.name: path.read_bytes() for path in model.iterdir()}
+    with torch.no_grad():
+        translator.model.embedding.weight[5] = value
+    for kept in (translator.save_pretrained, translator.model.save_pretrained):
+        with pytest.raises(InputError, match="model.safetensors: 'embedding.weight' holds what is no finite real number"):
+            kept(model)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
 
 def test_a_name_that_is_empty_is_not_the_working_directory(model, tmp_path, monkeypatch, complaint):

@@ -232,8 +232,12 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
     def full(path):
         raise OSError(28, "No space left on device")
 
-    with pytest.raises(OSError, match="sums.txt"):
-        write_file(tmp_path / "sums.txt", full)
+    def full_while_it_is_copied(path):
+        raise OSError(28, "No space left on device", "/the/source", None, path)
+
+    for write in (full, full_while_it_is_copied):
+        with pytest.raises(OSError, match="No space left on device: '[^']*sums.txt'$"):
+            write_file(tmp_path / "sums.txt", write)
     assert not list(tmp_path.iterdir())
 
 

@@ -146,6 +146,15 @@ def test_a_gzip_file_that_is_none_or_stops_short_or_is_damaged(directory, data):
     assert f"{directory / 'train.de.gz'} is not a complete gzip file" in complaint(first_pass, directory)
 
 
+def test_a_small_gzip_file_of_one_endless_line_takes_neither_time_nor_memory(directory):
+    (directory / "train.de").unlink()
+    with gzip.open(directory / "train.de.gz", "wb", compresslevel=1) as file:
+        file.write(b"eins\n")
+        for _ in range(2**5):
+            file.write(bytes(2**20))
+    assert f"{directory / 'train.de.gz'}, line 2, has more than 16 MiB" in complaint(first_pass, directory)
+
+
 def test_a_directory_in_the_place_of_a_file(tmp_path):
     assert f"{tmp_path} cannot be read" in complaint(next, line_batches(tmp_path))
 

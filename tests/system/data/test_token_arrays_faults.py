@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from annotated_transformer import EOS, InputError
@@ -60,6 +61,34 @@ def test_a_damaged_file_is_named(tmp_path, suffix):
         assert str(caught.value).startswith(str(path)) and str(tmp_path) in str(caught.value)
     path.write_bytes(whole)
     assert len(TokenizedPairs.open(tmp_path, "train")) == 1
+
+
+@pytest.mark.parametrize("offsets, said", [
+    ([2**60, 2**61, 2**62], "lead out of the file"), ([-(2**62), 2, 5], "lead out of the file"), ([0, 2, 2**62], "lead out"),
+    ([0, 0, 5], "without a token"), ([0, 7, 5], "without a token"), ([4, 2, 5], "without a token"),
+])
+def test_offsets_that_lead_astray_are_refused_before_memory_is_taken(tmp_path, offsets, said):
+    TokenizedPairs.write(tmp_path, "train", [("4", "5 6"), ("7", "8")], stand_in())
+    np.array([*offsets, 7, 9]).tofile(tmp_path / "train.offsets")
+    pairs = TokenizedPairs.open(tmp_path, "train")
+    with pytest.raises(InputError, match=f"train.*{said}"):
+        pairs[0]
+    if said == "without a token":
+        with pytest.raises(InputError, match="train.offsets: pair 1 has a sentence without a token"):
+            pairs.lengths_of([1, 0])
+        assert pairs[1][1].tolist() == [8, EOS]
+
+
+def test_a_token_below_zero_is_none(tmp_path):
+    many = stand_in()
+    many.vocab_size = 2**17
+    pairs = TokenizedPairs.write(tmp_path, "train", [("4 5", "6")], many)
+    tokens = np.fromfile(tmp_path / "train.tokens", np.int32)
+    tokens[1] = -5
+    tokens.tofile(tmp_path / "train.tokens")
+    pairs.vocab_size = 2**17
+    with pytest.raises(InputError, match="train.tokens: pair 1 has the token"):
+        pairs[0]
 
 
 @pytest.mark.parametrize("n", range(len(SEVEN) + 1))

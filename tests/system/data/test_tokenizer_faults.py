@@ -63,11 +63,13 @@ def contents() -> dict[str, bytes]:
     "By what the complaint says, what stands in the file."
     whole, other = Tokenizer.train(["eins zwei drei vier"] * 9, 30).model, io.BytesIO()
     SentencePieceTrainer.train(sentence_iterator=iter(["eins zwei"] * 9), model_writer=other, vocab_size=12, minloglevel=2)
-    return {"empty": b"", "text": b"hello", "half": whole[: len(whole) // 2], "other": other.getvalue()}
+    return {"empty": b"", "text": b"hello", "half": whole[: len(whole) // 2], "other": other.getvalue(),
+            "no UTF-8": whole.replace("▁eins".encode(), b"\xe2\x96\x81e\xffns")}
 
 
 @pytest.mark.parametrize("content, words", [
     ("empty", "damaged"), ("text", "damaged"), ("half", "damaged"), ("other", "must be 0, 1 and 2"),
+    ("no UTF-8", "damaged"),
 ])
 def test_a_damaged_model_is_named(tmp_path, contents, content, words):
     path = tmp_path / "tokenizer.model"
