@@ -266,7 +266,9 @@ def epoch_batches(
     blocks = -(-n // block)  # rounded up
     start, step = (0, 1) if blocks < 2 else stride(n, random)
     for k in range(blocks):
-        rows = (start + step * np.arange(n * k // blocks, n * (k + 1) // blocks, dtype=np.int64)) % n
+        first, end = n * k // blocks, n * (k + 1) // blocks
+        begun = (start + step * first) % n  # by Python, whose numbers have no end: the product may not fit into 64 bits
+        rows = (begun + step * np.arange(end - first, dtype=np.int64)) % n
         cut = cut_sorted(pairs.lengths_of(rows), max_tokens, random)
         yield from (rows[batch] for batch in cut[skip:])
         skip = max(0, skip - len(cut))

@@ -84,7 +84,8 @@ def flops_per_target_token(
     lengths: np.ndarray = SENTENCE_LENGTHS,  # (n, 2): tokens of source and target of a sample of pairs
 ) -> float:
     "Model FLOPs of training, source side included, for each target token."
-    return float(training_flops(config, lengths[:, 0], lengths[:, 1]).sum() / lengths[:, 1].sum())
+    source, target = lengths.T.astype(np.float64)  # the sum over long sentences may not fit into a whole number of 64 bits
+    return float(training_flops(config, source, target).sum() / target.sum())
 
 # %% ../../nbs/tables/training_cost.ipynb #5e3a96b3
 def significant(x: float) -> str:

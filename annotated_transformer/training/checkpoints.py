@@ -32,8 +32,9 @@ def checkpoint_directories(
     run: Path,
 ) -> list[Path]:  # oldest first
     "The complete checkpoints of a run."
-    found = Path(run, "checkpoints").glob("step-" + 8 * "[0-9]")
-    return sorted(path for path in found if path.is_dir())
+    found = Path(run, "checkpoints").glob("step-" + 8 * "[0-9]" + "*")  # from 100,000,000 on there are more digits
+    steps = {path: int(path.name[5:]) for path in found if path.name[5:].isdecimal() and path.is_dir()}
+    return sorted(steps, key=steps.get)
 
 # %% ../../nbs/training/checkpoints.ipynb #a0d5d16d
 Count, Seconds = Annotated[int, 0, MOST], Annotated[float, 0, MOST]

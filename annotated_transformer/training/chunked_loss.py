@@ -119,8 +119,8 @@ def one_pass(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, lea
     plain = (share * (log_normalizer - right_logit)).sum()
     if not learning:
         return (loss, plain), None
-    wanted = torch.where(is_right, 1 - smoothing, off)
-    return (loss, plain), (((long - log_normalizer).exp() - wanted) * share).to(logits.dtype)
+    p = (long - log_normalizer).exp()
+    return (loss, plain), (torch.where(is_right, p - (1 - smoothing), p - off) * share).to(logits.dtype)
 
 # %% ../../nbs/training/chunked_loss.ipynb #767d9538
 broken: list[Exception] = []  # why nothing can be compiled here, once that is known

@@ -184,11 +184,12 @@ def continuations(
     else:
         values, place = logits.gather(1, allowed).topk(each)
         tokens, largest = allowed.gather(1, place), logits.amax(1, True)
+    below = values - largest                                  # first: the difference of near numbers is exact
     if allowed is None and logits.device.type == "cpu":       # the kernel that takes exponentials the soonest
-        log_normalizer = largest - torch.softmax(logits, 1, out=logits).gather(1, tokens[:, :1]).log()
+        found = below + torch.softmax(logits, 1, out=logits).gather(1, tokens[:, :1]).log()
     else:
-        log_normalizer = largest + logits.sub_(largest).exp_().sum(1, True).log()
-    candidates = (log_p[..., None] + (values - log_normalizer).view(B, K, each)).flatten(1)
+        found = below - logits.sub_(largest).exp_().sum(1, True).log()
+    candidates = (log_p[..., None] + found.view(B, K, each)).flatten(1)
     top, place = F.pad(candidates, (0, max(0, n - K * each)), value=float("-inf")).topk(n)
     place = place.clamp(max=K * each - 1)
     return top, place // each, tokens.view(B, -1).gather(1, place)

@@ -127,3 +127,13 @@ def test_checkpoints_of_a_frozen_weight_have_no_means_of_it(tmp_path):
     optimizer.step()
     load_checkpoint(save_checkpoint(tmp_path, model, optimizer, {"step": 1}, keep=1), model, optimizer)
     assert set(optimizer.state) == {model.weight}
+
+
+def test_checkpoints_are_found_in_their_order_also_where_a_step_has_more_than_eight_digits(tmp_path):
+    for step in (99_999_998, 99_999_999, 100_000_000, 2**31 + 7):
+        save_checkpoint(tmp_path, *trained(), {"step": step}, keep=2)
+    assert steps(tmp_path) == [100_000_000, 2**31 + 7]
+    assert sorted(os.listdir(tmp_path / "checkpoints")) == ["step-100000000", "step-2147483655"], "no older one stays"
+    assert newest_checkpoint(tmp_path).name == "step-2147483655"
+    (tmp_path / "checkpoints" / "step-00000003-copy").mkdir()  # somebody's own
+    assert steps(tmp_path) == [100_000_000, 2**31 + 7]

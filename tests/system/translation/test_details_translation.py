@@ -243,3 +243,13 @@ def test_kv_cache_sums_the_probabilities_of_all_words_in_32_bits_or_more(dtype, 
 
 def test_translator_finds_a_blank_translation_of_a_blank_line_certain():
     assert translator().log_probabilities(["", "fade"], [" ", "cafe"])[0] == 0.0
+
+
+@pytest.mark.parametrize("allowed", [None, torch.arange(1, 200).expand(4, -1)])
+def test_kv_cache_rounds_no_more_where_all_logits_are_large(allowed):
+    torch.manual_seed(0)
+    logits, log_p = 3 * torch.randn(4, 2000) + 10_000, torch.tensor([[-1.0, -2.0], [-0.5, -3.0]])
+    logits[:, PAD] = float("-inf")
+    exact = (log_p.double()[..., None] + logits.double().log_softmax(-1).view(2, 2, -1)).flatten(1)
+    top, beam, token = continuations(logits, log_p, 5, allowed)
+    torch.testing.assert_close(top.double(), exact.gather(1, beam * 2000 + token), rtol=0, atol=1e-5)
