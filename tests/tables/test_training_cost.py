@@ -124,6 +124,8 @@ def test_the_cost_of_a_run_by_hand():
     (run / "checkpoints" / "step-00000011.tmp").mkdir()  # a kill left it half written
     (run / "checkpoints" / "step-00000011.tmp" / "state.json").write_text("{")
 
+    # forward, the pair of 3 and 2 tokens takes 120 + 76 + 120 + 152 = 468 FLOPs, that of 5 and 4 216 + 244 + 216 + 304 = 980;
+    # training, three times 1,448 for 6 target tokens, 724 each
     cost = run_cost(run, rate=1e3)
     assert cost == RunCost(10, 1800.0, 7200.0, 6_000, 724 * 6_000, 8_000, 1e3)
     assert math.isclose(cost.flops_per_second, 4_344_000 / 7200)
