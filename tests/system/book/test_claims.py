@@ -456,7 +456,7 @@ def test_half_hours_are_learnt_later_than_full_ones_that_are_as_rare():
 def test_the_caption_was_not_shown_in_training_but_one_that_is_nearly_the_same():
     captions = {english for english, _ in load("multi30k-en-de").train}
     assert "Two dogs are playing in the snow." not in captions and "Two beige dogs are playing in the snow." in captions
-    assert "The caption is new to the model, but *Two beige dogs are playing in the snow* is not:" in prose("paper/5.2_training")
+    assert "The caption is new to it, but *Two beige dogs are playing in the snow* is not:" in prose("paper/5.2_training")
 
 
 def test_the_verdicts_on_table_3_follow_from_students_t_and_the_seeds_there_are():
