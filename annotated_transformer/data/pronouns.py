@@ -276,11 +276,16 @@ def split_of(nouns: Iterable[str]) -> str | None:
     return "train" if found == {"train"} else next(iter(found - {"train"})) if len(found - {"train"}) == 1 else None
 
 
-@cache
 def sentences(
     train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1, clause_first: float = 1,
 ) -> dict[str, list[tuple[str, str, Meaning]]]:
     "By split: sentences, each once, no two splits with the same pair of nouns in one sentence."
+    return made(train, validation, test, seed, clause_first)
+
+
+@cache  # which takes no account of defaults
+def made(train: int, validation: int, test: int, seed: int, clause_first: float) -> dict[str, list[tuple[str, str, Meaning]]]:
+    "The sentences."
     wanted = {"train": train, "validation": validation, "test": test}
     splits: dict[str, dict[str, tuple[str, str, Meaning]]] = {name: {} for name in wanted}
     rng = random.Random(seed)

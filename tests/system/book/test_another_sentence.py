@@ -30,12 +30,14 @@ def test_the_sentence_of_figures_3_to_5_is_the_first_code_in_sight():
 
 SENTENCES = ["The teacher who lost her red umbrella bought a new one.", "Why?"]
 # In processes of their own: a shell of IPython's changes what the process is, for other tests, too. They are copies of one that
-# has imported what all pages import, which takes longer than the work of most of them.
+# has imported what all pages import, and made the sentences that two of them take: this takes longer than the rest of most.
 PROGRAM = """
 import json, os, sys
 import altair, IPython.core.interactiveshell, torch, torch._dynamo, vl_convert
 import matplotlib.pyplot as plt
+from annotated_transformer.data import corpora
 
+corpora.load("pronouns-en-de")
 for number, (directory, cells) in enumerate(json.load(sys.stdin)):
     if not (child := os.fork()):
         said = os.open(f"{sys.argv[1]}/{number}", os.O_WRONLY | os.O_CREAT)

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,18 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks import preparation
+from benchmarks.shared.side_by_side import server
 
 ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="a new process's peak starts with its parent's memory here")
-def test_twice_the_pairs_need_no_more_memory(tmp_path):
+def test_twice_the_pairs_need_no_more_memory(tmp_path, monkeypatch):
+    def in_own_process(function: str, *arguments):
+        with ProcessPoolExecutor(1, server("benchmarks.preparation")) as pool:
+            return pool.submit(getattr(preparation, function), *arguments).result()
+
+    monkeypatch.setattr(preparation, "in_own_process", in_own_process)  # to start Python takes longer than the work
     found = preparation.measure(
         str(tmp_path), 40_000, words=10_000, vocab_size=2_000, batch_tokens=4_096, most=3_000, block=4_000, chunk=1_000
     )

@@ -64,8 +64,13 @@ from annotated_transformer import Translator
 from annotated_transformer.command_line.main import main
 from annotated_transformer.files import SUMS, UNFINISHED
 place = Path(sys.argv[1])
-train = ["train", "--corpus", "pronouns-en-de", "--preset", "demo", "--run", str(place / "run"), "--n-layers", "1", "--d-model",
-         "16", "--d-ff", "24", "--n-heads", "2", "--vocab-size", "300", "--checkpoint-every", "2", "--validate-every", "2"]
+corpus = place / "corpus"
+corpus.mkdir()
+for name in ("train.en", "train.de", "validation.en", "validation.de"):
+    lines = (f"The dog slept {'very ' * (i % 5)}well .\\n" for i in range(40))
+    (corpus / name).write_text("".join(lines), encoding="utf-8")
+train = ["train", "--corpus", str(corpus), "--preset", "demo", "--run", str(place / "run"), "--n-layers", "1", "--d-model",
+         "16", "--d-ff", "24", "--n-heads", "2", "--vocab-size", "40", "--checkpoint-every", "2", "--validate-every", "2"]
 main([*train, "--steps", "2"])
 main([*train[:1], "--run", str(place / "run"), "--steps", "4"])
 main(["average", str(place / "run"), str(place / "mean")])
@@ -73,7 +78,7 @@ translator = Translator.from_pretrained(place / "mean")
 translator.save_pretrained(place / "mean")
 (place / "mean" / UNFINISHED).mkdir()
 assert Translator.from_pretrained(place / "mean")(["The dog slept."]) == translator(["The dog slept."])
-main(["attend", "The dog slept.", "--model", str(place / "mean"), "--out", str(place / "heads.html")])
+main(["attend", "The dog slept.", "--target", "The dog", "--model", str(place / "mean"), "--out", str(place / "heads.html")])
 main(["workbook", str(place / "workbook")])
 for path in (place / "run").rglob("*"):
     assert path.suffix not in (".json", ".jsonl") or b"\\r" not in path.read_bytes(), path

@@ -19,7 +19,7 @@ from benchmarks.shared.baselines import damaged
 
 RECIPE = dataclasses.replace(
     PRESETS["parsing-small"], model=TransformerConfig(96, n_layers=1, d_model=32, d_ff=64, n_heads=4, dropout=0.0, max_length=60),
-    steps=300, batch_tokens=600, warmup_steps=60, rate_factor=0.5, validate_every=150, checkpoint_every=150, keep=2,
+    steps=60, batch_tokens=600, warmup_steps=20, rate_factor=0.5, validate_every=30, checkpoint_every=30, keep=2,
 )
 
 
@@ -43,7 +43,7 @@ def test_the_parser_is_chosen_on_the_development_split_and_measured_once(laborat
     figures, example = parts[""], parts[".attention"]
     assert figures["training_sentences"] == 120 and [run["seed"] for run in figures["by_seed"]] == [1, 2]
     for run in figures["by_seed"]:
-        assert run["updates"] == 300 and set(run["f1_by_average"]) == {"1", "2"}  # the run keeps no five
+        assert run["updates"] == 60 and set(run["f1_by_average"]) == {"1", "2"}  # the run keeps no five
         for name, chosen in (("average", "average"), ("beam", "beam_size"), ("alpha", "alpha")):
             table = run[f"f1_by_{name}"]
             assert table[str(run[chosen])] == max(table.values())
@@ -73,9 +73,9 @@ def test_the_parser_is_chosen_on_the_development_split_and_measured_once(laborat
 
     monkeypatch.setattr(benchmark, "measure", lambda *_: pytest.fail("what was measured is measured again"))
     assert benchmark.parser_itself(laboratory, [1, 2])[""] == figures
-    monkeypatch.setattr(benchmark, "measure", lambda *_: {"updates": 301})
-    longer = dataclasses.replace(laboratory, recipe=dataclasses.replace(laboratory.recipe, steps=301))
-    assert longer.train("share100", 2) == {"updates": 301}  # more updates: measured anew
+    monkeypatch.setattr(benchmark, "measure", lambda *_: {"updates": 61})
+    longer = dataclasses.replace(laboratory, recipe=dataclasses.replace(laboratory.recipe, steps=61))
+    assert longer.train("share100", 2) == {"updates": 61}  # more updates: measured anew
 
 
 def test_a_part_of_the_trees_lies_within_a_larger_part():
@@ -106,7 +106,7 @@ def test_self_training_adds_the_sure_parses_of_the_other_sentences(laboratory):
     assert (one["gold"], one["unlabelled"]) == (60, 60) and 0 < one["kept"] <= 60
     assert one["parsed"]["sure"]["sentences"] == one["kept"] and one["validation"]["sure"]["sentences"] >= 5  # of 9
     gold, rest = benchmark.part_of(laboratory.corpus.trees("train"), 50)
-    corpus = corpora.load(Run(laboratory.run("self-training-after-300", 1)).config.corpus)
+    corpus = corpora.load(Run(laboratory.run("self-training-after-60", 1)).config.corpus)
     trees = corpus.trees("train")
     assert trees[:60] == gold and len(trees) == 60 + one["kept"]
     words = [tree.leaves() for tree in rest]
@@ -145,7 +145,7 @@ def test_the_command_writes_its_part_and_says_what_is_provisional(laboratory, mo
     benchmark.main(["--curve", *places])
     record = json.loads((out.parent / "parser.curve.json").read_text())
     assert record["command"] == f"python -m benchmarks.parser --curve --runs {laboratory.runs} --out {out}"
-    assert record["config"]["provisional"] is False and record["config"]["recipe"]["steps"] == 300 and not out.exists()
+    assert record["config"]["provisional"] is False and record["config"]["recipe"]["steps"] == 60 and not out.exists()
     benchmark.main(["--runs", str(tmp_path / "runs"), "--out", str(out), "--seeds", "3", "--steps", "30"])
     record = json.loads(out.read_text())
     assert record["config"]["provisional"] is True and record["seed"] == 3 and record["figures"]["by_seed"][0]["updates"] == 30
@@ -154,6 +154,6 @@ def test_the_command_writes_its_part_and_says_what_is_provisional(laboratory, mo
     benchmark.main(["--tried", str(laboratory.run("share25", 1)), *places])
     record = json.loads((out.parent / "parser.tried.json").read_text())
     run, = record["figures"]["runs"]
-    assert run["updates"] == 300 and run["change"] == {"corpus": str(laboratory.treebank(25))}
+    assert run["updates"] == 60 and run["change"] == {"corpus": str(laboratory.treebank(25))}
     assert run["scores"]["sentences"] == 9 and record["figures"]["average"] == 2
     assert "nowhere" in refused(benchmark.main, ["--tried", str(tmp_path / "nowhere")])

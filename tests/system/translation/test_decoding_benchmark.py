@@ -15,7 +15,9 @@ from annotated_transformer.config import TransformerConfig
 from annotated_transformer.model.transformer import Transformer, count_parameters
 from benchmarks import decoding, decoding_profile, kernels
 from benchmarks.decoding import Work, compare, decoding_flops, weight_bytes
+from benchmarks.shared import decoding_elsewhere
 from benchmarks.shared.decoding_chart import LOOKS, chart
+from benchmarks.shared.side_by_side import server
 
 missing = [package for package in decoding.PACKAGES if importlib.util.find_spec(package) is None]
 needs_others = pytest.mark.skipif(bool(missing), reason=f"not installed: {', '.join(missing)}")
@@ -32,6 +34,7 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     monkeypatch.setattr(decoding, "SIDE", 256)
     monkeypatch.setattr(decoding, "cpu_seconds", lambda root, words: len(words) + 0.001)
     monkeypatch.setattr(decoding, "GROWTH", {"beams": {1: works["one"], 2: works["beams"]}, "length": {6: works["beams"]}})
+    monkeypatch.setattr(decoding_elsewhere, "get_context", lambda _: server("benchmarks.shared.decoding_elsewhere"))
     out = tmp_path / "results" / "decoding.json"
     decoding.main(["--size", "small", "--rounds", "2", "--out", str(out)])
     record = json.loads(out.read_text())

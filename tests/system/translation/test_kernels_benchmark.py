@@ -26,7 +26,8 @@ def test_the_record_says_what_was_measured(tmp_path, monkeypatch, capsys, refuse
     monkeypatch.setattr(kernels, "PRODUCTS", ((32, 48),))
     monkeypatch.setattr(kernels, "ROWS", (1, 3))
     monkeypatch.setattr(kernels, "CACHES", 1)
-    two = SimpleNamespace(split=lambda name: [("Where is the station?", ""), ("I am tired.", "")])
+    monkeypatch.setattr(kernels, "MODEL", "numbers-en-de")  # a small one
+    two = SimpleNamespace(split=lambda name: [("half past six", ""), ("eight euros and sixty-one cents", "")])
     monkeypatch.setattr(kernels.corpora, "load", lambda name: two)
     out, threads = tmp_path / "kernels.json", torch.get_num_threads()
     kernels.main(["--rounds", "1", "--sentences", "2", "--out", str(out)])
