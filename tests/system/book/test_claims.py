@@ -610,7 +610,7 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     docs = (ROOT / "docs/trained-weights.md").read_text(encoding="utf-8")
     assert best["taught"] > best["plain"] + 0.5 and "**In the last two trainings it learns from larger models.**" in docs
     assert len(result("translation/everyday-en-de")["config"]["recipe"]) == 9
-    assert "There it is the agreement that helps. (We ran no finish that keeps 0.3.)" in recipe
+    assert "There it is the agreement that helps. (We ran no finish that keeps dropout at 0.3.)" in recipe
     longer, = result("translation/multi30k-en-de-longer")["figures"]["by_seed"]
     assert longer["seed"] == plain[0]["seed"] and longer["alpha"] == 1
     assert {found["alpha"] for found in plain + finished} == {0.6}
