@@ -1010,9 +1010,9 @@ def test_the_picture_of_decoding_is_described_as_it_is():
     works = [work["by"] for growth in figures["growth"].values() for work in growth.values()]
     assert {len(by["ours"]["seconds"]) for by in works} == {2} and "had two rounds, the others four" in page
     assert all(by["onnx_runtime"]["median_seconds"] < by["ours"]["median_seconds"] for by in works)
-    assert "ONNX Runtime is sooner than our float32, and so is CTranslate2" in page
-    sooner = [n for n, work in figures["growth"]["beams"].items() if work["by"]["ctranslate2"]["times_ours"] < 1]
-    assert sooner == ["1", "2"] and "up to two beams" in page
+    assert "ONNX Runtime is faster than our float32, and so is CTranslate2" in page
+    faster = [n for n, work in figures["growth"]["beams"].items() if work["by"]["ctranslate2"]["times_ours"] < 1]
+    assert faster == ["1", "2"] and "up to two beams" in page
     few, more = (figures["growth"]["beams"][n]["by"]["ctranslate2"]["median_seconds"] for n in "24")
     assert more > 2.5 * few and "why it jumps then" in page
 
