@@ -1001,7 +1001,7 @@ def test_what_eight_bits_change_in_the_field_of_each_translator_and_outside():
     assert one_in["multi30k-en-de", "tatoeba"] < 3 and "which cannot translate those, more than one in three)" in page
     tests = ours["tests"].values()
     assert {part["changed"]["float16"] for part in tests} == {0} and sum(part["sentences"] for part in tests) == 4_461
-    assert ours["seconds"]["int8"] > ours["seconds"]["float16"] and "hardly sooner than 16, or later" in page
+    assert ours["seconds"]["int8"] > ours["seconds"]["float16"] and "hardly faster than 16, or slower" in page
     assert 0.95 < captions["seconds"]["int8"] / captions["seconds"]["float16"] < 1
 
 
