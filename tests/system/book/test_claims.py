@@ -610,7 +610,7 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     docs = (ROOT / "docs/trained-weights.md").read_text(encoding="utf-8")
     assert best["taught"] > best["plain"] + 0.5 and "**In the last two trainings it learns from larger models.**" in docs
     assert len(result("translation/everyday-en-de")["config"]["recipe"]) == 9
-    assert "There it is the agreement that helps. (We ran no finish that keeps 0.3.)" in recipe
+    assert "There it is the agreement that helps. (We ran no finish that keeps dropout at 0.3.)" in recipe
     longer, = result("translation/multi30k-en-de-longer")["figures"]["by_seed"]
     assert longer["seed"] == plain[0]["seed"] and longer["alpha"] == 1
     assert {found["alpha"] for found in plain + finished} == {0.6}
@@ -1001,7 +1001,7 @@ def test_what_eight_bits_change_in_the_field_of_each_translator_and_outside():
     assert one_in["multi30k-en-de", "tatoeba"] < 3 and "which cannot translate those, more than one in three)" in page
     tests = ours["tests"].values()
     assert {part["changed"]["float16"] for part in tests} == {0} and sum(part["sentences"] for part in tests) == 4_461
-    assert ours["seconds"]["int8"] > ours["seconds"]["float16"] and "hardly sooner than 16, or later" in page
+    assert ours["seconds"]["int8"] > ours["seconds"]["float16"] and "hardly faster than 16, or slower" in page
     assert 0.95 < captions["seconds"]["int8"] / captions["seconds"]["float16"] < 1
 
 
@@ -1010,9 +1010,9 @@ def test_the_picture_of_decoding_is_described_as_it_is():
     works = [work["by"] for growth in figures["growth"].values() for work in growth.values()]
     assert {len(by["ours"]["seconds"]) for by in works} == {2} and "had two rounds, the others four" in page
     assert all(by["onnx_runtime"]["median_seconds"] < by["ours"]["median_seconds"] for by in works)
-    assert "ONNX Runtime is sooner than our float32, and so is CTranslate2" in page
-    sooner = [n for n, work in figures["growth"]["beams"].items() if work["by"]["ctranslate2"]["times_ours"] < 1]
-    assert sooner == ["1", "2"] and "up to two beams" in page
+    assert "ONNX Runtime is faster than our float32, and so is CTranslate2" in page
+    faster = [n for n, work in figures["growth"]["beams"].items() if work["by"]["ctranslate2"]["times_ours"] < 1]
+    assert faster == ["1", "2"] and "up to two beams" in page
     few, more = (figures["growth"]["beams"][n]["by"]["ctranslate2"]["median_seconds"] for n in "24")
     assert more > 2.5 * few and "why it jumps then" in page
 
