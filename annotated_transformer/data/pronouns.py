@@ -285,7 +285,7 @@ def sentences(
 
 @cache  # which takes no account of defaults
 def made(train: int, validation: int, test: int, seed: int, clause_first: float) -> dict[str, list[tuple[str, str, Meaning]]]:
-    "The sentences."
+    "As `sentences`."
     wanted = {"train": train, "validation": validation, "test": test}
     splits: dict[str, dict[str, tuple[str, str, Meaning]]] = {name: {} for name in wanted}
     rng = random.Random(seed)
