@@ -66,7 +66,7 @@ def save_model(
     require_plain(config)
     weights = to_be_saved(model)
     require_made(model, config, usual)
-    require_real({name: weights[name] for name, _ in model.named_parameters()}, named(directory) / "model.safetensors")
+    require_real({name: weights[name] for name, _ in model.named_parameters()}, type(model).__name__)
     said = asdict(config) | ({} if type(model) is usual else {"model": name_of(type(model))})
 
     def write(beside: Path) -> None:

@@ -73,7 +73,7 @@ def to_be_saved(
 
 def require_real(
     weights: dict[str, Tensor],
-    path: Path,                      # where they come from, for the message
+    path: Path | str,                # where they come from, or the model that is to be saved: for the message
 ) -> None:
     "InputError names the first that is no finite number of 32 bits."
     for name, weight in weights.items():
