@@ -120,6 +120,7 @@ class OneSentence(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         "What argparse has found wrong."
+        message = message.replace(repr(PLAIN)[1:-1], "")  # argparse shows words by repr
         message = message.removeprefix("argument ").replace("expected one argument", "a value is missing")
         names = message.removeprefix("the following arguments are required: ")
         if names != message:

@@ -39,6 +39,7 @@ def test_values_have_the_types_of_the_signature():
         ("here there", "'there' is one word too many"),
         ("here --heads 1 x", "'x' is no whole number"), ("here --rate=", "--rate: the value is empty"),
         ("here --rate=--", "--rate: '--' is no number"), ("here --kind=--", "'--' is none of a, b"),
+        ("here --shown=--", "--shown: ignored explicit argument '--'"),
     ):
         try:
             parse("x", arguments, words.split())
