@@ -4,6 +4,7 @@ import json
 import os
 import queue
 import shlex
+import signal
 import subprocess
 import sys
 import threading
@@ -176,6 +177,9 @@ def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator
             yield f"it has not come to an end within {limit:g} seconds"
         finally:
             child.kill()
+            if os.name == "posix":  # and what readers' code has started, to which Ctrl-C does not come either
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(child.pid, signal.SIGKILL)
 
 
 def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:

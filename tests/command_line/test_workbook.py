@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -56,6 +57,26 @@ def test_readers_code_ends_with_the_command_that_runs_it_and_finds_an_empty_inpu
         assert child.stdout.readline().strip() == b"b''" and child.poll() is None
         child.stdin.close()
         assert child.wait(timeout=30) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups of processes are POSIX's")
+def test_what_readers_code_has_started_ends_with_it(notebook, tmp_path):
+    os.mkfifo(fifo := tmp_path / "fifo")
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    started = f"import time; file = open({str(fifo)!r}, 'w'); print(flush=True); time.sleep(60)"
+    directory = notebook("3.3_feed_forward", "import os, subprocess, sys\nclass Away:\n    subprocess.Popen([sys.executable, '-c', "
+                         f"{started!r}], stdout=subprocess.PIPE).stdout.readline()\n    os._exit(0)")
+    there = [one for one in in_directory(directory) if one.page == "3.3_feed_forward"]
+    assert all("has ended Python" in verdict.sentence for _, verdict in judged_apart(there, directory))
+    for _ in range(100):
+        try:
+            assert os.read(reader, 1) == b"", "nobody is left who may write"
+            break
+        except BlockingIOError:
+            time.sleep(0.1)
+    else:
+        raise AssertionError("what the code has started goes on")
+    os.close(reader)
 
 
 def test_an_exit_in_a_cell_is_a_mistake_of_that_cell(notebook):
