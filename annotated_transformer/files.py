@@ -78,19 +78,21 @@ def leftovers(directory: Path, name: str = "*") -> Iterator[Path]:
 def write_file(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file by `write`, which gets the path of an empty one beside it: `path` is the old file or the new, never a part.
 
-    Its rights are those that the umask gives. OSError names `path`; a failure leaves nothing beside it.
+    Its rights are those that the umask gives; a symbolic link stays one, and the file that it names is written. OSError names
+    `path`; a failure leaves nothing beside it.
     """
-    with one_name(path, beside := fresh(regular(path))):
+    place = path.resolve() if path.is_symlink() else path
+    with one_name(path, beside := fresh(regular(place))):
         beside.touch(exist_ok=False)
         try:
             mode = beside.stat().st_mode  # safetensors would let nobody but the owner read its files
             write(beside)
             beside.chmod(mode)
             sync(beside)
-            beside.replace(path)
+            beside.replace(place)
         finally:
             beside.unlink(missing_ok=True)
-        sync(path.parent)
+        sync(place.parent)
 
 
 def write_directory(path: Path, write: Callable[[Path], object]) -> None:

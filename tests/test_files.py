@@ -245,6 +245,18 @@ def test_rights_are_those_that_the_umask_gives(tmp_path):
     assert rights == {"weights": 0o640, "model": 0o750}
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere not everybody may make a link")
+@pytest.mark.parametrize("there", [True, False])
+def test_a_symbolic_link_stays_and_the_file_that_it_names_is_written(tmp_path, there):
+    (tmp_path / "disk").mkdir()
+    place, link = tmp_path / "disk" / "scores.json", tmp_path / "scores.json"
+    if there:
+        place.write_text("old")
+    link.symlink_to(Path("disk", "scores.json"))
+    write_file(link, lambda path: path.write_text("new"))
+    assert link.is_symlink() and place.read_text() == "new" and sorted(tmp_path.rglob("*")) == [place.parent, place, link]
+
+
 def test_leftovers_of_a_kill_are_told_from_the_users_files(tmp_path):
     for name in ("model.0123abcd.tmp", "model.tmp", "model.mine.tmp", "other.0123abcd.tmp", "model.0123abcd.tmp.txt"):
         (tmp_path / name).touch()
