@@ -81,8 +81,8 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
     Its rights are those that the umask gives; a symbolic link stays one, and the file that it names is written. OSError names
     `path`; a failure leaves nothing beside it.
     """
-    place = path.resolve() if path.is_symlink() else path
-    with one_name(path, beside := fresh(regular(place))):
+    place = Path(os.path.realpath(regular(path)))
+    with one_name(path, beside := fresh(place)):
         beside.touch(exist_ok=False)
         try:
             mode = beside.stat().st_mode  # safetensors would let nobody but the owner read its files

@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from inspect import signature
 from pathlib import Path
 from typing import Literal
 
@@ -193,12 +192,11 @@ def write_graph(
 ) -> None:
     "Trace, then let ONNX Runtime compute what is constant: half of the operations go."
     onnx, runtime = extra("onnx"), extra("onnxruntime")
-    tracer = {"dynamo": False} if "dynamo" in signature(torch.onnx.export).parameters else {}
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # sizes that are the model's own become constants, as they should
         torch.onnx.export(
             module, given, str(path), input_names=inputs, output_names=outputs, opset_version=17,
-            dynamic_axes={name: axes[name] for name in (*inputs, *outputs) if name in axes}, **tracer,
+            dynamic_axes={name: axes[name] for name in (*inputs, *outputs) if name in axes}, dynamo=False,
         )
     options = runtime.SessionOptions()
     options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_BASIC  # what any other runtime knows, too

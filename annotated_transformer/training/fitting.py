@@ -14,7 +14,6 @@ from .processes import Group
 __all__ = ["LEAST", "fitting", "may_run_out"]
 
 LEAST = 64  # positions at a time below which it is no use to look further: a single sentence may be as long
-OUT_OF_MEMORY = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)  # the first name came with PyTorch 2.5
 
 
 def may_run_out(device: torch.device) -> bool:
@@ -33,7 +32,7 @@ def fitting(
         out_of_memory = False
         try:
             rehearse(execution.parts(batch_tokens, group.size))
-        except OUT_OF_MEMORY:
+        except torch.OutOfMemoryError:
             out_of_memory = True
         if out_of_memory:  # out here no traceback holds the tensors any more
             gc.collect()

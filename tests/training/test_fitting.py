@@ -7,7 +7,7 @@ import torch
 
 from annotated_transformer import InputError
 from annotated_transformer.config import Execution
-from annotated_transformer.training.fitting import OUT_OF_MEMORY, fitting, may_run_out
+from annotated_transformer.training.fitting import fitting, may_run_out
 from annotated_transformer.training.processes import Group
 
 CPU = torch.device("cpu")
@@ -19,7 +19,7 @@ def memory_for(most: float, batch_tokens: int, tried: list[int]):
     def rehearse(parts: int) -> None:
         tried.append(parts)
         if batch_tokens / parts > most:
-            raise OUT_OF_MEMORY("CUDA out of memory")
+            raise torch.OutOfMemoryError("CUDA out of memory")
 
     return rehearse
 
