@@ -88,6 +88,7 @@ def translate(
 
 def parse_command(
     model: Model = SHIPPED_PARSER,
+    split_words: bool = False,
     least_confidence: float = 0.0,
     free: bool = False,
     search: SearchOptions = AS_USUAL,
@@ -97,18 +98,21 @@ def parse_command(
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank, or a parser that ships by name.
+        split_words: The input is running text, such as "I don't.": part its words as the treebank does.
         least_confidence: More than 0: a blank line for each parse with a lower probability per token.
         free: As the paper did: let the model write anything, and repair what is no tree.
 
     Example:
         pip install 'annotated_transformer[parsing]'
         echo "Bob sees Eve ." | annotated-transformer parse
+        echo "Bob doesn't see Eve." | annotated-transformer parse --split-words
         annotated-transformer parse runs/mine < sentences.txt > trees.mrg
     """
     if not 0 <= least_confidence <= 1:
         raise InputError(f"--least-confidence must be at least 0 and at most 1, not {least_confidence}")
     require_no_text(model, "parse")
     require_standard_input()
+    from ..data import treebank_words
     from ..parsing.parser import PARSING, Parser
     from ..parsing.self_training import parse_lines
     from ..training.runs import Run
@@ -120,9 +124,17 @@ def parse_command(
     if at_terminal():
         print(greeting(model), file=sys.stderr)
     repaired: list[bool] = []
+    warned = False
 
     def answer(lines: list[str]) -> list[str]:
+        nonlocal warned
         choose_threads(work_of_a_step(parser.translator.model.config, settings, len(lines)))
+        if split_words:
+            lines = [" ".join(treebank_words.split_words(line)) for line in lines]
+        elif not warned and (joined := next(filter(None, map(treebank_words.joined_word, lines)), "")):
+            print(f"{joined[:40]!r} is more than one word in a treebank, and parsed as one; --split-words parts such words",
+                  file=sys.stderr)
+            warned = True
         printed, parses = parse_lines(parser, lines, least_confidence, search=settings, free=free)
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed

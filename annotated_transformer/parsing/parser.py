@@ -31,13 +31,14 @@ TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words co
 def checked_words(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
     "As lists; InputError for text in place of words, and for a sentence without any."
     if isinstance(sentences, str):
-        raise InputError(f"give a list of sentences, and of each its words: [{sentences[:40]!r}.split()]")
+        raise InputError(
+            f"give a list of sentences, and of each its words: [data.treebank_words.split_words({sentences[:40]!r})]")
     if not isinstance(sentences, Iterable):
         raise InputError(f"give a list of sentences, and of each its words, not {reprlib.repr(sentences)}")
     out = []
     for number, words in enumerate(sentences, 1):
         if isinstance(words, str):
-            raise InputError(f"sentence {number} is a text: give its words, {words[:40]!r}.split()")
+            raise InputError(f"sentence {number} is a text: give its words, data.treebank_words.split_words({words[:40]!r})")
         out.append(words := [*words] if isinstance(words, Iterable) else [])
         if not words:
             raise InputError(f"sentence {number} has no words, so there is no tree over them")

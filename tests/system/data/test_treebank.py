@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from nltk.tokenize.treebank import TreebankWordDetokenizer
 from nltk.tree import Tree
 
 from annotated_transformer import Transformer, TransformerConfig, Translator
@@ -15,8 +16,9 @@ from annotated_transformer.data import corpora, treebanks
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.data.treebank_words import joined_word, split_words
 from annotated_transformer.data.treebanks import read_trees
-from annotated_transformer.data.trees import LABELS, LEAVES, linearize, print_tree, repair
+from annotated_transformer.data.trees import LABELS, LEAVES, bracket_free, linearize, print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.parsing.parser import Parser
 from annotated_transformer.parsing.tree_search import TreeSearch
@@ -65,6 +67,18 @@ def test_the_command_prints_a_tree_for_each_line(run, command):
     assert Tree.fromstring(first).leaves() == ["Ann", "see", "-LRB-cats-RRB-", "."] and blank == ""
     assert Tree.fromstring(third).leaves() == "dogs hear Bob like Eve .".split()
     assert err == "" or err.endswith(" of 2 outputs were no trees and had to be repaired\n")
+
+
+def test_running_text_is_warned_of_once_and_split_if_told(run, command):
+    stdin = "Ann sees cats .\nBob doesn’t.\n\nEve’s dogs “bark,” too.\n".encode()
+    search = ("--beam-size", "1", "--extra-length", "20")
+    status, out, err = command("parse", run, *search, stdin=stdin)
+    assert status == 0 and [*Tree.fromstring(out.splitlines()[1]).leaves()] == ["Bob", "doesn’t."]
+    assert err.count("--split-words") == 1 and err.startswith("'doesn’t.' is more than one word in a treebank")
+    status, out, err = command("parse", run, *search, "--split-words", stdin=stdin)
+    leaves = [Tree.fromstring(line).leaves() if line else [] for line in out.splitlines()]
+    assert [" ".join(words) for words in leaves] == [
+        "Ann sees cats .", "Bob does n't .", "", "Eve 's dogs `` bark , '' too ."] and "--split-words" not in err
 
 
 def test_the_preset_for_whom_has_no_treebank(tmp_path, monkeypatch, complaint):
@@ -167,6 +181,16 @@ def test_every_tree_of_the_sample_comes_back_exactly(sample):
             assert (words.split(), row.split()) == (tree.leaves(), linearize(tree))
             labels |= {token[1:] for token in row.split() if token[0] == "("}
     assert sizes == [3396, 273, 245] and labels == set(LABELS)
+
+
+def test_the_sentences_of_a_treebank_come_back_from_text_and_are_known_to_be_split(sample):
+    sentences = [source.split() for split in ("train", "validation") for source, _ in sample.split(split)]
+    brackets = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}"}
+    texts = [TreebankWordDetokenizer().detokenize([brackets.get(word, word) for word in words]) for words in sentences]
+    back = sum([*map(bracket_free, split_words(text))] == words for text, words in zip(texts, sentences))
+    assert back > 0.95 * len(sentences)
+    assert sum(bool(joined_word(" ".join(words))) for words in sentences) < 0.001 * len(sentences)
+    assert sum(bool(joined_word(text)) for text in texts) > 0.95 * len(texts)
 
 
 def test_no_damage_to_a_row_of_the_sample_loses_a_word(sample):
