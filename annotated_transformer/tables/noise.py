@@ -43,3 +43,11 @@ def noise(
 
     s = {what: statistics.stdev(value[what] for value in values) for what in ("perplexity", "bleu")}
     return Difference(100 * bound(s["perplexity"]) / mean(table["base"], "perplexity"), bound(s["bleu"]))
+
+
+def noise_of(
+    table: dict,
+    name: str,
+) -> Difference | None:  # None where `noise` is
+    "What the difference of this row, with its number of seeds, has to exceed."
+    return noise(table, max(1, len(table[name]["seeds"])))

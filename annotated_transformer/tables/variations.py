@@ -3,7 +3,7 @@
 What of a difference may be noise: `tables.noise`, with the page §6.2 Variations."""
 import json
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -23,9 +23,9 @@ from ..training.loop import train
 from ..training.runs import Run
 from ..translation.bleu import paper_bleu
 from ..translation.translator import Translator
-from .noise import Difference, mean, noise
+from .noise import Difference, mean, noise, noise_of
 
-__all__ = ["PRINTED", "collect", "longest", "plot_variations", "run_variations", "table_3", "variations_table"]
+__all__ = ["PRINTED", "collect", "joined", "longest", "plot_variations", "run_variations", "table_3", "variations_table"]
 
 
 class Printed(NamedTuple):
@@ -151,8 +151,8 @@ def longest(
     rows = [name for name in table if name != "base"]
     ours = [abs(found[what]) for name in rows if (found := difference(table, name))]
     printed = [abs(found[what]) for name in rows if (found := printed_difference(name))]
-    band = noise(table)
-    return max(3 * statistics.median(ours or [0]), 1.1 * max(printed, default=1), band[what] if band else 0)
+    widest = noise(table)
+    return max(3 * statistics.median(ours or [0]), 1.1 * max(printed, default=1), widest[what] if widest else 0)
 
 
 def plot_variations(
@@ -165,16 +165,15 @@ def plot_variations(
     lowest = places[names[-1]]
     figure = Figure(figsize=(11, 0.33 * lowest + 1.6), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
-    band = noise(table)
     for what, ax in enumerate(axes):
         limit = longest(table, what)
-        if band:
-            ax.axvspan(-band[what], band[what], color="0.9", lw=0)
         ax.axvline(0, color="0.6", lw=1)
         for name, place in places.items():
-            printed, ours = printed_difference(name), difference(table, name)
+            printed, ours, grey = printed_difference(name), difference(table, name), noise_of(table, name)
+            if grey:
+                ax.barh(place, 2 * grey[what], left=-grey[what], height=1, color="0.9", zorder=0)
             if printed:
-                within = band is not None and abs(printed[what]) <= band[what]
+                within = grey is not None and abs(printed[what]) <= grey[what]
                 ax.plot(printed[what], place, "o", mfc="white", mec="0.6" if within else "C1", ms=7, mew=1.5)
             if ours:
                 ax.barh(place, max(-limit, min(limit, ours[what])), height=0.55, color="C0")
@@ -193,9 +192,9 @@ def plot_variations(
     axes[1].set_xlabel("BLEU, points more than the base (right is better)")
     axes[1].plot([], [], "o", mfc="white", mec="C1", mew=1.5, label="Table 3")
     axes[1].barh([0], [0], color="C0", label="here")
-    if band:
+    if noise(table):
         axes[1].plot([], [], "o", mfc="white", mec="0.6", mew=1.5, label="Table 3, too small to tell from noise here")
-        axes[1].axvspan(0, 0, color="0.9", label="noise of a single run")
+        axes[1].barh([0], [0], color="0.9", label="may be noise, with so many seeds")
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
     return figure
 
@@ -289,6 +288,23 @@ def collect(
             "change": change(row, base), "parameters": parameters(replace(row.model, vocab_size=vocabulary)),
             "seeds": [value for value in values if value],
         }
+    return found
+
+
+def joined(
+    tables: Iterable[dict],
+) -> dict:  # as of `collect`
+    "Tables of the same rows as one, each row with the seeds of all. InputError for other rows, and for a seed that comes twice."
+    first, *others = tables
+    found = {name: {**row, "seeds": [*row["seeds"]]} for name, row in first.items()}
+    for table in others:
+        for name, row in table.items():
+            known = found.get(name)
+            if known is None or (row["change"], row["parameters"]) != (known["change"], known["parameters"]):
+                raise InputError(f"the tables have not the same rows: {name} differs")
+            known["seeds"] += row["seeds"]
+            if len({value["seed"] for value in known["seeds"]}) < len(known["seeds"]):
+                raise InputError(f"row {name} has a seed twice")
     return found
 
 

@@ -1,5 +1,6 @@
 "Table 3: its rows on any base, its differences, its training row by row, and its picture."
 import json
+import math
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from annotated_transformer.tables.variations import (
     PRINTED,
     change,
     difference,
+    joined,
     longest,
     parameters,
     plot_variations,
@@ -139,3 +141,33 @@ def test_a_bar_that_is_far_longer_than_the_others_is_cut_and_says_how_long_it_is
     left, right = plot_variations(table).axes
     assert max(bar.get_width() for bar in left.patches) == limit and " +100% " in [text.get_text() for text in left.texts]
     assert not right.texts
+
+
+def test_a_row_of_more_seeds_has_a_narrower_grey():
+    def row(*perplexities):
+        return {"change": "x", "parameters": 1, "seeds": [
+            {"seed": seed, "perplexity": value, "bleu": 30.0 + value} for seed, value in enumerate(perplexities)]}
+
+    table = {"base": row(9.9, 10.0, 10.1), "A1": row(10.5), "A2": row(10.4, 10.6)}
+    left, right = plot_variations(table).axes
+    for axis, s in ((left, 1.0), (right, 0.1)):  # in percent of 10, and in points
+        grey = [bar for bar in axis.patches if bar.get_height() == 1]
+        for bar, value in zip(grey, (4.303 * s * (1 + 1 / 3) ** 0.5, 4.303 * s * (1 / 2 + 1 / 3) ** 0.5), strict=True):
+            assert math.isclose(bar.get_width(), 2 * value) and math.isclose(bar.get_x(), -value)
+
+
+def test_tables_of_the_same_rows_are_joined_seed_by_seed():
+    def table(*seeds, change="x"):
+        return {"base": {"change": "", "parameters": 1, "seeds": []},
+                "A1": {"change": change, "parameters": 1, "seeds": [{"seed": seed} for seed in seeds]}}
+
+    parts = table(1), table(5, 2), table()
+    assert joined(parts) == table(1, 5, 2) and parts == (table(1), table(5, 2), table()) and joined(parts[:1]) == table(1)
+    for wrong, said in (((table(1), table(2, 1)), "A1 has a seed twice"), ((table(1), table(2, change="y")), "A1 differs"),
+                        ((table(1), {**table(2), "B1": table()["A1"]}), "B1 differs")):
+        try:
+            joined(wrong)
+        except InputError as error:
+            assert said in str(error)
+        else:
+            raise AssertionError(said)

@@ -23,6 +23,7 @@ from annotated_transformer.data.trees import print_tree, repair
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.tables.layer_costs import reach
 from annotated_transformer.tables.layer_types import by_steps
+from annotated_transformer.tables.variations import joined, printed_difference
 from annotated_transformer.translation.bleu import ngram_bleu
 from benchmarks.regularization import difference
 
@@ -1024,3 +1025,28 @@ def test_without_the_rule_for_capitals_three_more_lines_get_no_warning():
     assert f"(without it: {without} of {len(own)})" in printed("translation/translator")
     beyond = [row for row in found["lines"] if row["doubtful"] and row["lowest"] >= found["doubtful_below"]]
     assert all(row["capitals"] or row["unknown_letters"] for row in beyond)
+
+
+def test_what_more_seeds_of_table_3_say_follows_from_the_scatter_of_all():
+    table = joined(result(f"translation/variations{part}")["figures"] for part in ("", "-base", "-rows"))
+    page = (ROOT / "docs/variations.md").read_text(encoding="utf-8")
+    seeds = {row: [seed["perplexity"] for seed in found["seeds"]] for row, found in table.items()}
+    base = sum(seeds["base"]) / 10
+    twice = sorted(row for row in seeds if len(seeds[row]) == 2)
+    assert len(seeds["base"]) == 10 and twice == ["A1", "A4", "B1", "B2", "C2", "C6", "E"]
+    assert sorted(map(len, seeds.values())) == [1] * 14 + [2] * 7 + [10]
+
+    def squares(row):
+        mean = sum(seeds[row]) / len(seeds[row])
+        return sum((100 * (value / mean - 1)) ** 2 for value in seeds[row])
+
+    own, rows = (squares("base") / 9) ** 0.5, (sum(map(squares, twice)) / 7) ** 0.5
+    assert f"scatter by {own:.1f}% of perplexity, a row's two by {rows:.1f}%" in page
+    assert sum(seeds[row][1] < seeds[row][0] for row in twice) == 6
+    scatter, t = ((squares("base") + sum(map(squares, twice))) / 16) ** 0.5, 2.1199  # 16 degrees of freedom, 95%
+    bands = [t * scatter * (1 / n + 1 / 10) ** 0.5 for n in (1, 2)]
+    assert f"({scatter:.1f}%, 16 degrees of freedom) a row may differ by {bands[0]:.1f}% with one seed, by" in page
+    assert f"by {bands[1]:.1f}% with two, and it may be noise." in page
+    for row in twice:
+        change, there = 100 * (sum(seeds[row]) / 2 / base - 1), printed_difference(row).perplexity
+        assert change > bands[1] and f"({row}) | {change:+.1f}% | {there:+.1f}% |".replace("| +0.0%", "| 0.0%") in page
