@@ -1,7 +1,7 @@
 "The words of running text, apart as in the Penn Treebank: `didn't.` is three, `did`, `n't` and the stop."
 import re
 
-from nltk.tokenize import TreebankWordTokenizer
+from .. import extra
 
 __all__ = ["joined_word", "split_words"]
 
@@ -13,7 +13,7 @@ def split_words(
     text: str,  # one sentence
 ) -> list[str]:
     "Its words; quotes become `` and ''."
-    return TreebankWordTokenizer().tokenize(text.translate(STRAIGHT).strip())
+    return extra("nltk.tokenize").TreebankWordTokenizer().tokenize(text.translate(STRAIGHT).strip())
 
 
 def joined_word(line: str) -> str:
