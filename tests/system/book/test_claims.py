@@ -1050,3 +1050,5 @@ def test_what_more_seeds_of_table_3_say_follows_from_the_scatter_of_all():
     for row in twice:
         change, there = 100 * (sum(seeds[row]) / 2 / base - 1), printed_difference(row).perplexity
         assert change > bands[1] and f"({row}) | {change:+.1f}% | {there:+.1f}% |".replace("| +0.0%", "| 0.0%") in page
+    alone = [row for row in twice if 100 * (seeds[row][1] / base - 1) > bands[0]]
+    assert alone == ["A1", "B1", "C2", "E"] and "By the second seed alone, which chose nothing, only A1, B1, C2 and E are" in page
