@@ -277,7 +277,7 @@ def label_smoothed_cross_entropy(
 
 
 def learning_rate(
-    step: int,                  # counted from 1
+    step: int,                  # counted from 1: a scheduler of PyTorch's, which counts from 0, gives step + 1
     d_model: int,
     warmup_steps: int = 4000,
     factor: float = 1.0,        # 1 is the paper; anything else is a departure

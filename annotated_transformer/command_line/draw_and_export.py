@@ -145,14 +145,17 @@ def require_in_model(translator: "Translator", sides: dict[str, str | None], out
     "InputError, before anything is translated, where a sentence is too long, or where a layer, a head or a word is not there."
     from ..figures.attention_maps import sentence_ids, token_labels
     from ..figures.attention_plots import choose_heads
-    from ..figures.token_labels import find
+    from ..figures.token_labels import find, group_words, is_special
 
     model, tokenizer = translator.model, translator.tokenizer
     choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.listed_heads)
     ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in sides.items() if text is not None}
     looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known where the model is to translate
     if drawn.word is not None and looking is not None:
-        find(token_labels(tokenizer, looking), drawn.word)
+        labels = token_labels(tokenizer, looking)
+        if drawn.whole_words:  # as they are drawn
+            labels, _ = group_words(labels, signs_apart=True)
+        find([label for label in labels if not (drawn.hide_end and is_special(label))], drawn.word)
 
 
 def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", drawn: HeadOptions) -> None:

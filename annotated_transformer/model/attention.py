@@ -158,7 +158,8 @@ def recorded(
             require_mask(allowed)
             mask = boolean_mask(query, allowed, causal)
             output, weights = attention.attend_with_weights(query, key, value, mask)
-            found.append(weights)
+            nowhere = mask is not None and not for_gradients  # a query may see no key: softmax gives NaN, and `attend` gives 0
+            found.append(weights.masked_fill(~mask, 0) if nowhere else weights)
             return output if for_gradients else attend(query, key, value, allowed, causal)
         return attend_and_record
 

@@ -4,12 +4,19 @@
 __all__ = []
 
 # %% ../../nbs/paper/6.2_variations.ipynb #90b9e79c
+import math
 import statistics
 from typing import NamedTuple
 
+import torch
+
 # %% ../../nbs/paper/6.2_variations.ipynb #b38b79d6
-# Student's t by degrees of freedom, for 95% between -t and t; from nine on a little more than it need be.
-STUDENT_T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
+# Student's t by degrees of freedom, for 95% between -t and t. For a number between two of these the lower one serves: its t
+# is a little more than it need be.
+STUDENT_T = {
+    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 12: 2.179,
+    15: 2.131, 21: 2.080, 30: 2.042, 42: 2.018, 63: 1.998,
+}
 
 
 class Difference(NamedTuple):
@@ -26,28 +33,45 @@ def mean(
     "Over a row's seeds."
     return statistics.mean(value[what] for value in row["seeds"])
 
+
+def pairs(
+    table: dict,
+    name: str,
+) -> list[Difference]:
+    "What a row has more than the base with the same seed, for each seed that both have."
+    base = {value["seed"]: value for value in table["base"]["seeds"]}
+    return [
+        Difference(100 * (value["perplexity"] / other["perplexity"] - 1), value["bleu"] - other["bleu"])
+        for value in table[name]["seeds"] if (other := base.get(value["seed"]))
+    ]
+
 # %% ../../nbs/paper/6.2_variations.ipynb #a06a11d6
 def noise(
     table: dict,
-    seeds: int = 1,                # of the row
-    against: int | None = None,    # seeds of the row that it is compared with; None: the base's
-) -> Difference | None:            # None unless the base has two seeds at least
-    "What a difference between equal rows exceeds one time in twenty, judged by the scatter of the base's seeds."
-    values = table["base"]["seeds"]
-    if len(values) < 2:
+    seeds: int = 1,          # of either row
+) -> Difference | None:      # None where nothing is left: it takes two seeds of two rows
+    "What a difference between equal rows, trained with the same seeds, exceeds one time in twenty."
+    values = [(row, value) for row, found in enumerate(table.values()) for value in found["seeds"]]
+    numbers = sorted({value["seed"] for _, value in values})
+    parts = torch.zeros(len(values), len(table) + len(numbers), dtype=torch.float64)
+    for i, (row, value) in enumerate(values):  # a score is its row's part, its seed's part, and what is left
+        parts[i, row] = parts[i, len(table) + numbers.index(value["seed"])] = 1
+    if (freedom := len(values) - int(torch.linalg.matrix_rank(parts)) if values else 0) < 1:
         return None
-    n, m, t = seeds, against or len(values), STUDENT_T[min(len(values) - 1, 9)]
+    t = STUDENT_T[max(number for number in STUDENT_T if number <= freedom)]
 
-    def bound(s: float) -> float:
-        return t * s * (1 / n + 1 / m) ** 0.5  # (vary.1)
+    def bound(scores: list[float]) -> float:
+        given = torch.tensor(scores, dtype=torch.float64)
+        left = given - parts @ (torch.linalg.pinv(parts) @ given)  # least squares
+        return t * (left.square().sum().item() / freedom) ** 0.5 * (2 / seeds) ** 0.5  # (vary.1)
 
-    s = {what: statistics.stdev(value[what] for value in values) for what in ("perplexity", "bleu")}
-    return Difference(100 * bound(s["perplexity"]) / mean(table["base"], "perplexity"), bound(s["bleu"]))
+    percents = [100 * math.log(value["perplexity"]) for _, value in values]
+    return Difference(bound(percents), bound([value["bleu"] for _, value in values]))
 
 
 def noise_of(
     table: dict,
     name: str,
 ) -> Difference | None:  # None where `noise` is
-    "What the difference of this row, with its number of seeds, has to exceed."
-    return noise(table, max(1, len(table[name]["seeds"])))
+    "What the difference of this row, with its number of pairs, has to exceed."
+    return noise(table, max(1, len(pairs(table, name))))

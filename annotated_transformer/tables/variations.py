@@ -23,7 +23,7 @@ from ..training.loop import train
 from ..training.runs import Run
 from ..translation.bleu import paper_bleu
 from ..translation.translator import Translator
-from .noise import Difference, mean, noise, noise_of
+from .noise import Difference, mean, noise, noise_of, pairs
 
 __all__ = ["PRINTED", "collect", "joined", "longest", "plot_variations", "run_variations", "table_3", "variations_table"]
 
@@ -62,21 +62,17 @@ def printed_difference(
 def difference(
     table: dict,
     name: str,
-) -> Difference | None:  # None for a row that was not run
-    "As measured, means over the seeds."
-    row, base = table[name], table["base"]
-    if not (row["seeds"] and base["seeds"]):
-        return None
-    return Difference(
-        100 * (mean(row, "perplexity") / mean(base, "perplexity") - 1), mean(row, "bleu") - mean(base, "bleu"),
-    )
+) -> Difference | None:  # None where the row and the base have no seed in common
+    "As measured: the mean over the seeds that both have, which order the batches of both alike."
+    found = pairs(table, name)
+    return Difference(*map(statistics.mean, zip(*found))) if found else None
 
 
 def table_3(
     base: TrainingConfig,
     big: TrainingConfig | None = None,  # the last of the paper's rows; the base at twice its width if not given
 ) -> dict[str, TrainingConfig]:         # rows by name: the paper's in their order, then two of ours
-    "Every row of Table 3 for this base (§6.2)."
+    "Every row of Table 3 for this base (§6.2), but for those that would be the base again, as less than one layer."
     m = base.model
     width = m.n_heads * m.d_k
 
@@ -93,7 +89,7 @@ def table_3(
     def widths(factor: float) -> TrainingConfig:
         return model(d_model=times(factor, m.d_model), d_k=times(factor, m.d_k), d_v=times(factor, m.d_v))
 
-    return {
+    rows = {
         "base": base,
         "A1": heads(1 / 8), "A2": heads(1 / 2), "A3": heads(2), "A4": heads(4),
         "B1": model(d_k=times(1 / 4, m.d_k)), "B2": model(d_k=times(1 / 2, m.d_k)),
@@ -101,13 +97,14 @@ def table_3(
         "C3": model(n_layers=times(8 / 6, m.n_layers)),
         "C4": widths(1 / 2), "C5": widths(2),
         "C6": model(d_ff=times(1 / 2, m.d_ff)), "C7": model(d_ff=2 * m.d_ff),
-        "D1": model(dropout=0.0), "D2": model(dropout=2 * m.dropout),
-        "D3": replace(base, smoothing=0.0), "D4": replace(base, smoothing=2 * base.smoothing),
+        "D1": model(dropout=0.0), "D2": model(dropout=2 * m.dropout) if m.dropout < 0.5 else base,
+        "D3": replace(base, smoothing=0.0), "D4": replace(base, smoothing=2 * base.smoothing) if base.smoothing < 0.5 else base,
         "E": model(positions="learned"),
         "big": big or model(d_model=2 * m.d_model, d_ff=2 * m.d_ff, n_heads=2 * m.n_heads),
         "additive": model(compatibility="additive"),
         "pre-norm": model(norm="pre"),
     }
+    return {name: row for name, row in rows.items() if name == "base" or row != base}
 
 
 SYMBOLS = {
@@ -248,20 +245,21 @@ def run_variations(
     base: TrainingConfig,
     directory: Path,                           # of the runs: ROW-seedS
     names: Sequence[str] = (),                 # rows to run; all if none are named
-    seeds: Sequence[int] = (),                 # of each of them; if none are named, three for the base and one for the others
+    seeds: Sequence[int] = (),                 # of each of them; if none are named, two
     big: TrainingConfig | None = None,
     report: Callable[[dict], None] = lambda table: None,  # called with all that is measured, after each run
 ) -> dict:                                     # the same, at the end: see `collect`
     "Train and measure the rows that are not measured yet."
     rows = table_3(base, big)
     if unknown := [name for name in names if name not in rows]:
-        raise InputError(f"there is no row {unknown[0]}; choose from {' '.join(rows)}")
-    three = (base.seed, base.seed + 1, base.seed + 2)
-    work = [(name, seed) for name in names or rows for seed in seeds or (three if name == "base" else three[:1])]
+        raise InputError(f"this base has no row {unknown[0]}; choose from {' '.join(rows)}")
+    work = [(name, seed) for seed in seeds or (base.seed, base.seed + 1) for name in names or rows]
     with progress_bar(total=len(work), unit="run", desc="Table 3", dynamic_ncols=True) as bar:
         for name, seed in work:
             config, run = replace(rows[name], seed=seed), directory / f"{name}-seed{seed}"
             if not measured(run, config):
+                if Run(run).checkpoints() and (made := Run(run).last()["step"]) > config.steps:
+                    raise InputError(f"{run} has made {made:,} updates, and you ask for {config.steps:,}: take another --run")
                 if ready := next((other for other in map(Run, directory.glob("*-seed*")) if other.has_data()), None):
                     Run(run).take_data(ready)  # all rows have one corpus and one vocabulary, so it is prepared once
                 train(config, run)
@@ -324,7 +322,8 @@ def variations_table(
         if not n:
             cells = ["not run", "", of_paper[0], "", "", of_paper[1]]
         else:
-            to_base = ("", "") if name == "base" or ours is None else (f"{ours.perplexity:+.1f}%", f"{ours.bleu:+.1f}")
+            to_base = (f"{ours.perplexity:+.1f}%", f"{ours.bleu:+.1f}") if ours else ("other seeds", "other seeds")
+            to_base = ("", "") if name == "base" or not table["base"]["seeds"] else to_base
             values = f"{mean(row, 'perplexity'):.2f}", f"{mean(row, 'bleu'):.1f}"
             cells = [values[0], to_base[0], of_paper[0], values[1], to_base[1], of_paper[1]]
         lines.append(f"| {name} | {row['change']} | {row['parameters']:,} | {n} | {' | '.join(cells)} |")

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 # %% ../../nbs/paper/5.3_optimizer.ipynb #780dd205
 def learning_rate(
-    step: int,                  # counted from 1
+    step: int,                  # counted from 1: a scheduler of PyTorch's, which counts from 0, gives step + 1
     d_model: int,
     warmup_steps: int = 4000,
     factor: float = 1.0,        # 1 is the paper; anything else is a departure

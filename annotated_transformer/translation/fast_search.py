@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from .. import EOS, PAD, UNK, InputError
 from ..config import TRANSLATION, Search, require_search
+from ..model.attention import recorded
 from ..model.modes import evaluating
 from ..model.transformer import Transformer
 from .few_rows import for_few_rows
@@ -135,10 +136,10 @@ def check_decoding(
     model: Transformer,
     steps: int = 6,      # tokens to write
 ) -> None:
-    """For a model with parts of your own: InputError if it decodes, with kept keys and values, otherwise than it is trained.
+    """For a model with parts of your own: InputError if it decodes, or draws its attention, otherwise than it is trained.
 
     Two sentences and up to three beams of random tokens, which change places: at each step the log-probabilities of the next
-    token must be those of `model(source, target_input)` for that beam alone.
+    token, by kept keys and values, must be those of `model(source, target_input)` for that beam alone.
     """
     c, weight, draw = model.config, model.embedding.weight, torch.Generator().manual_seed(0)
     source = torch.tensor([[UNK, UNK, EOS, UNK, EOS], [UNK, EOS, PAD, PAD, PAD]], device=weight.device)[:, : c.max_length]
@@ -160,6 +161,16 @@ def check_decoding(
             tokens = torch.randint(EOS, c.vocab_size, (2, 3, 1), generator=draw).to(source)
             decoder.select(sentences, beams)
             written = torch.cat([written[sentences[:, None], beams], tokens], dim=2)
+        texts = source.repeat_interleave(3, 0), written.flatten(0, 1)[:, :-1]
+        plain = model(*texts)
+        try:
+            with recorded(model, for_gradients=True):
+                drawn = model(*texts)
+        except InputError:  # by a mask of numbers, or within another exchange, no weights can be recorded
+            return
+        if not torch.allclose(drawn.log_softmax(-1), plain.log_softmax(-1), close, close):
+            raise InputError(f"{type(model).__name__} attends otherwise where its weights are drawn than where it is trained: "
+                             "override both `attend` and `attend_with_weights`, or neither")
 
 
 def warn_of_decoding(model: Transformer) -> None:
@@ -171,7 +182,7 @@ def warn_of_decoding(model: Transformer) -> None:
         with torch.autocast(model.embedding.weight.device.type, enabled=False):
             check_decoding(model)
     except InputError as error:
-        said = "%s; until then a search is not of the model that was trained (docs/your-own-parts.md)"
+        said = "%s; until then a search or a figure is not of the model that was trained (docs/your-own-parts.md)"
         logging.getLogger(__name__).warning(said, error)
     except Exception as error:  # the search itself may do, with other tokens
         logging.getLogger(__name__).warning("%s: whether it decodes as it trains could not be checked (%s: %s)",

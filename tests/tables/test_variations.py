@@ -7,6 +7,7 @@ from pathlib import Path
 
 from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
+from annotated_transformer.tables.noise import noise
 from annotated_transformer.tables.variations import (
     PRINTED,
     change,
@@ -46,11 +47,13 @@ def test_with_the_papers_base_the_rows_are_those_of_table_3():
 
 def test_differences_by_hand():
     table = {
-        "base": {"seeds": [{"perplexity": p, "bleu": b} for p, b in ((9.0, 30.0), (10.0, 31.0), (11.0, 32.0))]},
-        "A1": {"seeds": [{"perplexity": 12.0, "bleu": 30.5}]}, "A2": {"seeds": []},
+        "base": {"seeds": [{"seed": s, "perplexity": p, "bleu": b} for s, p, b in ((1, 9.0, 30.0), (2, 10.0, 31.0), (3, 11.0, 32.0))]},
+        "A1": {"seeds": [{"seed": s, "perplexity": p, "bleu": b} for s, p, b in ((3, 12.1, 30.5), (7, 99.0, 0.0), (2, 13.0, 30.0))]},
+        "A2": {"seeds": []}, "A3": {"seeds": [{"seed": 8, "perplexity": 1.0, "bleu": 1.0}]},
     }
-    assert abs(difference(table, "A1").perplexity - 20) < 1e-9 and difference(table, "A1").bleu == -0.5
-    assert difference(table, "A2") is None and difference(table, "base") == (0, 0)
+    assert abs(difference(table, "A1").perplexity - 20) < 1e-9  # the mean of 10% and 30%
+    assert difference(table, "A1").bleu == -1.25
+    assert difference(table, "A2") is difference(table, "A3") is None and difference(table, "base") == (0, 0)
     found = printed_difference("A1")
     assert abs(found.perplexity - 7.52) < 0.01 and abs(found.bleu + 0.9) < 1e-9
     assert printed_difference("additive") is None
@@ -88,6 +91,13 @@ def test_a_small_base_gets_rows_of_its_own_and_none_twice():
     assert len(set(map(str, rows.values()))) == len(rows)
 
 
+def test_a_row_that_would_be_the_base_again_or_no_model_is_left_out():
+    base = TrainingConfig(TransformerConfig(40, n_layers=1, d_model=8, d_ff=6, n_heads=4, dropout=0.5), smoothing=0.0)
+    rows = table_3(base)
+    assert set(PRINTED) - set(rows) == {"C1", "C2", "C3", "D2", "D3", "D4"} and rows["base"] == base
+    assert "D2" in table_3(replace(base, model=replace(base.model, dropout=0.49)))
+
+
 def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
     words = ["one", "two", "three", "four", "five"]
     with tempfile.TemporaryDirectory() as directory:
@@ -95,7 +105,7 @@ def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
             lines = [" ".join(words[(i * k) % 5] for k in range(2, 5 + i % 3)) + "\n" for i in range(n)]
             for language in ("en", "de"):
                 Path(directory, f"{split}.{language}").write_text("".join(lines))
-        model = TransformerConfig(40, n_layers=1, d_model=8, d_ff=6, n_heads=4, dropout=0.1)
+        model = TransformerConfig(40, n_layers=2, d_model=8, d_ff=6, n_heads=4, dropout=0.1)
         base = TrainingConfig(model, corpus=directory, batch_tokens=80, steps=4, warmup_steps=3, validate_every=2, log_every=1)
         runs, seen = Path(directory, "runs"), []
         first = run_variations(base, runs, ["base", "C1", "A1"], seeds=[1], report=lambda table: seen.append(table))
@@ -119,6 +129,7 @@ def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
         assert more["A1"]["seeds"][0]["steps"] == 6 and not more["base"]["seeds"]    # and figures of other budgets stay out
         for wrong, said in (
             (lambda: run_variations(base, runs, ["F1"]), "no row F1"),
+            (lambda: run_variations(base, runs, ["A1"], seeds=[1]), "has made 6 updates, and you ask for 4: take another"),
             (lambda: run_variations(replace(base, smoothing=0.3), runs, ["base"], seeds=[1]), "smoothing"),
         ):
             try:
@@ -132,7 +143,7 @@ def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
 
 def test_a_bar_that_is_far_longer_than_the_others_is_cut_and_says_how_long_it_is():
     def seeds(perplexity):
-        return {"change": "x", "parameters": 1, "seeds": [{"perplexity": perplexity, "bleu": 30.0}]}
+        return {"change": "x", "parameters": 1, "seeds": [{"seed": 1, "perplexity": perplexity, "bleu": 30.0}]}
 
 
     table = {"base": seeds(10.0), "A1": seeds(11.0), "A2": seeds(9.5), "D2": seeds(20.0)}
@@ -148,12 +159,14 @@ def test_a_row_of_more_seeds_has_a_narrower_grey():
         return {"change": "x", "parameters": 1, "seeds": [
             {"seed": seed, "perplexity": value, "bleu": 30.0 + value} for seed, value in enumerate(perplexities)]}
 
-    table = {"base": row(9.9, 10.0, 10.1), "A1": row(10.5), "A2": row(10.4, 10.6)}
+    table = {"base": row(9.9, 10.0, 10.1), "A1": row(10.5), "A2": row(10.4, 10.6), "A3": row(10.0, 10.5)}
     left, right = plot_variations(table).axes
-    for axis, s in ((left, 1.0), (right, 0.1)):  # in percent of 10, and in points
+    for what, axis in ((0, left), (1, right)):
         grey = [bar for bar in axis.patches if bar.get_height() == 1]
-        for bar, value in zip(grey, (4.303 * s * (1 + 1 / 3) ** 0.5, 4.303 * s * (1 / 2 + 1 / 3) ** 0.5), strict=True):
+        for bar, n in zip(grey, (1, 2, 2), strict=True):
+            value = noise(table, n)[what]
             assert math.isclose(bar.get_width(), 2 * value) and math.isclose(bar.get_x(), -value)
+    assert math.isclose(noise(table, 1).perplexity / noise(table, 2).perplexity, 2**0.5)
 
 
 def test_tables_of_the_same_rows_are_joined_seed_by_seed():

@@ -709,16 +709,20 @@ def test_variations_stand_in_a_table_with_both_differences():
     ]
 
 
-def test_variations_have_the_noise_of_two_single_runs():
-    seeds = [{"perplexity": 10.0, "bleu": 20.0}, {"perplexity": 12.0, "bleu": 23.0}]
-    found = noise({"base": {"seeds": seeds}}, seeds=2)
-    assert math.isclose(found.bleu, 12.706 * statistics.stdev([20, 23]))  # t s √(1/2 + 1/2), one degree of freedom
-    assert math.isclose(found[0], 100 * 12.706 * statistics.stdev([10, 12]) / 11)
-    assert noise({"base": {"seeds": seeds * 10}}).bleu > 0  # more seeds than the table of t has
+def test_variations_have_the_noise_of_what_rows_and_seeds_do_not_explain():
+    base = [{"seed": 1, "perplexity": 10.0, "bleu": 20.0}, {"seed": 2, "perplexity": 12.0, "bleu": 23.0}]
+    row = [{"seed": 1, "perplexity": 11.0, "bleu": 20.0}, {"seed": 2, "perplexity": 11.0, "bleu": 21.0}]
+    found = noise({"base": {"seeds": base}, "A1": {"seeds": row}}, seeds=2)
+    assert math.isclose(found.bleu, 12.706 * statistics.stdev([0, -2]) / 2**0.5)  # t times the standard error of two pairs' mean
+    assert math.isclose(found[0], 12.706 * 100 * math.log(1.2) / 2)
+    many = [{"seed": seed, "perplexity": 10.0 + seed % 3, "bleu": seed % 5} for seed in range(40)]
+    other = [*many[1:], many[0] | {"bleu": 3}]
+    assert noise({"base": {"seeds": many}, "A1": {"seeds": many[::-1]}, "A2": {"seeds": other}}).bleu > 0
+    assert noise({"base": {"seeds": many}}) is None  # one row: nothing is left
 
 
 def measured_row(perplexity, bleu):
-    return {"change": "x", "parameters": 1, "seeds": [{"perplexity": perplexity, "bleu": bleu}]}
+    return {"change": "x", "parameters": 1, "seeds": [{"seed": 1, "perplexity": perplexity, "bleu": bleu}]}
 
 
 def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
@@ -741,7 +745,12 @@ def test_variations_are_drawn_row_by_row_with_all_of_table_3_in_sight():
 
 def test_variations_draw_in_grey_what_of_table_3_is_within_the_noise():
     table = {"base": measured_row(10.0, 20.0), "A1": measured_row(11.0, 19.9), "C1": measured_row(12.0, 18.0)}
-    table["base"]["seeds"] = [{"perplexity": 10 + off, "bleu": 20 + off} for off in (-0.3, 0, 0.3)]  # noise: 14.9% and 1.5 points
+    for row, off in (("base", 0), ("A1", 1), ("C1", -1)):  # left: 0, and about 1.4% and 0.2 points, with two degrees of freedom
+        first, = table[row]["seeds"]
+        second = {"seed": 2, "perplexity": first["perplexity"] * (1 + 0.0275 * off), "bleu": first["bleu"] + 0.4 * off}
+        table[row]["seeds"].append(second)
+    grey = noise(table, 2)
+    assert 7.5 < grey.perplexity < 15 and 0.9 < grey.bleu < 2.1
     for axis, colours in zip(plot_variations(table).axes, (["0.6", "C1"], ["0.6", "C1"])):  # A1 is +7.5%, -0.9; C1 +24.2%, -2.1
         circles = [line for line in axis.lines if line.get_marker() == "o" and len(line.get_xdata())]
         assert [line.get_markeredgecolor() for line in circles] == colours
@@ -757,13 +766,13 @@ def test_variations_that_are_far_better_are_cut_on_their_side():
     assert not right.texts
 
 
-def test_variations_run_three_seeds_of_the_base_and_one_of_each_row(tmp_path, monkeypatch):
+def test_variations_run_two_seeds_of_each_row(tmp_path, monkeypatch):
     base = TrainingConfig(TransformerConfig(50, n_layers=2, d_model=12, d_ff=20, n_heads=3), seed=5)
     monkeypatch.setattr(variations, "train", lambda config, run: run.mkdir(parents=True))
     monkeypatch.setattr(variations, "measure", lambda run: {})
     monkeypatch.setattr(variations, "collect", lambda *given: {})
     run_variations(base, tmp_path, ["base", "A1"])
-    assert {run.name for run in tmp_path.iterdir()} == {"base-seed5", "base-seed6", "base-seed7", "A1-seed5"}
+    assert {run.name for run in tmp_path.iterdir()} == {"base-seed5", "base-seed6", "A1-seed5", "A1-seed6"}
 
 
 def test_variations_say_how_long_a_run_took(monkeypatch):

@@ -14,7 +14,7 @@ import torch
 from annotated_transformer import EOS, PAD, InputError, Translator
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.model.attention import exchanged
+from annotated_transformer.model.attention import MultiHeadAttention, exchanged
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.model.position import PositionalEncoding
 from annotated_transformer.model.transformer import Transformer
@@ -242,6 +242,16 @@ class Fussy(Transformer):
         return super().embed(ids, start)
 
 
+class Sharper(MultiHeadAttention):
+    def attend_with_weights(self, query, key, value, allowed=None):
+        return super().attend_with_weights(3 * query, key, value, allowed)
+
+
+class SharperUnseen(MultiHeadAttention):
+    def attend(self, query, key, value, allowed=None, causal=False):
+        return super().attend(3 * query, key, value, allowed, causal)
+
+
 class Good(Transformer):
     pass
 
@@ -261,10 +271,31 @@ def test_who_loads_a_class_of_ones_own_learns_once_that_it_decodes_otherwise_tha
     caplog.clear()
     translator = Translator.from_pretrained(tmp_path / "model", model=kind, precision="int8")
     assert [record.name for record in caplog.records] == ["annotated_transformer.translation.fast_search"]
-    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 another") and "a search is not" in caplog.text
+    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 another")
+    assert "until then a search or a figure is not" in caplog.text
     translator.translate(TEXTS)
     copy.deepcopy(translator).translate(TEXTS)
     assert len(caplog.messages) == 1
+
+
+def test_the_maps_of_a_sentence_of_padding_alone_are_zero():
+    model = untrained().model
+    source, target = torch.tensor([[5, 6, EOS], [PAD, PAD, PAD]]), torch.tensor([[PAD, 7], [PAD, 7]])
+    maps = model.attention_maps(source, target)
+    for there, padded in ((True, maps.encoder[:, 1]), (True, maps.encoder_decoder[:, 1]), (False, maps.decoder[:, 1])):
+        assert torch.isfinite(padded).all() and (padded.count_nonzero() == 0) == there
+
+
+@pytest.mark.parametrize("kind", [Sharper, SharperUnseen])
+def test_attention_that_is_drawn_otherwise_than_it_is_trained_is_refused(kind):
+    model = untrained().model
+    check_decoding(model)
+    attention, c = model.decoder.layers[-1].memory_attention, model.config
+    other = kind(c.d_model, c.n_heads, c.d_k, c.d_v)
+    other.load_state_dict(attention.sublayer.state_dict())
+    attention.sublayer = other
+    with pytest.raises(InputError, match="Transformer attends otherwise where its weights are drawn.*or neither"):
+        check_decoding(model)
 
 
 def test_a_part_exchanged_in_the_model_itself_is_looked_at_and_nothing_else_is(caplog, monkeypatch):
