@@ -70,7 +70,7 @@ def test_the_parser_is_as_good_as_the_text_says():
     f1 = {search: mean_and_deviation([test["f1"] for test in some]) for search, some in tests.items()}
     free, bound = (f"{f1[search]['mean']:.2f} ± {f1[search]['deviation']:.2f}" for search in tests)
     assert {test["sentences"] for test in tests["scores"]} == {245} and f"reaches F1 {free} on" in text
-    assert f"a PCFG {grammar['test']['f1']:.2f};" in text
+    assert f"a [PCFG](../nbs/paper/6.3_parsing.ipynb) {grammar['test']['f1']:.2f};" in text
     assert f"writes only trees has {bound} with these models" in text
     repaired = [100 * test["malformed"] / test["sentences"] for test in tests["scores"]]
     assert f"{min(repaired):.0f} to {max(repaired):.0f}% of its outputs need a repair" in text
@@ -79,7 +79,8 @@ def test_the_parser_is_as_good_as_the_text_says():
     craft = json.loads((ROOT / "results/parsing/parser.craft.json").read_text(encoding="utf-8"))["figures"]
     craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
     assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text
-    assert f"right-branching has {treebank['right_branching']['scores']['test']['f1']:.2f} and" in text
+    said = f"{treebank['right_branching']['scores']['test']['f1']:.2f}"
+    assert f"[right-branching](../nbs/paper/6.3_parsing.ipynb) has {said} and" in text
     minutes = [run["minutes_of_updates"] for run in gold]
     assert f"(three seeds, {min(minutes):.0f} to {max(minutes):.0f} minutes each on" in text
     files = [ROOT / f"results/parsing/parser.{name}.json" for name in ("curve", "self-training")]

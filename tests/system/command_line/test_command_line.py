@@ -648,9 +648,10 @@ def test_a_page_needs_no_extra_package(run, tmp_path):
 @pytest.mark.parametrize("options, expected", [
     ("--out heads.jpg", "--out heads.jpg: give the name of a file that ends in .svg, .pdf, .png, .csv or .html"),
     ("--out heads", "--out heads: give the name of a file"),
-    ("--word three", "there is no word 'three' to look from: choose one of one two <eos>"),
-    ("--word <eos> --hide-end", "there is no word '<eos>' to look from: choose one of one two"),
-    ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins <eos>"),
+    ("--word three", "there is no word 'three' to look from: choose one of one two"),
+    ("--word <eos>", "there is no word '<eos>' to look from: choose one of one two"),
+    ("--word three --no-hide-end", "there is no word 'three' to look from: choose one of one two <eos>"),
+    ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
     ("--out new/heads.html --word two", "--word is of a picture: let --out new/heads.html end in .svg or .pdf or .png"),
     ("--out new/heads.html --figure 4", "--figure is of a picture"),

@@ -17,7 +17,7 @@ DEVELOPMENT = ["num2words", "babel", "ipywidgets", "IPython", "nbdev", "execnb",
 TINY = ("--vocab-size 400 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --max-length 90 --batch-tokens 900 --steps 6 "
         "--validate-every 6 --checkpoint-every 1 --keep 5")
 # What takes longer than a test may, is made short by these options; the words before them are the example's.
-SHORT = {"train": TINY, "variations": f"{TINY} --corpus my_texts --seeds 1"}
+SHORT = {"train": TINY, "variations": f"{TINY} --corpus my_texts --seeds 1 --n-layers 2"}
 
 
 def first_example(command) -> list[str]:
