@@ -60,7 +60,7 @@ class Variations:
     Args:
         preset: The base of the table. base and base-en-fr give the paper's own, whose last row is the paper's big model.
         rows: {rows}; all if none are named.
-        seeds: Of each of these rows; if none are named, two, for a difference needs the scatter of a second.
+        seeds: Of each of these rows; if none are named, two: one says nothing of chance.
         run: Directory of the runs; runs/CORPUS-PRESET-variations if not given.
         out: File that ends in .json, and a picture beside it; table.json in the directory of the runs if not given.
 

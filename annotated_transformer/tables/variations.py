@@ -162,11 +162,12 @@ def plot_variations(
     lowest = places[names[-1]]
     figure = Figure(figsize=(11, 0.33 * lowest + 1.6), layout="constrained")
     axes = figure.subplots(1, 2, sharey=True)
+    greys = {name: noise_of(table, name) for name in names}
     for what, ax in enumerate(axes):
         limit = longest(table, what)
         ax.axvline(0, color="0.6", lw=1)
         for name, place in places.items():
-            printed, ours, grey = printed_difference(name), difference(table, name), noise_of(table, name)
+            printed, ours, grey = printed_difference(name), difference(table, name), greys[name]
             if grey:
                 ax.barh(place, 2 * grey[what], left=-grey[what], height=1, color="0.9", zorder=0)
             if printed:
@@ -189,7 +190,7 @@ def plot_variations(
     axes[1].set_xlabel("BLEU, points more than the base (right is better)")
     axes[1].plot([], [], "o", mfc="white", mec="C1", mew=1.5, label="Table 3")
     axes[1].barh([0], [0], color="C0", label="here")
-    if noise(table):
+    if any(greys.values()):
         axes[1].plot([], [], "o", mfc="white", mec="0.6", mew=1.5, label="Table 3, too small to tell from noise here")
         axes[1].barh([0], [0], color="0.9", label="may be noise, with so many seeds")
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
@@ -322,8 +323,10 @@ def variations_table(
         if not n:
             cells = ["not run", "", of_paper[0], "", "", of_paper[1]]
         else:
-            to_base = (f"{ours.perplexity:+.1f}%", f"{ours.bleu:+.1f}") if ours else ("other seeds", "other seeds")
-            to_base = ("", "") if name == "base" or not table["base"]["seeds"] else to_base
+            if name == "base" or not table["base"]["seeds"]:
+                to_base = "", ""
+            else:
+                to_base = (f"{ours.perplexity:+.1f}%", f"{ours.bleu:+.1f}") if ours else ("other seeds", "other seeds")
             values = f"{mean(row, 'perplexity'):.2f}", f"{mean(row, 'bleu'):.1f}"
             cells = [values[0], to_base[0], of_paper[0], values[1], to_base[1], of_paper[1]]
         lines.append(f"| {name} | {row['change']} | {row['parameters']:,} | {n} | {' | '.join(cells)} |")

@@ -1048,3 +1048,23 @@ def test_without_the_rule_for_capitals_three_more_lines_get_no_warning():
     assert f"(without it: {without} of {len(own)})" in printed("translation/translator")
     beyond = [row for row in found["lines"] if row["doubtful"] and row["lowest"] >= found["doubtful_below"]]
     assert all(row["capitals"] or row["unknown_letters"] for row in beyond)
+
+
+def test_what_the_page_of_the_variations_says_of_pairs_is_in_the_three_files():
+    files = [result(f"translation/variations{part}")["figures"] for part in ("", "-base", "-rows")]
+    text = (ROOT / "docs/variations.md").read_text(encoding="utf-8")
+    runs = [seed for file in files for row in file.values() for seed in row["seeds"]]
+    assert f"{len(runs)} trainings, {sum(seed['minutes'] for seed in runs) / 60:.1f} hours" in text
+    first, later = ([seed["perplexity"] for seed in file["base"]["seeds"]] for file in files[:2])
+    assert f"base's ten seeds scatter by {100 * statistics.stdev(first + later) / statistics.mean(first + later):.1f}%" in text
+    apart = abs(100 * math.log(statistics.mean(later) / statistics.mean(first)))
+    assert apart < 0.2 and f"have the same mean within {apart:.1f}%" in text
+    second = {row: found["seeds"][0]["perplexity"] for row, found in files[2].items() if row != "base"} | {"base": first[1]}
+    change = {row: 100 * math.log(second[row] / files[0][row]["seeds"][0]["perplexity"]) for row in second}
+    lower = sum(value < 0 for value in change.values())
+    assert f"{lower} of 22 perplexities are lower than with seed 1, by {-statistics.mean(change.values()):.1f}%" in text
+    after = [value for row, value in change.items() if row not in ("base", "A1", "A4", "B1", "B2", "C2", "C6", "E")]
+    found = f"it holds for {sum(value < 0 for value in after)}, by {-statistics.mean(after):.1f}%."
+    assert f"of the {len(after)} rows trained afterwards {found}" in text
+    s = 2**-0.5 * statistics.stdev(change.values())
+    assert f"share, {s:.1f}% is left" in text and f"differ by {2.0796 * s:.1f}% to be believed" in text

@@ -707,6 +707,11 @@ def test_variations_stand_in_a_table_with_both_differences():
         "| C1 | y | 2,000 | 0 | not run |  | +24.2% |  |  | -2.1 |",
         "| pre-norm | x | 1 | 1 | 9.00 | -10.0% |  | 21.0 | +1.0 |  |",
     ]
+    table["base"]["seeds"][0]["seed"] = 2  # in a table of two starts, say
+    row = variations_table(table).splitlines()[3]
+    assert row == "| A1 | x | 1 | 1 | 11.00 | other seeds | +7.5% | 19.9 | other seeds | -0.9 |"
+    table["base"]["seeds"] = []
+    assert variations_table(table).splitlines()[3] == "| A1 | x | 1 | 1 | 11.00 |  | +7.5% | 19.9 |  | -0.9 |"
 
 
 def test_variations_have_the_noise_of_what_rows_and_seeds_do_not_explain():
