@@ -35,7 +35,7 @@ class PositionalEncoding(nn.Module):
         x: Tensor,       # (B, T, d_model)
         start: int = 0,  # position of the first column: decoding (§6.1) sees one new token per step
     ) -> Tensor:         # (B, T, d_model)
-        end = start + x.size(1)
+        end = start + x.size(-2)
         if end > len(self.table):
             limit = len(self.table)
             raise InputError(f"a sequence of {end} tokens is longer than the model takes (max_length={limit}): split it")

@@ -259,8 +259,7 @@ def run_variations(
         for name, seed in work:
             config, run = replace(rows[name], seed=seed), directory / f"{name}-seed{seed}"
             if not measured(run, config):
-                if Run(run).checkpoints() and (made := Run(run).last()["step"]) > config.steps:
-                    raise InputError(f"{run} has made {made:,} updates, and you ask for {config.steps:,}: take another --run")
+                Run(run).require_no_more(config.steps)
                 if ready := next((other for other in map(Run, directory.glob("*-seed*")) if other.has_data()), None):
                     Run(run).take_data(ready)  # all rows have one corpus and one vocabulary, so it is prepared once
                 train(config, run)

@@ -110,6 +110,7 @@ class Run:
                 raise InputError(
                     f"{path}: the run was started with {said}: take another --run, or the old settings"
                 )
+            self.require_no_more(config.steps)
             if rates:
                 said = "%s: the rate of update %s was %s and is %s now; the run goes on at the new rates"
                 logging.getLogger(__name__).warning(said, self, *rates[0])
@@ -197,6 +198,11 @@ class Run:
     def checkpoints(self) -> list[Path]:
         "The directories of its checkpoints, oldest first."
         return checkpoint_directories(self.directory)
+
+    def require_no_more(self, updates: int) -> None:
+        "InputError where its last checkpoint has more updates than these."
+        if (found := self.checkpoints()) and (made := int(found[-1].name.removeprefix("step-"))) > updates:
+            raise InputError(f"{self} has made {made:,} updates, and you ask for {updates:,}: take another --run")
 
     def require_checkpoints(self, n: int | None) -> None:
         "InputError where there are fewer than were asked for."

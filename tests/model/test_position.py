@@ -99,6 +99,7 @@ def test_each_position_gets_its_row_whatever_the_sentence():
     torch.manual_seed(0)
     x, positions = torch.randn(2, 5, 8), PositionalEncoding(8, 10)
     torch.testing.assert_close(positions(x) - x, sinusoids(5, 8).expand(2, 5, 8))
+    torch.testing.assert_close(positions(x[0]), positions(x)[0])  # a sentence alone, without a batch
 
 
 def test_step_by_step_gives_the_same_positions_as_all_at_once():

@@ -118,6 +118,14 @@ def test_a_run_goes_on_only_as_it_began(run, corpus, complaint):
     assert (run / "config.json").read_bytes() == before
 
 
+def test_a_run_with_more_updates_than_are_wanted_is_left_as_it_is(run, corpus, complaint):
+    before = (run / "config.json").read_bytes()
+    made = max(int(path.name.removeprefix("step-")) for path in run.glob("checkpoints/step-*"))
+    message = complaint(*TRAIN, "--corpus", corpus, "--run", run, "--steps", str(made - 1))
+    assert message == f"{run} has made {made} updates, and you ask for {made - 1}: take another --run"
+    assert (run / "config.json").read_bytes() == before
+
+
 def unequal(directory):
     (directory / "train.de").write_text("eins\n")
     return f"{directory / 'train.en'} has 40 lines but {directory / 'train.de'} has 1"
