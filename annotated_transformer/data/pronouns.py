@@ -279,7 +279,7 @@ def split_of(nouns: Iterable[str]) -> str | None:
 def sentences(
     train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1, clause_first: float = 1,
 ) -> dict[str, list[tuple[str, str, Meaning]]]:
-    "By split: sentences, each once, no two splits with the same pair of nouns in one sentence."
+    "By split: sentences, each once. Each of validation and test has two nouns that stand together in no other split."
     return made(train, validation, test, seed, clause_first)
 
 
@@ -299,7 +299,7 @@ def made(train: int, validation: int, test: int, seed: int, clause_first: float)
 
 
 def pronouns(train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1) -> Corpus:
-    "Sentences made by rule, English and German, whose meaning says what `it` stands for; no two splits share a pair of nouns."
+    "Sentences made by rule, English and German, whose meaning says what `it` stands for, by `sentences`."
     pairs = {name: [found[:2] for found in split] for name, split in sentences(train, validation, test, seed).items()}
     return Corpus("pronouns-en-de", "en", "de", pairs["train"], pairs["validation"], {"test": pairs["test"]})
 

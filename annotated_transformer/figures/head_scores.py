@@ -109,10 +109,9 @@ def at_places(
 def wilson(
     rate: float,
     n: int,
-    deviations: float = 1.96,   # 1.96 for 95%
 ) -> tuple[float, float]:
-    "The interval in which the true rate lies behind one seen in n cases (Wilson 1927)."
-    z2 = deviations**2
+    "The 95% interval of the true rate behind one seen in n cases (Wilson 1927)."
+    z2 = 1.96**2
     middle, half = rate + z2 / (2 * n), (z2 * (rate * (1 - rate) + z2 / (4 * n)) / n) ** 0.5
     return (middle - half) / (1 + z2 / n), (middle + half) / (1 + z2 / n)
 
@@ -286,9 +285,15 @@ def rivals(found: dict, untrained: dict) -> dict[str, float]:
     return {"chance": found["chance"], **learnt, **position}
 
 
+def beats(score: float, rival: float, queries: int, deviations: float = 1.96) -> bool:
+    "Whether a score is above a rival's, by more than the uncertainty (95%) of counting both on so many queries: (head.3)."
+    return score - rival > deviations * ((score * (1 - score) + rival * (1 - rival)) / queries) ** 0.5
+
+
 def shows(found: dict, untrained: dict) -> bool | None:
-    "Equation (head.3); None where nothing could be held out."
-    return None if found["interval"] is None else found["interval"][0] > max(rivals(found, untrained).values())
+    "Whether a question's best head, held out, beats its best rival; None where nothing could be held out."
+    score, rival = found["held_out"], max(rivals(found, untrained).values())
+    return None if score is None else beats(score, rival, found["queries"])
 
 
 def claim(
@@ -301,9 +306,11 @@ def claim(
     scores = rivals(found, untrained)
     rival = max(scores, key=scores.get)
     (low, high), best, beaten = found["interval"], found["best"], scores[rival]
-    verdict = "clearly more often than" if low > beaten else "less often than" if high < beaten else "not clearly more often than"
+    score, queries = found["held_out"], found["queries"]
+    more, less = beats(score, beaten, queries), beats(beaten, score, queries)
+    verdict = "clearly more often than" if more else "less often than" if less else "not clearly more often than"
     which = f"**{KINDS[kind].title.split()[0]}, {name}**: the best head, {best['head']} of layer {best['layer']}"
-    held_out = f"{found['held_out']:.0%} of {found['queries']:,} queries (held out; 95% interval {low:.0%} to {high:.0%})"
+    held_out = f"{score:.0%} of {queries:,} queries (held out; 95% interval {low:.0%} to {high:.0%})"
     return f"{which}, hits {held_out}, *{verdict}* {rival}: {beaten:.0%}."
 
 # %% ../../nbs/figures/head_scores.ipynb #70b00028
@@ -316,7 +323,7 @@ TASKS = {  # the questions that name a head, and what it is then said to look at
     "encoder_decoder": {"aligned word": "aligned word", "word just read": "word just read"},
 }
 RESTS, NONE = "rests", "none of these"
-LEAD, STRICT = 0.1, 4  # above the best rival; deviations of the interval: hundreds of pairs of head and question are tried
+LEAD, STRICT = 0.1, 4  # above the best rival; deviations: hundreds of pairs of head and question are tried
 
 # %% ../../nbs/figures/head_scores.ipynb #70b00029
 class Named(NamedTuple):
@@ -334,7 +341,7 @@ def name_of(figures: dict, kind: str, layer: int, head: int) -> Named:
     for question, found in figures["measures"][kind].items():
         if question in TASKS[kind]:
             score, rival = found["scores"][layer][head], max(rivals(found, untrained[question]).values())
-            if round(score - rival, 4) >= LEAD and wilson(score, found["queries"], STRICT)[0] > rival:
+            if round(score - rival, 4) >= LEAD and beats(score, rival, found["queries"], STRICT):
                 leads[score - rival] = Named(TASKS[kind][question], question, score, resting)
     return leads[max(leads)] if leads else Named(RESTS if resting > 0.5 else NONE, None, None, resting)
 

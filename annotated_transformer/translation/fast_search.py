@@ -1,4 +1,5 @@
-"""The searches that translation uses, for a whole batch: they find what `translation.search` finds, and compute nothing twice.
+"""The searches that translation uses, for a whole batch: they find what `translation.search` finds, but for ties, and compute
+nothing twice.
 
 `translation.kv_cache` has what they are made of: a decoder that goes one token at a time, and the likeliest continuations.
 """

@@ -252,7 +252,9 @@ def test_a_claim_follows_the_figures():
     assert "*less often than* position" in claim("encoder", "noun", figures(0.5, 0.6), untrained)
     assert "*clearly more often than* an untrained model: 20%" in claim("encoder", "noun", figures(0.5, 1.0), untrained)
     assert "*not clearly more often than*" in claim("encoder", "noun", figures(0.5, 0.4, 20), untrained)  # too few to tell
-    assert shows({"interval": None}, untrained) is None
+    assert shows(figures(0.5, 0.4) | {"held_out": None}, untrained) is None
+    narrow = figures(0.5, 0.32, 50)  # the interval begins above the rival, which is counted on the same few
+    assert narrow["interval"][0] > 0.32 and not shows(narrow, untrained)
 
 
 def test_a_head_is_named_by_its_clearest_lead_and_only_by_a_clear_one():
