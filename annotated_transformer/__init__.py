@@ -64,6 +64,11 @@ if not TYPE_CHECKING:  # else a type checker would believe in every name
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 
+from .environment import wait_briefly  # noqa: E402 (it takes InputError from above)
+
+wait_briefly()  # before PyTorch loads
+
+
 def __dir__() -> list[str]:
     "With the names that are not loaded yet: what an editor offers after a dot."
     return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import InputError
-from .files import named
 
 __all__ = [
     "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "require_docstrings",
@@ -51,6 +50,8 @@ def launched() -> Launched:
 
 def data_directory() -> Path | None:
     "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
+    from .files import named  # here, for this module is loaded with the package
+
     given = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
     return named(given) if given else None
 

@@ -60,6 +60,9 @@ def sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if not path.is_dir() or error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no directory
+            raise
     finally:
         os.close(handle)
 

@@ -67,6 +67,14 @@ def test_threads_wait_briefly_unless_the_user_says_how(monkeypatch):
     assert [os.environ.get(name) for name in names] == [None, "1000", "5"]
 
 
+@pytest.mark.parametrize("said, kept", (({}, "1000"), ({"GOMP_SPINCOUNT": "7"}, "7"), ({"OMP_WAIT_POLICY": "active"}, "None")))
+def test_python_waits_as_the_command_does(said, kept):
+    program = "import annotated_transformer, os, sys; print(os.environ.get('GOMP_SPINCOUNT'), 'torch' in sys.modules)"
+    environment = {name: value for name, value in os.environ.items() if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    found = subprocess.run([sys.executable, "-c", program], env=environment | said, capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [kept, "False"]
+
+
 def test_who_says_how_many_threads(monkeypatch):
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)

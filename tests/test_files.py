@@ -1,5 +1,6 @@
 "Files and directories are there whole or not at all, and nothing else in the package renames."
 import ast
+import errno
 import os
 import stat
 from pathlib import Path
@@ -296,3 +297,17 @@ def test_nothing_else_in_the_package_renames():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 assert path.name == "files.py" or not renames(node), f"{path}, line {node.lineno}: use annotated_transformer.files"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere no directory is synced")
+def test_a_file_system_that_syncs_no_directory_keeps_files_all_the_same(tmp_path, monkeypatch):
+    sync = os.fsync
+
+    def files_alone(handle: int) -> None:
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, "Invalid argument")
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", files_alone)
+    write_file(tmp_path / "kept", lambda path: path.write_text("kept"))
+    assert (tmp_path / "kept").read_text() == "kept"

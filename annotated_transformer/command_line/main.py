@@ -9,7 +9,7 @@ import re
 import sys
 
 from .. import InputError, __version__
-from ..environment import blamed, require_docstrings, wait_briefly
+from ..environment import blamed, require_docstrings
 from .arguments import call, perhaps, wrapped
 from .draw_and_export import attend, export, page
 from .options import Train, Variations
@@ -67,7 +67,6 @@ def main(
         if sys.stdout is None:
             raise InputError("standard output is closed: give it a file, or /dev/null")
         require_docstrings()
-        wait_briefly()
         with warnings_in_one_line():
             run_command(arguments)
         sys.stdout.flush()

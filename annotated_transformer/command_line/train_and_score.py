@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import math
 import shlex
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +40,7 @@ def train_command(arguments: list[str]) -> None:
     from ..training.loop import train
 
     may_be_interrupted()
-    with stopped_in_one_sentence():
+    with stopped_in_one_sentence(options.run, leads):
         train(options.config, options.run, options.profile or 0, training_flops)
     if leads:
         print(f"Trained: {options.run}\nNext: annotated-transformer score {shlex.quote(str(options.run))}")
@@ -63,7 +64,7 @@ def variations_command(arguments: list[str]) -> None:
         write_file(beside, lambda path: picture.savefig(path, format="png", dpi=150))
 
     may_be_interrupted()
-    with stopped_in_one_sentence():
+    with stopped_in_one_sentence(options.run):
         table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
     report(table)
     print(f"{variations_table(table)}\n\n{out}, {beside}")
@@ -85,15 +86,21 @@ def require_both(out: Path, ending: str) -> Path:
 
 
 @contextlib.contextmanager
-def stopped_in_one_sentence() -> Iterator[None]:
-    "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again."
+def stopped_in_one_sentence(run: Path, leads: bool = True) -> Iterator[None]:
+    "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again, also before the first update."
     from ..training.stopping import STOPPED, Stopped
 
+    def stop(number, frame):
+        raise Stopped(f"{run} is stopped") if leads else SystemExit(STOPPED)
+
+    before = signal.signal(signal.SIGTERM, stop)  # while it trains, `noted_signals` waits for the end of an update
     try:
         yield
     except Stopped as stopped:
         print(f"{stopped}; the same command goes on from there", file=sys.stderr)
         sys.exit(STOPPED)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def score_command(

@@ -4,6 +4,7 @@
 __all__ = ['TokenizedPairs', 'epoch_batches']
 
 # %% ../../nbs/data/large_corpora.ipynb #51e00003
+import errno
 import hashlib
 import json
 import math
@@ -12,7 +13,7 @@ import threading
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain, compress, islice
 from math import gcd
 from pathlib import Path
@@ -28,6 +29,9 @@ from ..json_files import read_json
 from ..progress_bar import progress_bar
 
 # %% ../../nbs/data/large_corpora.ipynb #4ff0e761
+WINDOW = 2**21  # numbers of a file that are in memory at a time
+
+
 class NumberFile:
     "A file of numbers, read piece by piece from the disk. Threads and forked processes may share it."
 
@@ -50,6 +54,14 @@ class NumberFile:
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
         size, out = count * self.dtype.itemsize, np.empty((len(starts), count), self.dtype)
+        if len(starts) * 256 > self.length:  # reading all is quicker than going to so many places
+            order = starts.argsort()
+            sorted_starts = starts[order]
+            for first in range(0, self.length, WINDOW):
+                window = self.read(first, min(WINDOW + count, self.length - first))
+                some = order[slice(*sorted_starts.searchsorted([first, first + WINDOW]))]
+                out[some] = window[starts[some, None] - first + np.arange(count)]
+            return out
         for k in range(0, len(starts), 2**14):  # a few at a time, for a piece of bytes takes much more memory than its numbers
             places = (starts[k : k + 2**14] * self.dtype.itemsize).tolist()
             pieces = b"".join([_read_at(self._file, size, place) for place in places])
@@ -108,6 +120,17 @@ def _append(part, files, state, max_length, tokenizer, processes) -> None:
     state["left_out"] += int((~kept).sum())
 
 
+@contextmanager
+def _named_when_full(directory: Path) -> Iterator[None]:
+    "A full disk names no file; here it names the directory, and says what to do."
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
+            raise
+        raise OSError(error.errno, f"{error.strerror}: make room, and the same command goes on", str(directory)) from None
+
+
 def _broken_off(progress: Path, paths: dict[str, Path], made_with: dict) -> dict | None:
     "The state that an interrupted `write` recorded, if it was made with the same settings and the files are there."
     try:
@@ -156,7 +179,7 @@ class TokenizedPairs:
             for path in (progress, *paths.values()):
                 path.unlink(missing_ok=True)  # whoever has an old file open keeps it
 
-        with ExitStack() as stack:
+        with _named_when_full(directory), ExitStack() as stack:
             files = {part: stack.enter_context(open(path, "ab")) for part, path in paths.items()}
             for part, file in files.items():
                 file.truncate(state["bytes"][part])  # what came after the last entry may be half of something

@@ -95,13 +95,24 @@ def sentencepiece_model(
     from sentencepiece import SentencePieceTrainer
 
     model = io.BytesIO()
+    raised: list[BaseException] = []
+
+    def lines() -> Iterator[str]:
+        try:
+            yield from short_lines(sentences)
+        except (Exception, KeyboardInterrupt, SystemExit) as error:  # SentencePiece makes a RuntimeError of each
+            raised.append(error)
+            raise
+
     try:
         SentencePieceTrainer.train(
-            sentence_iterator=short_lines(sentences), model_writer=model, model_type="bpe", vocab_size=vocab_size,
+            sentence_iterator=lines(), model_writer=model, model_type="bpe", vocab_size=vocab_size,
             character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
             user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
         )
     except RuntimeError as error:
+        if raised:
+            raise raised[0] from None
         advice = advice_on(str(error))
         raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
     return model.getvalue()

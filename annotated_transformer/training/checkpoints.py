@@ -4,6 +4,7 @@
 __all__ = ['checkpoint_directories', 'save_checkpoint', 'newest_checkpoint', 'load_checkpoint']
 
 # %% ../../nbs/training/checkpoints.ipynb #7c42b0ff
+import errno
 import json
 import logging
 import shutil
@@ -169,12 +170,31 @@ def only_one(
     run: Path,
 ) -> Iterator[None]:
     "Hold the run directory for this training alone; InputError when another one has it."
+    path = Path(run, "lock")
+    lock = FileLock(path, timeout=0)
     try:
-        with FileLock(Path(run, "lock"), timeout=0):
-            yield
+        lock.acquire()
     except Timeout:
         what = "another process trains this run just now; wait for it or stop it, or take another --run"
-        raise InputError(f"{run}: {what}") from None
+        raise InputError(f"{run}: {what}{holder_of(path)}") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+            raise
+        raise InputError(f"{run}: its file system has no locks ({error.strerror}): take a --run on another one") from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def holder_of(lock: Path) -> str:
+    """What to do where a file system has no locks, and the file itself is the lock: it names its process and machine, and a kill
+    leaves it. Nothing where the file is empty: then the system has the lock, and frees it when the process ends."""
+    try:
+        process, machine, *_ = lock.read_text(encoding="utf-8", errors="replace").split()
+    except (OSError, ValueError):  # Windows lets nobody read it
+        return ""
+    return f". If process {process} of {machine} is dead, remove {lock}"
 
 
 def require_room(

@@ -33,7 +33,7 @@ def test_what_one_machine_is_told_and_what_two_are():
     "NCCL_SOCKET_IFNAME=", "GLOO_SOCKET_IFNAME=",
     "kills what has not ended 30 seconds later", "`--shutdown-timeout`",
     "each gets 3,125 tokens", "between four and five times as fast as one, not eight",
-    "after ten minutes", "Only the first needs the texts", "at the same path",
+    "after ten minutes", "at the same path, the texts too", "remove that file",
     "**estimated, not measured**", "Multiply the last column by the price of an hour",
 ])
 def test_it_says(said):

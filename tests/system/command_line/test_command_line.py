@@ -126,6 +126,20 @@ def test_a_run_with_more_updates_than_are_wanted_is_left_as_it_is(run, corpus, c
     assert (run / "config.json").read_bytes() == before
 
 
+def test_sigterm_before_the_first_update_says_that_the_same_command_goes_on(corpus, tmp_path, monkeypatch, command):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def prepare(*_):
+        signal.raise_signal(signal.SIGTERM)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("annotated_transformer.training.starting.prepare", prepare)
+        status, _, err = command(*TRAIN, "--corpus", corpus, "--run", tmp_path / "run")
+    assert status == 75 and err == f"{tmp_path / 'run'} is stopped; the same command goes on from there\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert command(*TRAIN, "--corpus", corpus, "--run", tmp_path / "run", "--steps", "1")[0] == 0
+
+
 def unequal(directory):
     (directory / "train.de").write_text("eins\n")
     return f"{directory / 'train.en'} has 40 lines but {directory / 'train.de'} has 1"

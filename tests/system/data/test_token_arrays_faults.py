@@ -1,4 +1,5 @@
 "Token arrays whose writing was broken off, or whose files were damaged: nothing is lost, and nothing passes for whole."
+import errno
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -136,3 +137,30 @@ def test_what_the_system_gives_in_pieces_is_read_to_the_end(tmp_path, monkeypatc
     whole, read_at = pairs.lengths.tolist(), large_corpora._read_at
     monkeypatch.setattr(large_corpora, "_read_at", lambda file, size, place: read_at(file, min(size, 7), place))
     assert pairs.lengths.tolist() == whole  # as Linux gives 2 GiB at most
+
+
+@pytest.mark.parametrize("window", (4, 5, 2**21))
+def test_many_places_of_a_file_are_read_window_by_window(window, tmp_path, monkeypatch):
+    pairs = TokenizedPairs.write(tmp_path, "train", SEVEN, stand_in())
+    rows = np.array([5, 0, 6, 2, 2])
+    with monkeypatch.context() as patch:
+        patch.setattr(large_corpora, "WINDOW", window)
+        found = pairs.lengths_of(rows)
+    assert found.tolist() == [[len(pairs[i][0]), len(pairs[i][1])] for i in rows]
+
+
+def test_few_places_of_a_long_file_are_read_one_by_one(tmp_path, monkeypatch):
+    pairs = TokenizedPairs.write(tmp_path, "train", 200 * SEVEN, stand_in())
+    monkeypatch.setattr(large_corpora, "WINDOW", None)  # which a reading by windows would need
+    assert pairs.lengths_of([1396, 3]).tolist() == [[len(side) for side in pairs[i]] for i in (1396, 3)]
+
+
+def test_a_full_disk_is_named_with_what_to_do(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(large_corpora, "_append", full)
+    with pytest.raises(OSError) as caught:
+        TokenizedPairs.write(tmp_path, "train", SEVEN, stand_in())
+    message = f"No space left on device: make room, and the same command goes on: '{tmp_path}'"
+    assert caught.value.errno == errno.ENOSPC and str(caught.value).endswith(message)

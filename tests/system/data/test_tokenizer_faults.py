@@ -96,3 +96,13 @@ def test_one_text_is_no_list_and_texts_may_come_in_whatever_several_come_in():
             call()
     with pytest.raises(InputError, match="^give a text or a list of texts, not 5$"):
         vocabulary.encode_all(5)
+
+
+@pytest.mark.parametrize("kind", (KeyboardInterrupt, InputError, OSError))
+def test_what_ends_the_reading_of_sentences_is_no_matter_of_the_vocabulary(kind):
+    def sentences():
+        yield "a sentence"
+        raise kind("of its own")
+
+    with pytest.raises(kind, match="^of its own$"):
+        Tokenizer.train(sentences(), 50)

@@ -1,12 +1,16 @@
 "What breaks files and directories: damage, writing that breaks off, full disks, two that want the same run."
+import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+import pytest
 import torch
+from filelock import SoftFileLock
 from safetensors.torch import load_file
 
 from annotated_transformer import InputError
@@ -231,3 +235,28 @@ def test_a_record_is_written_whole_or_not_at_all():
             assert str(path) in str(error) and "\n" not in str(error)
         else:
             raise AssertionError("a file was taken for a directory")
+
+
+@pytest.mark.parametrize("code", (errno.ENOLCK, errno.EOPNOTSUPP))
+def test_a_file_system_without_locks_is_named(code, tmp_path, monkeypatch):
+    def without(self):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("filelock.FileLock._acquire", without)
+    with pytest.raises(InputError, match="its file system has no locks .*: take a --run on another one"):
+        with only_one(tmp_path):
+            pass
+
+
+def test_a_lock_that_is_only_a_file_is_named_with_its_holder(tmp_path, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.training.checkpoints.FileLock", SoftFileLock)
+    (tmp_path / "lock").write_text("9898\nnode17\n")
+    with pytest.raises(InputError, match="another process trains this run just now") as caught:
+        with only_one(tmp_path):
+            pass
+    assert str(caught.value).endswith(f". If process 9898 of node17 is dead, remove {tmp_path / 'lock'}")
+    (tmp_path / "lock").unlink()
+    with only_one(tmp_path):
+        assert (tmp_path / "lock").exists()
+    with only_one(tmp_path):  # it was given back
+        pass
