@@ -20,7 +20,7 @@ else:
         Tree = extra("nltk.tree").Tree  # of the extra `parsing`
     except InputError:
         class Tree:
-            "In the place of NLTK's, which is not installed: whoever makes a tree is told how to install it; to import is no fault."
+            "In the place of NLTK's, which is not installed: whoever makes a tree is told how to install it."
 
             def __init__(self, *_):
                 extra("nltk.tree")
