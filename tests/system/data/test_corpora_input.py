@@ -701,7 +701,8 @@ def test_a_corpus_shows_itself_by_its_sizes(directory):
 
 
 @pytest.mark.parametrize("ask", [
-    lambda directory: multi30k(directory=directory, base_url="http://127.0.0.1:9/"), lambda directory: wmt14_files("de", directory),
+    lambda directory: multi30k(directory=directory, base_url="http://127.0.0.1:9/"),
+    lambda directory: wmt14_files("de", directory),
 ])
 def test_a_cache_that_cannot_be_written_is_no_missing_network(ask, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")

@@ -23,7 +23,7 @@ def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_facto
     cache = tmp_path_factory.getbasetemp() / "mypy"  # the second reading finds what the first has made
     command = [sys.executable, "-m", "mypy", "--config-file", ROOT / "pyproject.toml", "--cache-dir", cache, program]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == expected, done.stdout + done.stderr
+    assert done.returncode == (expected > 0), done.stdout + done.stderr
     assert done.stdout.count("error: ") == expected
 
 
