@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[3]
     ("", 0), ("\nn: int = Translator.from_pretrained('x')('A girl reads.')\n", 1),
     ("\nfrom annotated_transformer import Transfomer\n", 1),
     ("\ndef wrong(maps: AttentionMaps) -> None:\n    plot_figure(maps, 3).savefg('x.png')\n    explore(maps).sav('x.html')\n", 2),
-    ("\ndef wrong(translator: Translator) -> None:\n    translator('A', bach_tokens=4)\n    plot_heads('A girl reads.')\n", 3),  # mypy says two things of the first
+    # Of the call mypy says two things.
+    ("\ndef wrong(translator: Translator) -> None:\n    translator('A', bach_tokens=4)\n    plot_heads('A girl reads.')\n", 3),
 ])
 def test_the_public_surface_is_typed(planted, expected, tmp_path, tmp_path_factory):
     pytest.importorskip("mypy", reason="the extra `dev` is not installed")
