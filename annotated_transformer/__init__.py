@@ -29,7 +29,7 @@ class InputError(ValueError):
 EXTRAS = {
     "nltk": "parsing", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",
-    "datasets": "hub", "ipywidgets": "dev",
+    "datasets": "hub",
 }
 
 
@@ -43,8 +43,8 @@ def extra(module: str):
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        command = f"pip install 'annotated_transformer[{EXTRAS[package]}]'"
-        raise InputError(f"{package} is not installed: {command}") from None
+        wanted = f"'annotated_transformer[{EXTRAS[package]}]'" if package in EXTRAS else package  # such as ipywidgets: alone
+        raise InputError(f"{package} is not installed: pip install {wanted}") from None
 
 
 _HOME = {

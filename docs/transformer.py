@@ -156,7 +156,7 @@ class Residual(nn.Module):
         super().__init__()
         self.sublayer = sublayer
         self.dropout = Dropout(dropout)
-        self.norm = nn.LayerNorm(d_model)
+        self.norm: nn.Module = nn.LayerNorm(d_model)  # or another in its place
 
     def forward(
         self,

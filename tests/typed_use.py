@@ -2,11 +2,14 @@
 
 Each name of the package that is meant for users stands here once, with the type that its result must have.
 """
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import assert_type
+from typing import Any, assert_type
 
 import torch
-from torch import Tensor
+from matplotlib.figure import Figure
+from torch import Tensor, nn
 
 from annotated_transformer import (
     EOS,
@@ -29,13 +32,17 @@ from annotated_transformer.data.trees import delinearize, linearize
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.figures.attention_maps import plot_heat_maps
+from annotated_transformer.figures.explorer import Explorer
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
+from annotated_transformer.model.layers import Residual
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.loading import LoadedModel
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.optimizer import learning_rate
+from annotated_transformer.training.own_tokenizer import AnyTokenizer
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import Bleu, paper_bleu, sacre_bleu
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
@@ -46,6 +53,7 @@ from annotated_transformer.translation.search import Hypothesis
 def translating(name: str, directory: Path) -> None:
     translator = assert_type(Translator.from_pretrained(name), Translator)
     assert_type(translator("A girl reads."), str)
+    assert_type(translator(["A girl reads."], batch_tokens=512, split=False), list[str])
     assert_type(translator.translate("A girl reads.", Search(beam_size=2, alpha=0.6)), str)
     assert_type(translator.translate(["A girl reads."]), list[str])
     assert_type(translator.translations(["A girl reads."], split=False), list[Translation])
@@ -58,17 +66,30 @@ def translating(name: str, directory: Path) -> None:
     maps = assert_type(translator.attention("A girl reads.", "Ein Mädchen liest."), AttentionMaps)
     assert_type(maps.words(signs_apart=False).source, list[str])
     assert_type(maps.encoder, Tensor)
-    for draw in (explore, plot_heads):
-        draw(maps)
-    plot_figure(maps, 3, hide_end=False)
+    assert_type(explore(maps), Explorer).save("heads.html", beside=maps)
+    plot_figure(maps, 3, hide_end=False).savefig("x.png")
+    figure: Figure = plot_heads(maps, heads=[(1, 2)])
+    assert_type(plot_heat_maps(maps.words(), ax=figure.gca()), Figure | Any)
     assert_type(maps.without_end().kinds["decoder"].title, str)
     assert_type(AttentionMaps.from_tensors(source=["a"], encoder=maps.encoder), AttentionMaps)
     assert_type(AttentionMaps.from_hugging_face(object(), ["a"]), AttentionMaps)
+    assert_type(AttentionMaps(["a"], ["a"], ["a"], encoder=maps.encoder, decoder=None).decoder, Tensor)
     load(name)
     assert_type(translator.model, Transformer)
     loaded = assert_type(load(name), LoadedModel)
+    assert_type(loaded.model, Transformer)
+    assert_type(loaded.tokenizer, AnyTokenizer)
     assert_type(loaded.search, Search)
     assert_type(loaded.record.corpus, str | None)
+
+
+def of_any_form(translator: Translator, sentences: tuple[str, ...], lines: Iterator[str], either: str | list[str]) -> None:
+    assert_type(translator.translate(sentences), list[str])
+    assert_type(translator(lines), list[str])
+    assert_type(translator(either), str | list[str])
+    assert_type(translator.translate(either, split=False), str | list[str])
+    assert_type(translator.translations(sentences), list[Translation])
+    assert_type(translator.log_probabilities(sentences, lines), list[float])
 
 
 def modelling(config: TransformerConfig, source: Tensor, target: Tensor, allowed: Tensor, directory: Path) -> None:
@@ -97,17 +118,20 @@ def measuring(text: list[str]) -> None:
 
 
 class Own(Transformer):
-    pass
+    def residual(self, sublayer: nn.Module) -> Residual:
+        part = Residual(sublayer, self.config.d_model, self.config.dropout)
+        part.norm = nn.RMSNorm(self.config.d_model)
+        return part
 
 
 def training(directory: Path) -> None:
     config = assert_type(PRESETS["tiny"], TrainingConfig)
     try:
-        train(config, directory)
         own = train(config, directory, model=Own, optimizer=torch.optim.AdamW, rate=lambda step: 0.1, watch=lambda line: True)
-        assert_type(own, Transformer)
+        assert_type(own, Own)
+        assert_type(train(config, directory), Transformer)
         train(config, directory, watch=lambda line, model: model.training, loss=lambda model, batch: batch.target.float())
-        assert_type(load(directory, model=Own), LoadedModel)
+        assert_type(load(directory, model=Own).model, Own)
         assert_type(Translator.from_pretrained(directory, model=Own), Translator)
         assert_type(Own.from_pretrained(directory), Own)
     except InputError as mistake:
@@ -117,7 +141,10 @@ def training(directory: Path) -> None:
 
 def elsewhere(model: Transformer, directory: Path) -> None:
     parser = assert_type(Parser.from_pretrained(directory), Parser)
-    trees = [parse.tree for parse in parser.parse([["Bob", "sees", "Eve", "."]])]
+    parses = parser.parse([["Bob", "sees", "Eve", "."]])
+    assert_type(parses[0].repairs, Counter[Any])
+    trees = [parse.tree for parse in parses]
+    print(trees[0].leaves())
     assert_type(bracket_scores(trees, trees).f1, float)
     assert_type(from_marian(to_marian(model)[0])[0], Transformer)
     assert_type(load_marian(directory), Translator)

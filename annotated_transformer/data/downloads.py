@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterable
 from functools import partial
@@ -40,18 +41,30 @@ class Store(NamedTuple):
     sha256: dict[str, str]  # of each file
 
 
+def require_writable(directory: Path) -> None:
+    "Make it if it is not there; InputError where no file can be written into it."
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise InputError(f"{directory} cannot be written ({error.strerror}): give yourself the right to write there, or let "
+                         "ANNOTATED_TRANSFORMER_DATA name another directory") from None
+
+
 def fetch(store: Store, name: str) -> Path:
     "A file of the store: read from the cache if it is there and undamaged, otherwise downloaded and checked."
     path, url, wanted = Path(store.directory, name), f"{store.url}{name}", store.sha256[name]
     if path.is_file() and sha256(path) == wanted:  # pooch, which downloads, need not be installed for that
         return path
+    require_writable(Path(store.directory))
     import pooch
 
     pooch.get_logger().setLevel(logging.WARNING)
     try:
         asked = pooch.create(store.directory, store.url, registry={name: wanted})
         return Path(asked.fetch(name, progressbar=sys.stderr.isatty()))
-    except (OSError, ValueError) as error:  # OSError: no network, no room, no permission; ValueError: a wrong checksum
+    except (OSError, ValueError) as error:  # OSError: no network, no room; ValueError: a wrong checksum
         path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
         held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)
         reason = "the checksum is wrong" if isinstance(error, ValueError) else type(error).__name__
@@ -204,7 +217,7 @@ def wmt14_files(
     paths = {archive: [directory / member for member in archive.members(other)] for archive in chosen}
     missing = [archive for archive in chosen if not all(path.exists() for path in paths[archive])]
     if missing:
-        directory.mkdir(parents=True, exist_ok=True)
+        require_writable(directory)
         check_room(directory, sum(archive.size * (1 if (directory / archive.name).exists() else 2) for archive in missing))
     for archive in missing:
         store = Store(directory, archive.url.removesuffix(archive.name), {archive.name: archive.sha256})

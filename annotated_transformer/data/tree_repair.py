@@ -6,13 +6,28 @@ import reprlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
 
 from .. import InputError, extra
 
 __all__ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "bracket_free", "draw_tree", "is_word", "repair",
            "require_clean"]
 
-Tree = extra("nltk.tree").Tree  # of the extra `parsing`
+if TYPE_CHECKING:
+    from nltk.tree import Tree as Tree
+else:
+    try:
+        Tree = extra("nltk.tree").Tree  # of the extra `parsing`
+    except InputError:
+        class Tree:
+            "In the place of NLTK's, which is not installed: whoever makes a tree is told how to install it."
+
+            def __init__(self, *_):
+                extra("nltk.tree")
+
+            @classmethod
+            def fromstring(cls, *_):
+                return cls()
 
 WORD = "XX"  # what stands for a word
 LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself

@@ -5,7 +5,7 @@ __all__ = ['KINDS', 'Kind', 'AttentionMaps', 'record', 'explore', 'plot_heads', 
 
 # %% ../../nbs/figures/attention_maps.ipynb #a70c0003
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from .attention_plots import plot_figure, plot_heads, plot_heat_maps, require_ma
 from .from_others import AXES, LABELS, checked_labels, cropped, from_outputs, from_weights
 from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
+
+if TYPE_CHECKING:
+    from annotated_transformer.figures.explorer import Explorer
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
 
@@ -36,6 +39,9 @@ KINDS = {
 }
 
 # %% ../../nbs/figures/attention_maps.ipynb #a70c0073
+MISSING: Any = None  # for weights of a kind that is not there; `check_labels` makes them a tensor
+
+
 def labelled(maps: "AttentionMaps", kind: str) -> tuple[Tensor, list[str], list[str]]:
     "One of the three kinds of attention, with the labels of its axes."
     if kind not in [*KINDS]:
@@ -128,10 +134,16 @@ class AttentionMaps:
     source: list[str]        # (S) tokens of the source, EOS last; queries and keys of `encoder`, keys of `encoder_decoder`
     target_input: list[str]  # (T) what the decoder reads: the start token, then all of the target but its last; axes of `decoder`
     target: list[str]        # (T) what each position writes, EOS last; queries of `encoder_decoder`
-    encoder: Tensor = None          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), if this kind is missing
-    decoder: Tensor = None          # (L, h, T, T)
-    encoder_decoder: Tensor = None  # (L, h, T, S)
+    encoder: Tensor = MISSING          # (L, h, S, S); each row sums to one; no layers, (0, 0, S, S), if this kind is missing
+    decoder: Tensor = MISSING          # (L, h, T, T)
+    encoder_decoder: Tensor = MISSING  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
+
+    if TYPE_CHECKING:  # weights may be missing or None, and are tensors once the maps are made
+        def __init__(
+            self, source: list[str], target_input: list[str], target: list[str], encoder: Tensor | None = None,
+            decoder: Tensor | None = None, encoder_decoder: Tensor | None = None, aligned: tuple[int, int] | None = None,
+        ) -> None: ...
 
     def __post_init__(self):
         check_labels(self)
@@ -216,7 +228,7 @@ def explore(
     head: int | None = None,    # from 1; chosen as the explorer's page says if not given
     whole_words: bool = True,   # not the pieces that the model reads
     hide_end: bool = False,     # without `<eos>` and other tokens that stand for no word
-):                              # explorer.Explorer: shown by JupyterLab, and saved by its `save`
+) -> "Explorer":                # shown by JupyterLab, and saved by its `save`
     "All heads in one picture that responds to the pointer (page Explorer); Altair is loaded when this is called."
     from annotated_transformer.figures.explorer import explore
 

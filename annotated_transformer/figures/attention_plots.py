@@ -11,12 +11,13 @@ import reprlib
 from collections.abc import Iterable, Sequence
 from operator import index
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
 
 from .. import InputError
+from . import drawn
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
 from .token_labels import bare, find, group_words, is_sign, is_special, shown, written_out
 
@@ -32,11 +33,11 @@ def require_maps(given: object) -> None:
 
 
 def asked_for(
-    maps,                # AttentionMaps
+    maps: drawn.Maps,
     kind: str | None,    # "encoder" if there, else the first that is, where none is given
     whole_words: bool,
     hide_end: bool,
-):                       # maps as they are drawn, and the kind
+) -> tuple[drawn.Maps, str]:  # as they are drawn, and the kind
     "What a call asks to see."
     require_maps(maps)
     kind = kind or ("encoder" if "encoder" in maps.kinds else next(iter(maps.kinds)))
@@ -45,7 +46,7 @@ def asked_for(
     return maps.without_end() if hide_end else maps, kind
 
 
-def named_ends(maps, kind: str | None) -> list[str]:
+def named_ends(maps: drawn.Maps, kind: str | None) -> list[str]:
     "The keys that stand for no word."
     whole, kind = asked_for(maps, kind, False, False)
     return list(dict.fromkeys(map(shown, filter(is_special, whole.of(kind)[2]))))
@@ -198,7 +199,7 @@ def hidden_share(weights: Tensor, heads: Sequence[Head], rows: Sequence[int]) ->
 
 
 def plot_heads(
-    maps,                                        # AttentionMaps
+    maps: drawn.Maps,                            # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
     heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
@@ -206,8 +207,8 @@ def plot_heads(
     in_full: Iterable[int | Head] = (),          # with `words`: these heads are drawn in full before (Figure 4)
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
-    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
-):                                               # matplotlib's Figure, or the Axes
+    ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
+) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     """Lines from each word to those it looks at, darker for a larger weight. Without `words`, a panel for each head (Figure 5).
 
     In a model with up to ten heads a layer, a head has the colour of its number, the same in each picture, unless two heads drawn
@@ -255,13 +256,13 @@ def plot_heads(
 
 
 def plot_heat_maps(
-    maps,                                        # AttentionMaps
+    maps: drawn.Maps,                            # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # from 1; the last but one if not given
     heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
-    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
-):                                               # matplotlib's Figure, or the Axes
+    ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
+) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     "Each head as a table of its weights: a row for each query, a column for each key; pieces of words apart, as `maps` has them."
     maps, kind = asked_for(maps, kind, False, hide_end)
     weights, queries, keys = maps.of(kind)
@@ -303,7 +304,7 @@ PRONOUNS = {*"he him his himself she her hers herself it its itself they them th
 
 
 def sharpness(
-    maps,                  # AttentionMaps
+    maps: drawn.Maps,
     kind: str,
     word: str,
     words_alone: bool,     # weights on other words count, and none on the word itself or on a sign
@@ -325,7 +326,7 @@ def difference(weights: Tensor) -> Tensor:  # (n, queries, keys) to (n, n)
 
 
 def plot_figure(
-    maps,                                        # AttentionMaps
+    maps: drawn.Maps,                            # AttentionMaps
     number: int,                                 # 3, 4 or 5
     kind: str | None = None,                     # encoder if there, else the first that is
     layer: int | None = None,                    # all if not given; with `hide_end=False` the last but one, as in the paper
@@ -333,8 +334,8 @@ def plot_figure(
     word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = True,                       # without `<eos>` and other tokens that stand for no word
-    ax=None,                                     # matplotlib's Axes to draw into; a new figure if not given
-):                                               # matplotlib's Figure, or the Axes
+    ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
+) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     """The paper's Figure 3, 4 or 5, of this sentence.
 
     Where no word is named, it is the first pronoun, or the longest word where there is none. Where no heads are named, they are
@@ -375,8 +376,8 @@ def plot_figure(
 
 
 def save_drawing(
-    figure,                   # of plot_heads, plot_heat_maps or plot_figure
-    path,
+    figure: "drawn.Figure",   # of plot_heads, plot_heat_maps or plot_figure
+    path: str | Path,
     form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
 ) -> None:
     "Save a picture, the same bits each time; an SVG is dark where its reader's browser is."

@@ -17,6 +17,7 @@ from string import Template
 import torch
 
 from .. import InputError, extra
+from .drawn import Maps
 from .explorer_chart import VEGA_LITE, both_texts, specification
 from .head_changes import without_heads
 from .token_labels import shown
@@ -27,7 +28,7 @@ __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'ex
 
 # %% ../../nbs/figures/explorer.ipynb #e70a0013
 def in_thousandths(
-    maps,              # AttentionMaps
+    maps: Maps,
 ) -> dict:
     "What the page holds of a sentence: its texts, and for each kind the labels and the weights, a list for each query."
     found = {}
@@ -55,8 +56,8 @@ def in_one(
 
 
 def write_page(
-    sentences: list,   # one or two AttentionMaps
-    kind: str,         # what is chosen at first
+    sentences: list[Maps],  # one or two
+    kind: str,              # what is chosen at first
     layer: int,
     head: int,
 ) -> str:
@@ -77,12 +78,12 @@ def write_page(
 class Explorer:
     "All heads in one picture that responds to the pointer. The last value of a notebook's cell is shown; `save` writes a file."
 
-    def __init__(self, maps, kind: str, layer: int, head: int, whole_words: bool = True):
+    def __init__(self, maps: Maps, kind: str, layer: int, head: int, whole_words: bool = True):
         self.whole_words = whole_words
         self.maps, self.first = self.drawn(maps), (kind, layer, head)
         self.source, self.target = both_texts(maps)
 
-    def drawn(self, maps):
+    def drawn(self, maps: Maps) -> Maps:
         "The maps as they are drawn."
         return maps.words() if self.whole_words else maps
 
@@ -110,7 +111,7 @@ class Explorer:
 
     def html(
         self,
-        beside=None,  # AttentionMaps of a second sentence, by the same model
+        beside: Maps | None = None,  # AttentionMaps of a second sentence, by the same model
     ) -> str:
         "A page with all heads at once; `beside` stands next to this sentence."
         sentences = [self.maps] if beside is None else [self.maps, self.drawn(beside)]
@@ -134,8 +135,8 @@ class Explorer:
 
     def save(
         self,
-        path: str | Path,  # ends in .html, .png or .svg
-        beside=None,       # AttentionMaps of a second sentence; .html only
+        path: str | Path,            # ends in .html, .png or .svg
+        beside: Maps | None = None,  # AttentionMaps of a second sentence; .html only
     ) -> None:
         "Write a page that opens offline, or a picture of the first state."
         path = named(path)
@@ -162,7 +163,7 @@ def nearest_to_diagonal(
     return layer + 1, head + 1
 
 
-def first_head(maps, kind: str, layer: int | None, head: int | None) -> tuple[int, int]:
+def first_head(maps: Maps, kind: str, layer: int | None, head: int | None) -> tuple[int, int]:
     "Layer and head as `explore` was asked for them, or as it chooses."
     weights = maps.of(kind)[0]
     if layer is None and head is None and kind == "encoder_decoder":
@@ -176,7 +177,7 @@ def first_head(maps, kind: str, layer: int | None, head: int | None) -> tuple[in
 
 
 def explore(
-    maps,                           # AttentionMaps
+    maps: Maps,                     # AttentionMaps
     kind: str | None = None,        # what is chosen at first; encoder_decoder if there, else the first kind that is
     layer: int | None = None,       # counted from 1; the last if only a head is given
     head: int | None = None,        # counted from 1; the first if only a layer is given

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import InputError
+from .. import InputError, extra
 from ..config import Search, require_search
 from ..data.tokenizer import require_fit
 from ..data.treebanks import Treebank, leaves_of
@@ -94,6 +94,7 @@ class Parser:
         **options: Any,              # device, precision, and those for the hub: as for `Translator`
     ) -> "Parser":
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
+        extra("nltk.tree")  # without it there is no tree, so nothing is loaded
         translator = Translator.from_pretrained(path_or_name, average, **options)
         if len(translator.tokenizer.encode("(S )S")) != 3:  # two pieces and EOS
             raise InputError(f"{path_or_name}: this model was not trained on trees; take one that was trained on a treebank")

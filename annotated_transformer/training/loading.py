@@ -6,11 +6,11 @@ __all__ = ['LoadedModel', 'load', 'save']
 # %% ../../nbs/training/loading.ipynb #756de94b
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Generic
 
 from .. import InputError
 from ..config import Search
 from ..data.corpora import CORPORA
-from ..data.tokenizer import Tokenizer
 from ..files import damage, read_sums, write_sums
 from ..json_files import checked
 from ..model.class_names import require_class
@@ -19,7 +19,7 @@ from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
-from .own import require_transformer
+from .own import Model, require_transformer
 from .own_tokenizer import AnyTokenizer, known_as, tokenizer_in
 from .runs import Run
 
@@ -35,11 +35,11 @@ def require_one_vocabulary(
 
 # %% ../../nbs/training/loading.ipynb #938a4af7
 @dataclass(frozen=True)
-class LoadedModel:
+class LoadedModel(Generic[Model]):
     "All that `load` finds in one place."
 
-    model: Transformer     # in eval mode, on the CPU
-    tokenizer: Tokenizer
+    model: Model           # in eval mode, on the CPU
+    tokenizer: AnyTokenizer
     search: Search         # how the model is best searched
     run: Run | None        # the training, where the place is one
     record: ModelRecord    # its corpus, languages, licence, and the head that aligns best, as far as they are known
@@ -48,10 +48,10 @@ class LoadedModel:
 def load(
     path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub
     average: int | None = None,   # of a run: mean of its last so many checkpoints, or of all there are; None: as many as it keeps
-    model: type[Transformer] = Transformer,  # its class, where that is one of your own
+    model: type[Model] = Transformer,        # its class, where that is one of your own
     tokenizer: AnyTokenizer | None = None,   # one of your own
     **options,                    # for the hub: revision, token, cache_dir, ...
-) -> LoadedModel:
+) -> LoadedModel[Model]:
     "Load a model; InputError when something is missing, damaged or does not fit."
     require_transformer(model)
     directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")

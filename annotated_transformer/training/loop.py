@@ -24,7 +24,7 @@ from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
-from .own import Loss, MakeOptimizer, Own, Rate, Watch, mean_loss
+from .own import Loss, MakeOptimizer, Model, Own, Rate, Watch, mean_loss
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
@@ -206,12 +206,12 @@ def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
-    *, model: type[Transformer] = Transformer,           # a class of your own, which overrides a part
+    *, model: type[Model] = Transformer,                 # a class of your own, which overrides a part
     optimizer: MakeOptimizer | None = None,              # takes the parameters. None: the Adam of §5.3
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     loss: Loss | None = None,                            # takes model and batch; gives that of each target token. None: §5.4's
     watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
-) -> Transformer:           # with its last weights, in eval mode, on the run's device
+) -> Model:                 # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
     It notes your class, optimizer, rate and loss: InputError if it goes on with others, or is loaded without the class."""

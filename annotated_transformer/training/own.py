@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import TypeVar  # PyTorch brings it; Python's own has no default before 3.13
 
 from .. import PAD, InputError
 from ..config import TrainingConfig
@@ -22,8 +23,9 @@ from ..model.weights import to_be_saved
 from .optimizer import adam, learning_rate
 from .optimizer_state import MakeOptimizer, plain, tried
 
-__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Own", "Rate", "Watch", "mean_loss", "require_transformer"]
+__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer"]
 
+Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class that is given, for type checkers
 Rate = Callable[[int], float]  # of each update, counted from 1
 Loss = Callable[[Transformer, Batch], Tensor]  # of each target token, PAD included, which is not counted
 # Gets each line of metrics.jsonl, and the model if it can take two arguments; True ends the training, and nothing else.

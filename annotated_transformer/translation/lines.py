@@ -2,7 +2,7 @@
 
 Nothing here needs torch, so that `exchange.onnx_translator` translates lines in the same way.
 """
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -84,7 +84,7 @@ def joined(parts: Sequence[Translation]) -> Translation:
 
 
 def translate_lines(
-    lines: Sequence[str],
+    lines: Iterable[str],
     tokenizer: Tokenizer,
     longest: int,                # tokens that the model takes
     search: Callable[[list[list[int]]], Sequence[Found | None]],  # ids of sentences -> the best of each, None for a blank one

@@ -6,12 +6,12 @@ __all__ = ['Translator']
 # %% ../../nbs/translation/translator.ipynb #53ec9101
 import dataclasses
 import reprlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 import torch
 from torch import Tensor
@@ -67,7 +67,7 @@ def in_batches(
     return out
 
 # %% ../../nbs/translation/translator.ipynb #8a542c6f
-Text = TypeVar("Text", str, list[str])  # a sentence or several: what goes in comes out
+Text = TypeVar("Text", str, list[str], str | list[str])  # what goes in comes out; of other iterables, a list
 
 
 class ModelAndTokenizer:
@@ -134,9 +134,17 @@ class ModelAndTokenizer:
         where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
-    def __call__(self, sentences: Text, search: Search | None = None, **options: Any) -> Text:
+    @overload
+    def __call__(self, sentences: Text, search: Search | None = None, batch_tokens: int = 4_096, split: bool = True) -> Text: ...
+
+    @overload
+    def __call__(
+        self, sentences: Iterable[str], search: Search | None = None, batch_tokens: int = 4_096, split: bool = True,
+    ) -> list[str]: ...
+
+    def __call__(self, sentences, search=None, batch_tokens=4_096, split=True):
         "The same as `translate`."
-        return self.translate(sentences, search, **options)
+        return self.translate(sentences, search, batch_tokens, split)
 
     def save_pretrained(self, directory: str | Path) -> None:
         "Write model.safetensors, config.json, tokenizer.model, record.json, and their sums."
@@ -164,7 +172,7 @@ def translate_ids(
     return [hypotheses[0].tokens if hypotheses else [] for hypotheses in found]
 
 
-def ids_of(self: "Translator", texts: list[str], name: str) -> list[list[int]]:
+def ids_of(self: "Translator", texts: Iterable[str], name: str) -> list[list[int]]:
     "Token ids, EOS last. InputError for a single text, and for one that is too long: by this name and its number."
     require_several(texts)
     ids = self.tokenizer.encode_all([*texts])
@@ -175,7 +183,7 @@ def ids_of(self: "Translator", texts: list[str], name: str) -> list[list[int]]:
 
 def n_best(
     self: "Translator",
-    sentences: list[str],          # each is translated as a whole
+    sentences: Iterable[str],      # each is translated as a whole
     n: int = 8,
     search: Search | None = None,  # None: the translator's own; a beam of less than n becomes n
     batch_tokens: int = 4_096,     # as for `translate`
@@ -199,8 +207,8 @@ def n_best(
 
 def log_probabilities(
     self: "Translator",
-    sources: list[str],
-    targets: list[str],         # one for each source
+    sources: Iterable[str],
+    targets: Iterable[str],     # one for each source
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
     "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
@@ -209,8 +217,8 @@ def log_probabilities(
 
 def token_log_probabilities(
     self: "Translator",
-    sources: list[str],
-    targets: list[str],         # one for each source
+    sources: Iterable[str],
+    targets: Iterable[str],     # one for each source
     batch_tokens: int = 4_096,  # as above
 ) -> list[list[float]]:         # of each pair one for each of `tokenizer.encode(target)`, its EOS last; of two blank ones none
     "log p(token | source, tokens before) in nats, whose sums are `log_probabilities`."
@@ -219,8 +227,8 @@ def token_log_probabilities(
 
 def likelihoods(
     self: "Translator",
-    sources: list[str],
-    targets: list[str],
+    sources: Iterable[str],
+    targets: Iterable[str],
     batch_tokens: int,
     shown: Callable[[Tensor], Output],  # of the log-probabilities (T',) of a target's tokens
 ) -> list[Output | None]:               # of two blank ones None
@@ -294,13 +302,21 @@ class Translator(ModelAndTokenizer):
     translate_ids, sentences, attention = translate_ids, sentences, attention   # the functions above (folded) as methods
     n_best, log_probabilities, token_log_probabilities = n_best, log_probabilities, token_log_probabilities
 
+    @overload
+    def translate(self, sentences: Text, search: Search | None = None, batch_tokens: int = 4_096, split: bool = True) -> Text: ...
+
+    @overload
+    def translate(
+        self, sentences: Iterable[str], search: Search | None = None, batch_tokens: int = 4_096, split: bool = True,
+    ) -> list[str]: ...
+
     def translate(
         self,
-        sentences: Text,
+        sentences: str | Iterable[str],
         search: Search | None = None,  # None: the translator's own
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
         split: bool = True,            # a line of several sentences is cut, and each translated for itself
-    ) -> Text:                         # of a sentence its translation; of a list one for each sentence, in the same order
+    ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         """Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model.
 
         In several processes: start them by `spawn` (docs/speed.md). One that is forked after a translation waits for ever.
@@ -310,7 +326,7 @@ class Translator(ModelAndTokenizer):
         return found[0] if isinstance(sentences, str) else found
 
     def translations(
-        self, lines: list[str], search: Search | None = None, batch_tokens: int = 4_096, split: bool = True,
+        self, lines: Iterable[str], search: Search | None = None, batch_tokens: int = 4_096, split: bool = True,
     ) -> list[Translation]:
         "As `translate`, each with its log-probability and whether the model is unsure of it."
         def hypotheses(ids: list[list[int]]) -> list[Hypothesis | None]:

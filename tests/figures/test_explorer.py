@@ -47,6 +47,7 @@ def test_a_notebook_stores_vega_lite_5_and_a_picture():
     stored = found._repr_mimebundle_()
     drawn = json.loads(json.dumps(stored["application/vnd.vegalite.v5+json"]))
     assert drawn["$schema"].endswith("/vega-lite/v5.json")
+    assert '"source":' not in json.dumps(stored)  # nbdev would take it for the text of a cell
     one, every = drawn, copy.deepcopy(drawn)
     next(choice for choice in every["params"] if choice["name"] == "together")["value"] = True
     for drawn in (every, one):  # all heads of the layer, and one
@@ -196,7 +197,7 @@ def test_whatever_is_typed_is_answered_by_a_sentence():
         try:
             live(translator)
         except InputError as error:
-            assert str(error) == "ipywidgets is not installed: pip install 'annotated_transformer[dev]'"
+            assert str(error) == "ipywidgets is not installed: pip install ipywidgets"
         else:
             raise AssertionError("without ipywidgets there is nothing to show")
 

@@ -576,7 +576,7 @@ def test_what_is_said_of_fresh_environments_is_what_was_measured():
         missing = [said for said in tasks.values() if said != "works"]
         assert all(" is not installed: pip install " in said for said in missing) and (extra != "all" or not missing)
     then, now = set(record["config"]["extras"]), set(importlib.import_module("annotated_transformer").EXTRAS.values())
-    assert then - now - {"", "all"} == {"numbers"} and now - then == {"hub", "dev"}
+    assert then - now - {"", "all"} == {"numbers"} and now - then == {"hub"}
     assert "`numbers` is gone" in text and "`hub` came later" in text
 
 

@@ -1,4 +1,5 @@
 "Bad input to the corpora: one clear sentence each, which names the file and what is wrong with it."
+import errno
 import gzip
 import hashlib
 import io
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import tarfile
+import tempfile
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -696,3 +698,24 @@ def test_a_corpus_shows_itself_by_its_sizes(directory):
         "<Corpus mine: en to de; pairs: train 1,200, validation 9, test 2>")
     assert "pairs: train on disk, validation " in repr(from_directory(directory))
     assert repr(Treebank("wsj", "en", "tree", pairs, [], {})) == "<Treebank wsj: en to tree; pairs: train 1,200, validation 0>"
+
+
+@pytest.mark.parametrize("ask", [
+    lambda directory: multi30k(directory=directory, base_url="http://127.0.0.1:9/"),
+    lambda directory: wmt14_files("de", directory),
+])
+def test_a_cache_that_cannot_be_written_is_no_missing_network(ask, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+
+    def refuse(dir):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    def said_of(directory: Path, reason: str):
+        with pytest.raises(InputError) as told:
+            ask(directory)
+        assert str(told.value) == (f"{directory} cannot be written ({reason}): give yourself the right to write there, or let "
+                                   "ANNOTATED_TRANSFORMER_DATA name another directory")
+
+    said_of(tmp_path / "file" / "cache", "Not a directory")
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)  # for root there is no such directory
+    said_of(tmp_path, "Permission denied")
