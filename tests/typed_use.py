@@ -73,7 +73,7 @@ def translating(name: str, directory: Path) -> None:
     assert_type(maps.without_end().kinds["decoder"].title, str)
     assert_type(AttentionMaps.from_tensors(source=["a"], encoder=maps.encoder), AttentionMaps)
     assert_type(AttentionMaps.from_hugging_face(object(), ["a"]), AttentionMaps)
-    assert_type(AttentionMaps(["a"], ["a"], ["a"], encoder=maps.encoder, decoder=None).decoder, Tensor)
+    assert_type(AttentionMaps(["a"], ["a"], ["a"], encoder=maps.encoder).decoder, Tensor)
     load(name)
     assert_type(translator.model, Transformer)
     loaded = assert_type(load(name), LoadedModel)

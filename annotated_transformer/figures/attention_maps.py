@@ -139,12 +139,6 @@ class AttentionMaps:
     encoder_decoder: Tensor = MISSING  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
 
-    if TYPE_CHECKING:  # weights may be missing or None, and are tensors once the maps are made
-        def __init__(
-            self, source: list[str], target_input: list[str], target: list[str], encoder: Tensor | None = None,
-            decoder: Tensor | None = None, encoder_decoder: Tensor | None = None, aligned: tuple[int, int] | None = None,
-        ) -> None: ...
-
     def __post_init__(self):
         check_labels(self)
 

@@ -281,8 +281,7 @@ def specification(
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "description": f"Attention weights of {both_texts(maps)[0]}",
         "datasets": found["datasets"] | {"heads": head_records(maps), "labels": boxed},
-        # No word of "source": nbdev takes what stands under such a key, wherever it is, for the text of a cell.
-        "usermeta": {"embedOptions": {"actions": {"export": True, "compiled": False, "editor": False}}},
+        "usermeta": {"embedOptions": {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}},
     }
 
 
