@@ -117,7 +117,7 @@ def test_check_looks_where_it_is_called():
         mine["causal_mask"].__name__ = "causal_mask"
         exec("check(causal_mask)", mine)
     one, other, green, page, same = output.getvalue().splitlines()
-    assert same == green and page.startswith("'3.2_attention' is a page; its exercises are 'scaled_dot_product_attention', 'one_head', ")
+    assert same == green and page.startswith("'3.2_attention' is a page; its exercises are 'scaled_dot_product_attention', ")
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")
 
 

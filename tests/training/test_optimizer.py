@@ -35,7 +35,7 @@ def test_the_rate_peaks_at_warmup_steps():
         rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
         highest, peak, expected = max(rates, key=rates.get), rates[warmup_steps], (d_model * warmup_steps) ** -0.5
         assert highest == warmup_steps, f"the highest rate is that of step {highest}, expected {warmup_steps}"
-        assert math.isclose(peak, expected), f"step {warmup_steps}, d_model {d_model}: the rate is {peak:.4g}, expected {expected:.4g}"
+        assert math.isclose(peak, expected), f"step {warmup_steps}, width {d_model}: the rate is {peak:.4g}, expected {expected:.4g}"
     assert round(learning_rate(4000, 512), 6) == 0.000699
     assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
     for step in (1, 4000, 100_000):

@@ -184,7 +184,7 @@ def test_the_last_notebook_says_whether_the_readers_step_was_used(capsys):
     namespace = {"torch": torch, "__name__": "together"}
     exec(sources["import readable_train"], namespace)
     for change, said in ((("zero_grad()", "zero_grad(set_to_none=True)"), "adam_step made 2 of 2 updates"),
-                         (("adam(", "torch.optim.Adam("), "your step was not used: make the optimizer of readable_train by `adam`")):
+                         (("adam(", "torch.optim.Adam("), "your step was not used: make the optimizer of")):
         written = written_as(exercises()["readable_train"], exercises()["readable_train"].solution.replace(*change))
         namespace["readable_train"] = written  # with names of its own: the package's keep theirs
         exec(sources["class OwnAdam"], namespace)
