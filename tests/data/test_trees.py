@@ -18,7 +18,7 @@ def test_rows_by_hand():
     tree = Tree(TOP, [Tree("S", smiles)])
     assert linearize(tree) == "(S (NP XX )NP (VP XX )VP XX )S".split()
     assert linearize(tree, "tags") == "(S (NP NNP )NP (VP VBZ )VP . )S".split()
-    assert linearize(tree, "words") == "(S (NP Ann )NP (VP smiles )VP :-RRB- )S".split(), "a bracket in a word is no bracket of the row"
+    assert linearize(tree, "words") == "(S (NP Ann )NP (VP smiles )VP :-RRB- )S".split(), "a bracket in a word is none of the row"
 
 
 def test_round_trip_is_exact():
