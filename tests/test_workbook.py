@@ -78,7 +78,7 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
     assert "TimeoutError in `" in said["endless"] and "within 2 seconds" in said["endless"]
     mean = exercises()["average_checkpoints"]
     wrong = judge(mean, written_as(mean, "def average_checkpoints(paths):\n    return load_weights(paths[0])")).sentence
-    assert wrong.startswith("“the mean by hand” fails, last called with paths of length 2: ")
+    assert wrong.startswith("“the mean by hand” fails, last called with paths of length 3: ")
     penalty = exercises()["length_penalty"]
     wrong = judge(penalty, written_as(penalty, "def length_penalty(length, alpha):\n    return length**alpha")).sentence
     assert "fails, last called with length=7, alpha=1, with result=7: " in wrong
