@@ -250,10 +250,13 @@ def judge(exercise: Exercise, written: object) -> Verdict:
     return Verdict(exercise.name, sentence is None, sentence or "{0} of {0} tests pass".format(len(exercise.tests)))
 
 
-def check(name: str) -> None:
+def check(name: str | Callable) -> None:
     "Say in one sentence whether what the notebook calls `name` does what the book's tests ask of it."
     namespace = sys._getframe(1).f_globals  # of the notebook that asks
-    if name not in exercises():
+    name = getattr(name, "__name__", str(name))  # of who gives the function itself
+    if of_page := [each.name for each in exercises().values() if each.page == name.removesuffix(".ipynb")]:
+        print(f"{name!r} is a page; its exercises are {', '.join(map(repr, of_page))}.")
+    elif name not in exercises():
         near = difflib.get_close_matches(name, exercises(), 1)
         print(f"There is no exercise {name!r}" + (f"; do you mean {near[0]!r}?" if near else "."))
     elif verdict := lacking(exercises()[name]):

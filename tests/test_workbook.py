@@ -70,16 +70,15 @@ def test_the_sentence_says_which_property_and_for_which_shapes():
     for name, (right, wrong) in wrongs.items():
         with patch.object(sys.modules[failure.__module__], "SECONDS", 2 if name == "endless" else 30):
             said[name] = judge(exercise, written_as(exercise, exercise.solution.replace(right, wrong, 1))).sentence
-    shapes = "query (2, 3, 4), key (2, 5, 4), value (2, 5, 6), allowed (2, 1, 5)"
-    called = f"last called with {shapes}, with result (2, 3, 6) and (2, 3, 5)"
-    assert said["axis"].startswith(f"“hidden keys get no weight” fails, {called}: ")
+    called = "last called with query (1, 3), key (3, 3), value (3, 1), with result (1, 1) and (1, 3)"
+    assert said["axis"].startswith(f"“a query ten times a key fetches its value” fails, {called}: ")
     assert "numbers differ, by up to" in said["scale"]
     assert "RuntimeError in `scores = query @ key.transpose(0, 1)" in said["error"]
     assert said["none"].endswith("the result is None: a `return` is missing")
     assert "TimeoutError in `" in said["endless"] and "within 2 seconds" in said["endless"]
     mean = exercises()["average_checkpoints"]
     wrong = judge(mean, written_as(mean, "def average_checkpoints(paths):\n    return load_weights(paths[0])")).sentence
-    assert wrong.startswith("“the sum is exact and the number format kept” fails, last called with paths of length 5: ")
+    assert wrong.startswith("“the mean by hand” fails, last called with paths of length 3: ")
     penalty = exercises()["length_penalty"]
     wrong = judge(penalty, written_as(penalty, "def length_penalty(length, alpha):\n    return length**alpha")).sentence
     assert "fails, last called with length=7, alpha=1, with result=7: " in wrong
@@ -114,8 +113,11 @@ def test_check_looks_where_it_is_called():
     with contextlib.redirect_stdout(output):
         exec("check('causal_mask')\ncheck('casual_mask')", {"check": check})
         mine = {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length, device=device).tril() > 0}
-        exec("check('causal_mask')", mine)
-    one, other, green = output.getvalue().splitlines()
+        exec("check('causal_mask')\ncheck('3.2_attention')", mine)
+        mine["causal_mask"].__name__ = "causal_mask"
+        exec("check(causal_mask)", mine)
+    one, other, green, page, same = output.getvalue().splitlines()
+    assert same == green and page.startswith("'3.2_attention' is a page; its exercises are 'scaled_dot_product_attention', ")
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")
 
 

@@ -144,9 +144,9 @@ def names_in(source: str) -> set[str]:
     return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
 
 
-def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> list[dict[str, str]]:
+def tests_of(name: str, module: str, cells: list, without: Sequence[str], first: str) -> list[dict[str, str]]:
     """The page's tests that call `name`, each as plain code: what it imports, and what it does (its fixtures first).
-    Where none does, those that reach it through the page's other functions."""
+    Where none does, those that reach it through the page's other functions. The test `first` comes first."""
     code = [cell for cell in cells if cell.cell_type == "code"]
     plain = [cell for cell in code if not {"test", "fixture"} & cell.directives_.keys()]
     offered = names_offered(plain, module)
@@ -165,7 +165,7 @@ def tests_of(name: str, module: str, cells: list, without: Sequence[str]) -> lis
             direct = name in names_in(body)
             found.append({"name": cell.directives_["test"][0], "imports": imports, "body": body, "direct": direct})
     direct = [test for test in found if test.pop("direct")]
-    return direct or found
+    return sorted(direct or found, key=lambda test: test["name"] != first)
 
 
 def abroad(text: str, page: str, about, words: Words) -> str:
@@ -260,7 +260,7 @@ def read_exercises(pages: list[Page], words: Words) -> list[dict]:
                 found.append({
                     "name": name, "page": page.name, "module": page.module, "methods": methods, **listed[name],
                     "text": text, "stub": bare, "solution": whole, "imports": sorted(offered[each] for each in needed),
-                    "tests": tests_of(name, page.module, cells, listed[name].get("not asked", ())),
+                    "tests": tests_of(name, page.module, cells, listed[name].get("not asked", ()), listed[name].get("first", "")),
                 })
                 text = ""
     for name in listed.keys() - {exercise["name"] for exercise in found}:

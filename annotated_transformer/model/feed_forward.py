@@ -12,7 +12,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_ff: int):
         super().__init__()
-        self.inner = nn.Linear(d_model, d_ff)  # W_1, b_1; hooks: forward, copy its output (`clone`); full backward, take `outer`
+        self.inner = nn.Linear(d_model, d_ff)  # W_1, b_1
         self.outer = nn.Linear(d_ff, d_model)  # W_2, b_2
         for linear in (self.inner, self.outer):
             nn.init.xavier_uniform_(linear.weight)
@@ -23,5 +23,5 @@ class FeedForward(nn.Module):
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # (..., d_model)
         rows = x.reshape(-1, x.size(-1))  # all positions of all sentences
-        inner = self.inner(rows).relu_()  # (rows, d_ff), in place, which saves time and memory
+        inner = self.inner(rows).relu_()  # (rows, d_ff), in place; hooks: forward, copy it (`clone`); full backward, take `outer`
         return self.outer(inner).view(x.shape)

@@ -13,6 +13,14 @@ def test_trees_are_cleaned():
     assert clean(Tree.fromstring("(NN a)")) == Tree(TOP, [Tree("NN", ["a"])])
 
 
+def test_rows_by_hand():
+    smiles = [Tree("NP", [Tree("NNP", ["Ann"])]), Tree("VP", [Tree("VBZ", ["smiles"])]), Tree(".", [":)"])]
+    tree = Tree(TOP, [Tree("S", smiles)])
+    assert linearize(tree) == "(S (NP XX )NP (VP XX )VP XX )S".split()
+    assert linearize(tree, "tags") == "(S (NP NNP )NP (VP VBZ )VP . )S".split()
+    assert linearize(tree, "words") == "(S (NP Ann )NP (VP smiles )VP :-RRB- )S".split(), "a bracket in a word is none of the row"
+
+
 def test_round_trip_is_exact():
     for text in (
         "(TOP (S (NP (DT the) (NN dog)) (VP (VBD chased) (NP (PRP it))) (. .)))",

@@ -16,12 +16,17 @@ from annotated_transformer.translation.fast_search import beam_search
 def test_merging_by_hand():
     weights = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.5, 0.4], [0.2, 0.6, 0.2]])[None, None]
     other = torch.tensor([[0.9, 0.1, 0.0], [0.3, 0.3, 0.4]])[None, None]
-    maps = AttentionMaps(["play", "·ing", "ball"], ["<start>", "Ball"], ["Ball", "·spiel"], weights, torch.eye(2)[None, None], other)
+    labels = ["play", "·ing", "ball"], ["<start>", "Ball"], ["Ball", "·spiel"]
+    maps = AttentionMaps(*labels, weights, torch.eye(2)[None, None], other, aligned=(1, 1))
     words = maps.words()
     assert (words.source, words.target_input, words.target) == (["playing", "ball"], ["<start>", "Ball"], ["Ballspiel"])
     torch.testing.assert_close(words.encoder[0, 0], torch.tensor([[0.7, 0.3], [0.8, 0.2]]))
     torch.testing.assert_close(words.decoder, maps.decoder)  # its axes are the tokens read, which are whole words here
     torch.testing.assert_close(words.encoder_decoder[0, 0], torch.tensor([[0.8, 0.2]]))
+    assert words.aligned == (1, 1), "which head aligns stays known"
+    signs = AttentionMaps.from_tensors(["play", "·!"], encoder=torch.eye(2)[None, None])  # the sign is a word, if one wants it
+    assert (signs.words().source, signs.words(signs_apart=False).source) == (["play", "!"], ["play!"])
+    torch.testing.assert_close(signs.words(signs_apart=False).encoder[0, 0], torch.ones(1, 1))
 
 
 def test_rows_sum_to_one_and_hidden_positions_get_exactly_nothing():

@@ -45,6 +45,9 @@ def test_the_loop_over_heads_equals_the_fast_form(matrices):
     x, memory = torch.randn(2, 3, 8), torch.randn(2, 5, 8)
     allowed = torch.arange(5) < torch.tensor([[[3]], [[5]]])  # (B, 1, S); the class has one dimension more, for the heads
     torch.testing.assert_close(multi_head_attention(x, memory, *matrices(attention), allowed), attention(x, memory, allowed[:, None]))
+    torch.testing.assert_close(multi_head_attention(x, memory, *matrices(attention)), attention(x, memory))  # nothing hidden
+    earlier = torch.ones(3, 3, dtype=torch.bool).tril()  # (T, T), the same for each sentence
+    torch.testing.assert_close(multi_head_attention(x, x, *matrices(attention), earlier), attention(x, x, earlier))
 
 
 def test_no_look_ahead():

@@ -33,10 +33,14 @@ def test_readable_adam_is_torchs_adam_fused_and_not():
 def test_the_rate_peaks_at_warmup_steps():
     for d_model, warmup_steps in ((512, 4000), (128, 1500)):
         rates = {step: learning_rate(step, d_model, warmup_steps) for step in range(1, 5 * warmup_steps)}
-        assert max(rates, key=rates.get) == warmup_steps
-        assert math.isclose(rates[warmup_steps], (d_model * warmup_steps) ** -0.5)
+        highest, peak, expected = max(rates, key=rates.get), rates[warmup_steps], (d_model * warmup_steps) ** -0.5
+        assert highest == warmup_steps, f"the highest rate is that of step {highest}, expected {warmup_steps}"
+        assert math.isclose(peak, expected), f"step {warmup_steps}, width {d_model}: the rate is {peak:.4g}, expected {expected:.4g}"
     assert round(learning_rate(4000, 512), 6) == 0.000699
     assert math.isclose(learning_rate(4000, 1024), learning_rate(4000, 512) / 2**0.5)
+    for step in (1, 4000, 100_000):
+        rate, expected = learning_rate(step, 512, factor=2.0), 2 * learning_rate(step, 512)
+        assert math.isclose(rate, expected), f"step {step}, factor 2: the rate is {rate:.4g}, expected {expected:.4g}"
 
 
 def test_nothing_decays_and_nothing_is_clipped():
@@ -68,12 +72,23 @@ def test_at_step_1_every_weight_moves_by_the_rate_whatever_its_gradient():
     torch.testing.assert_close(update, -0.01 * gradient.sign(), rtol=2e-3, atol=0)
 
 
+def test_readable_adam_takes_other_constants():
+    torch.manual_seed(0)
+    weight, mean, square = torch.randn(5), torch.zeros(5), torch.zeros(5)
+    theirs = nn.Parameter(weight.clone())
+    optimizer = torch.optim.Adam([theirs], lr=0.1, betas=(0.8, 0.95), eps=0.01)
+    for step in range(1, 6):
+        theirs.grad = torch.randn(5)
+        optimizer.step()
+        weight = adam_step(weight, theirs.grad, mean, square, step, rate=0.1, beta1=0.8, beta2=0.95, eps=0.01)
+    torch.testing.assert_close(weight, theirs.detach())
+
+
 def test_it_rises_linearly_then_falls_with_the_inverse_square_root_without_a_jump():
     peak = learning_rate(4000, 512)
-    for step in (1, 2, 1000, 3999, 4000):
-        assert math.isclose(learning_rate(step, 512), peak * step / 4000)
-    for step in (4000, 4001, 16_000, 100_000):
-        assert math.isclose(learning_rate(step, 512), peak * (4000 / step) ** 0.5)
+    for step in (1, 2, 1000, 3999, 4000, 4001, 16_000, 100_000):
+        rate, expected = learning_rate(step, 512), peak * (step / 4000 if step <= 4000 else (4000 / step) ** 0.5)
+        assert math.isclose(rate, expected), f"step {step}: the rate is {rate:.4g}, expected {expected:.4g}"
 
 
 def test_there_is_no_step_0():
@@ -86,7 +101,8 @@ def test_there_is_no_step_0():
 
 
 def test_update_n_is_made_at_the_rate_of_step_n():
-    assert math.isclose(learning_rate(1, 512), 512**-0.5 * 4000**-1.5)
+    rate, expected = learning_rate(1, 512), 512**-0.5 * 4000**-1.5
+    assert math.isclose(rate, expected), f"step 1: the rate is {rate:.4g}, expected {expected:.4g}"
     weight = nn.Parameter(torch.zeros(1, dtype=torch.float64))
     optimizer, moved = adam([weight]), 0.0
     for step in range(1, 31):

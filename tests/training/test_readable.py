@@ -20,17 +20,21 @@ def test_each_update_is_that_of_pytorchs_own_loss_and_adam():
     pairs = [([5, 6, 7, 1], [3, 4, 1]), ([8, 1], [9, 10, 11, 12, 1]), ([2, 9, 5, 1], [6, 1])]
     data = [collate(pairs, rows) for rows in ([0, 1], [2], [1, 2], [0])]
     losses = readable_train(ours, data, warmup_steps=3)
+    assert all(isinstance(loss, float) for loss in losses), "each loss is a number: `loss.item()` of a tensor is one"
     optimizer = torch.optim.Adam(theirs.parameters(), betas=(0.9, 0.98), eps=1e-9)
     for step, (batch, loss) in enumerate(zip(data, losses), start=1):
         logits, smoothing = theirs(batch.source, batch.target_input).flatten(0, 1), 0.1 * 23 / 22  # (reg.3)
         expected = F.cross_entropy(logits, batch.target.flatten(), ignore_index=PAD, label_smoothing=smoothing)
-        assert math.isclose(loss, expected.item())
+        assert math.isclose(loss, expected.item()), f"update {step}: the loss is {loss:.6f}, expected {expected.item():.6f}"
         optimizer.zero_grad()
         expected.backward()
         optimizer.param_groups[0]["lr"] = 12**-0.5 * min(step**-0.5, step * 3**-1.5)
         optimizer.step()
     for one, other in zip(ours.parameters(), theirs.parameters()):
         torch.testing.assert_close(one, other)
+    expected = F.cross_entropy(theirs(batch.source, batch.target_input).flatten(0, 1), batch.target.flatten(), ignore_index=PAD)
+    [loss] = readable_train(ours, [batch], smoothing=0.0)  # once more, without smoothing
+    assert math.isclose(loss, expected.item(), rel_tol=1e-6), f"smoothing=0: the loss is {loss:.6f}, expected {expected.item():.6f}"
 
 
 def test_the_model_is_in_training_mode_at_each_update():

@@ -37,6 +37,9 @@ def test_the_example_by_hand_comes_out():
     expected = 100 * math.exp(-1 / 8) * 30 ** (-1 / 4)
     assert round(expected, 2) == 37.71
     assert math.isclose(result.score, expected)
+    tokens = "a small dog runs across the grass .", "a small dog runs over the green grass ."
+    assert math.isclose(ngram_bleu(tokens[:1], tokens[1:]), expected)
+    assert ngram_bleu(["a small dog runs"], ["a small dog ran"]) == 0, "without a common run of four the product is 0"
     assert [round(p, 6) for p in result.precisions] == [round(100 * p, 6) for p in (7 / 8, 4 / 7, 2 / 6, 1 / 5)]
     assert (result.hypothesis_length, result.reference_length) == (8, 9)
     assert math.isclose(result.brevity_penalty, math.exp(-0.125))

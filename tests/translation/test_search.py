@@ -65,7 +65,9 @@ def test_a_beam_that_holds_everything_finds_the_best_of_all_sequences(random_mod
 
 def test_one_step_of_the_beam_by_hand():
     def chances(tokens):  # of <pad>, <eos> and two words
-        return torch.tensor({(): [0, 0.1, 0.5, 0.4], (2,): [0, 0.4, 0.35, 0.25], (3,): [0, 0.05, 0.05, 0.9]}[tuple(tokens)]).log()
+        table = {(): [0, 0.1, 0.5, 0.4], (2,): [0, 0.4, 0.35, 0.25], (3,): [0, 0.05, 0.05, 0.9],
+                 (3, 3): [0, 0.7, 0.2, 0.1], (2, 2): [0, 0.6, 0.3, 0.1], (3, 3, 2): [0, 0, 0, 1.0]}
+        return torch.tensor(table[tuple(tokens)]).log()
 
 
     ended, going = beam_step(chances, [(0.0, [])], beam_size=2)
@@ -74,6 +76,11 @@ def test_one_step_of_the_beam_by_hand():
     assert [tokens for _, tokens in going] == [[3, 3], [2, 2]], "0.36 and 0.175"
     assert [tokens for _, tokens in ended] == [[2, EOS]], "0.20; the other end, 0.02, is not among the best four"
     torch.testing.assert_close(torch.tensor([p for p, _ in going + ended]).exp(), torch.tensor([0.36, 0.175, 0.20]))
+    ended, going = beam_step(chances, going, beam_size=2)
+    assert [tokens for _, tokens in ended] == [[3, 3, EOS], [2, 2, EOS]], "0.252 and 0.105: the two likeliest both end"
+    assert [tokens for _, tokens in going] == [[3, 3, 2], [2, 2, 2]], "0.072 and 0.0525: so two others go on"
+    ended, going = beam_step(chances, going[:1], beam_size=2)
+    assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3, 2, 3]]), "what has the log-probability -inf is dropped"
     ended, going = beam_step(chances, [(math.log(0.5), [3])], beam_size=1)
     assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3]]), "one beam takes the one likeliest"
 
@@ -83,6 +90,7 @@ def test_the_length_penalty_by_hand():
     assert abs(length_penalty(7, 1.0) - 2) < 1e-12                 # (5 + 7) / 6
     assert length_penalty(7, 0.0) == 1
     assert abs(length_penalty(19, 0.5) - 2) < 1e-12                # √(24 / 6)
+    torch.testing.assert_close(length_penalty(torch.tensor([1, 19]), 0.5), torch.tensor([1.0, 2.0]))
     assert -4.0 / length_penalty(4, 0.55) > -4.9 / length_penalty(8, 0.55)
     assert -4.0 / length_penalty(4, 0.56) < -4.9 / length_penalty(8, 0.56)
 
@@ -94,6 +102,8 @@ def test_greedy_search_equals_the_readable_one(random_model):
         source = torch.tensor([[3, 4, 5, 6, EOS], [7, 8, EOS, PAD, PAD], [EOS, PAD, PAD, PAD, PAD]])
         for row, tokens in enumerate(greedy_search(model, source, Search(extra_length=6))):
             longest = int((source[row] != PAD).sum()) + 6
-            assert tokens == readable_greedy_search(next_token_without_cache(model, source[row]), longest)
+            readable = readable_greedy_search(next_token_without_cache(model, source[row]), longest)
+            assert tokens == readable
+            assert all(isinstance(token, int) for token in readable), "tokens are numbers: `int(...)` of a tensor is one"
             lengths.add(len(tokens))
     assert len(lengths) > 3  # some ended early, some ran to their limit

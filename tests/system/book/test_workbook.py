@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
+import yaml
 from workbook import planted, without
 
 from annotated_transformer import workbook
@@ -13,6 +15,7 @@ from annotated_transformer.workbook import exercises, failures, folder, judge, r
 ROOT = Path(__file__).parents[3]
 
 MISTAKES = planted(ROOT)
+LISTED = yaml.safe_load((ROOT / "nbs/exercises.yml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", exercises())
@@ -169,6 +172,26 @@ def test_the_table_of_mistakes_is_complete():
     assert len(rows) >= 40 and all(row["noticed by"] for row in rows)
 
 
+@pytest.mark.parametrize("name, first", [(name, listed["first"]) for name, listed in LISTED.items() if "first" in listed])
+def test_what_helps_a_beginner_most_is_tested_first(name, first):
+    assert exercises()[name].tests[0]["name"] == first
+
+
+def test_the_last_notebook_says_whether_the_readers_step_was_used(capsys):
+    cells = json.loads((folder() / "all_together.ipynb").read_text(encoding="utf-8"))["cells"]
+    sources = {mark: next(text for text in map("".join, (cell["source"] for cell in cells)) if mark in text)
+               for mark in ("import readable_train", "class OwnAdam", "def reversals")}
+    namespace = {"torch": torch, "__name__": "together"}
+    exec(sources["import readable_train"], namespace)
+    for change, said in ((("zero_grad()", "zero_grad(set_to_none=True)"), "adam_step made 2 of 2 updates"),
+                         (("adam(", "torch.optim.Adam("), "your step was not used: make the optimizer of")):
+        written = written_as(exercises()["readable_train"], exercises()["readable_train"].solution.replace(*change))
+        namespace["readable_train"] = written  # with names of its own: the package's keep theirs
+        exec(sources["class OwnAdam"], namespace)
+        exec(sources["def reversals"].replace("range(200)", "range(2)").replace("reversals(50)", "reversals(1)"), namespace)
+        assert said in capsys.readouterr().out
+
+
 PICTURES = re.compile(r"\b(?:histograms?|pictures?|folded|top of this page|(?<!layer )below(?! \d))\b"
                       "|直方图|[上下]图|折叠|本页开头")
 
@@ -225,7 +248,7 @@ def test_a_student_writes_solves_and_breaks(command, tmp_path):
     assert "0 notebooks written" in out and (directory / "3.2_attention.ipynb").read_bytes() == before
     status, out, _ = command("workbook", directory, "--check")
     [line] = [line for line in out.splitlines() if " causal_mask:" in line]
-    assert "✗ red" in line and "“no look ahead” fails, last called with length=5, with result (5, 5): " in line
+    assert "✗ red" in line and "“masks say what may be seen” fails, last called with length=3, with result (3, 3): " in line
 
 
 def test_a_function_that_waits_is_red_and_the_rest_is_judged(tmp_path, monkeypatch):
