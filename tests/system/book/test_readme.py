@@ -79,6 +79,12 @@ def test_the_parser_is_as_good_as_the_text_says():
     craft = json.loads((ROOT / "results/parsing/parser.craft.json").read_text(encoding="utf-8"))["figures"]
     craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
     assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text
+    assert craft["average"] == 8 and "by the mean of its last eight checkpoints" in text
+    assert f"{craft['minutes_of_updates']:.0f} minutes of one core" in text
+    half, end = (point["f1"] for point in craft["curve"][-2:])
+    alone, mean = (craft["f1_by_average"][n] for n in "18")
+    assert f"one checkpoint has {half:.2f} half-way and {end:.2f} at the end, the mean {mean:.2f}" in text
+    assert round(end - alone, 2) == 0
     said = f"{treebank['right_branching']['scores']['test']['f1']:.2f}"
     assert f"[right-branching](../nbs/paper/6.3_parsing.ipynb) has {said} and" in text
     minutes = [run["minutes_of_updates"] for run in gold]
