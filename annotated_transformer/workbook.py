@@ -237,9 +237,9 @@ class Verdict(NamedTuple):
 
 
 def lacking(exercise: Exercise) -> Verdict | None:
-    "What to install first, where the exercise needs a package that is not there."
+    "What to install first, where the exercise needs a package that is not there: its import says so, or the making of a tree."
     try:
-        importlib.import_module(f"annotated_transformer.{exercise.module}")
+        getattr(importlib.import_module(f"annotated_transformer.{exercise.module}"), "Tree", lambda *_: None)("", [])
     except InputError as error:
         return Verdict(exercise.name, None, str(error))
 
