@@ -67,6 +67,7 @@ if not TYPE_CHECKING:  # else a type checker would believe in every name
 from .environment import wait_briefly  # noqa: E402 (it takes InputError from above)
 
 wait_briefly()  # before PyTorch loads
+del wait_briefly
 
 
 def __dir__() -> list[str]:

@@ -290,8 +290,8 @@ def changed(before: TrainingConfig, now: TrainingConfig) -> dict[str, tuple]:
     return {name: (value, new[name]) for name, value in old.items() if new[name] != value}
 
 
-# §6.1 averages checkpoints that are 10 minutes apart, which is so many updates at the paper's 0.4 and 1.0 seconds (§5.2). On a
-# faster GPU 10 minutes are a tenth of the training and more, and the mean would reach back to weights that knew much less.
+# §6.1 averages checkpoints of the base models that are 10 minutes apart, 1,500 updates of 0.4 s (§5.2); of the big ones, with
+# 1.0 s, we take as many minutes. On a faster GPU 10 minutes are a larger part of the training.
 BASE_CHECKPOINTS = {"checkpoint_every": 1_500, "checkpoint_minutes": None, "keep": 5}
 BIG_CHECKPOINTS = {"checkpoint_every": 600, "checkpoint_minutes": None, "keep": 20}
 

@@ -6,6 +6,7 @@ import math
 import shlex
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -93,14 +94,16 @@ def stopped_in_one_sentence(run: Path, leads: bool = True) -> Iterator[None]:
     def stop(number, frame):
         raise Stopped(f"{run} is stopped") if leads else SystemExit(STOPPED)
 
-    before = signal.signal(signal.SIGTERM, stop)  # while it trains, `noted_signals` waits for the end of an update
+    alone = threading.current_thread() is not threading.main_thread()  # where Python lets nobody handle signals
+    before = None if alone else signal.signal(signal.SIGTERM, stop)  # in training, `noted_signals` waits for the end of an update
     try:
         yield
     except Stopped as stopped:
         print(f"{stopped}; the same command goes on from there", file=sys.stderr)
         sys.exit(STOPPED)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if before is not None:
+            signal.signal(signal.SIGTERM, before)
 
 
 def score_command(

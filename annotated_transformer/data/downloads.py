@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tarfile
-import tempfile
 import zlib
 from collections.abc import Iterable
 from functools import partial
@@ -18,7 +17,7 @@ from tqdm.utils import CallbackIOWrapper
 from .. import InputError
 from .parallel_text import Corpus, PairFiles, Pairs, both_sides, read_pairs
 from ..environment import data_directory
-from ..files import sha256, write_file
+from ..files import require_place, sha256, write_file
 from ..progress_bar import progress_bar
 
 __all__ = ["Store", "cache_directory", "fetch", "multi30k", "wmt14"]
@@ -45,11 +44,10 @@ def require_writable(directory: Path) -> None:
     "Make it if it is not there; InputError where no file can be written into it."
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
+        require_place(directory / "probe")
     except OSError as error:
-        raise InputError(f"{directory} cannot be written ({error.strerror}): give yourself the right to write there, or let "
-                         "ANNOTATED_TRANSFORMER_DATA name another directory") from None
+        raise InputError(f"{directory} cannot be written ({error.strerror}): mend that, or let ANNOTATED_TRANSFORMER_DATA name "
+                         "another directory") from None
 
 
 def fetch(store: Store, name: str) -> Path:

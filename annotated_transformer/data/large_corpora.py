@@ -44,7 +44,7 @@ class NumberFile:
     def read(self, start: int, count: int) -> np.ndarray:
         "`count` numbers from number `start` on."
         if not (0 <= start and 0 <= count <= self.length - start):  # so many bytes would be asked for before any is missed
-            raise InputError(f"{self.path}: its offsets lead out of the file; delete {self.path.parent} and prepare again")
+            self.refuse_offsets()
         size, place, pieces = count * self.dtype.itemsize, start * self.dtype.itemsize, []
         while size and (piece := _read_at(self._file, size, place)):  # the system gives less than 2³¹ bytes at a time
             pieces.append(piece)
@@ -57,6 +57,8 @@ class NumberFile:
         if len(starts) * 256 > self.length:  # reading all is quicker than going to so many places
             order = starts.argsort()
             sorted_starts = starts[order]
+            if sorted_starts[0] < 0 or sorted_starts[-1] + count > self.length:
+                self.refuse_offsets()
             for first in range(0, self.length, WINDOW):
                 window = self.read(first, min(WINDOW + count, self.length - first))
                 some = order[slice(*sorted_starts.searchsorted([first, first + WINDOW]))]
@@ -67,6 +69,9 @@ class NumberFile:
             pieces = b"".join([_read_at(self._file, size, place) for place in places])
             out[k : k + 2**14] = self._numbers(pieces, len(places) * count).reshape(-1, count)
         return out
+
+    def refuse_offsets(self) -> NoReturn:
+        raise InputError(f"{self.path}: its offsets lead out of the file; delete {self.path.parent} and prepare again")
 
     def _numbers(self, piece: bytes, count: int) -> np.ndarray:
         if len(piece) != count * self.dtype.itemsize:

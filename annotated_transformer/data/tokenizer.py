@@ -100,7 +100,9 @@ def sentencepiece_model(
     def lines() -> Iterator[str]:
         try:
             yield from short_lines(sentences)
-        except (Exception, KeyboardInterrupt, SystemExit) as error:  # SentencePiece makes a RuntimeError of each
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # SentencePiece makes a RuntimeError of each, also of Ctrl-C
             raised.append(error)
             raise
 

@@ -3,6 +3,7 @@
 The page §6.3 Trees tells the rules, and writes the rows (`data.trees`)."""
 import re
 import reprlib
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
@@ -19,15 +20,19 @@ else:
     try:
         Tree = extra("nltk.tree").Tree  # of the extra `parsing`
     except InputError:
-        class Tree:
-            "In the place of NLTK's, which is not installed: whoever makes a tree is told how to install it."
+        class NotYetInstalled(type):
+            def __call__(cls, *given):
+                return extra("nltk.tree").Tree(*given)
 
-            def __init__(self, *_):
-                extra("nltk.tree")
+            def __instancecheck__(cls, given) -> bool:
+                return bool(there := sys.modules.get("nltk.tree")) and isinstance(given, there.Tree)
 
-            @classmethod
-            def fromstring(cls, *_):
-                return cls()
+        class Tree(metaclass=NotYetInstalled):
+            "In the place of NLTK's, which was not installed: whoever makes a tree is told how to install it, and may go on then."
+
+            @staticmethod
+            def fromstring(*given):
+                return extra("nltk.tree").Tree.fromstring(*given)
 
 WORD = "XX"  # what stands for a word
 LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself

@@ -177,10 +177,10 @@ def only_one(
     except Timeout:
         what = "another process trains this run just now; wait for it or stop it, or take another --run"
         raise InputError(f"{run}: {what}{holder_of(path)}") from None
-    except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
+    except (OSError, NotImplementedError) as error:  # the second by an older filelock
+        if isinstance(error, OSError) and error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
             raise
-        raise InputError(f"{run}: its file system has no locks ({error.strerror}): take a --run on another one") from None
+        raise InputError(f"{run}: its file system has no locks ({error}): take a --run on another one") from None
     try:
         yield
     finally:

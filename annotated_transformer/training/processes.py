@@ -122,7 +122,7 @@ def meet(
     return dist.PrefixStore(own, store)
 
 # %% ../../nbs/training/processes.ipynb #fcd8b168
-class Stopped(Exception):
+class Stopped(BaseException):  # as KeyboardInterrupt, so that nothing on the way takes it for a fault
     "SIGTERM came, and a checkpoint is written: the same command goes on from there."
 
 

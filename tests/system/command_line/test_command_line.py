@@ -137,6 +137,9 @@ def test_sigterm_before_the_first_update_says_that_the_same_command_goes_on(corp
         status, _, err = command(*TRAIN, "--corpus", corpus, "--run", tmp_path / "run")
     assert status == 75 and err == f"{tmp_path / 'run'} is stopped; the same command goes on from there\n"
     assert signal.getsignal(signal.SIGTERM) == before
+    with monkeypatch.context() as patch:  # a download takes every fault for one of the network
+        patch.setattr("datasets.load_dataset", prepare)
+        assert command("train", "--corpus", "hub:a/b", "--run", tmp_path / "hub")[0] == 75
     assert command(*TRAIN, "--corpus", corpus, "--run", tmp_path / "run", "--steps", "1")[0] == 0
 
 

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import tarfile
-import tempfile
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -707,15 +706,15 @@ def test_a_corpus_shows_itself_by_its_sizes(directory):
 def test_a_cache_that_cannot_be_written_is_no_missing_network(ask, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
 
-    def refuse(dir):
+    def refuse(path, **_):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     def said_of(directory: Path, reason: str):
         with pytest.raises(InputError) as told:
             ask(directory)
-        assert str(told.value) == (f"{directory} cannot be written ({reason}): give yourself the right to write there, or let "
-                                   "ANNOTATED_TRANSFORMER_DATA name another directory")
+        assert str(told.value) == (f"{directory} cannot be written ({reason}): mend that, or let ANNOTATED_TRANSFORMER_DATA name "
+                                   "another directory")
 
     said_of(tmp_path / "file" / "cache", "Not a directory")
-    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)  # for root there is no such directory
+    monkeypatch.setattr(Path, "touch", refuse)  # for root there is no such directory
     said_of(tmp_path, "Permission denied")

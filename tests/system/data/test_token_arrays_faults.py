@@ -149,6 +149,13 @@ def test_many_places_of_a_file_are_read_window_by_window(window, tmp_path, monke
     assert found.tolist() == [[len(pairs[i][0]), len(pairs[i][1])] for i in rows]
 
 
+@pytest.mark.parametrize("row", (-1, 7))
+def test_a_place_outside_of_the_file_is_refused(row, tmp_path):
+    pairs = TokenizedPairs.write(tmp_path, "train", SEVEN, stand_in())
+    with pytest.raises(InputError, match="its offsets lead out of the file"):
+        pairs.lengths_of([3, row])
+
+
 def test_few_places_of_a_long_file_are_read_one_by_one(tmp_path, monkeypatch):
     pairs = TokenizedPairs.write(tmp_path, "train", 200 * SEVEN, stand_in())
     monkeypatch.setattr(large_corpora, "WINDOW", None)  # which a reading by windows would need

@@ -7,6 +7,7 @@ from sentencepiece import SentencePieceTrainer
 
 from annotated_transformer import UNK, InputError
 from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.training.processes import Stopped
 
 TEXT = ["eins zwei drei vier fünf sechs sieben acht neun zehn"] * 9
 
@@ -98,7 +99,7 @@ def test_one_text_is_no_list_and_texts_may_come_in_whatever_several_come_in():
         vocabulary.encode_all(5)
 
 
-@pytest.mark.parametrize("kind", (KeyboardInterrupt, InputError, OSError))
+@pytest.mark.parametrize("kind", (KeyboardInterrupt, InputError, OSError, Stopped))
 def test_what_ends_the_reading_of_sentences_is_no_matter_of_the_vocabulary(kind):
     def sentences():
         yield "a sentence"

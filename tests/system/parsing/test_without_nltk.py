@@ -22,6 +22,10 @@ for make in (lambda: Tree("NP", ["dog"]), lambda: Tree.fromstring("(NN dog)"), l
         make()
     except InputError as error:
         print(error)
+del sys.modules["nltk"]  # now it is installed
+tree = Tree.fromstring("(NP (NN dog))")
+assert isinstance(tree, Tree) and isinstance(Tree("NP", ["dog"]), Tree) and not isinstance("NP", Tree)
+assert linearize(tree) == ['(NP', 'XX', ')NP']
 """
 
 
