@@ -71,6 +71,7 @@ class NumberFile:
         return out
 
     def refuse_offsets(self) -> NoReturn:
+        "InputError: numbers are asked for that the file does not have."
         raise InputError(f"{self.path}: its offsets lead out of the file; delete {self.path.parent} and prepare again")
 
     def _numbers(self, piece: bytes, count: int) -> np.ndarray:
