@@ -94,8 +94,8 @@ def stopped_in_one_sentence(run: Path, leads: bool = True) -> Iterator[None]:
     def stop(number, frame):
         raise Stopped(f"{run} is stopped") if leads else SystemExit(STOPPED)
 
-    alone = threading.current_thread() is not threading.main_thread()  # where Python lets nobody handle signals
-    before = None if alone else signal.signal(signal.SIGTERM, stop)  # in training, `noted_signals` waits for the end of an update
+    in_main = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody handle signals
+    before = signal.signal(signal.SIGTERM, stop) if in_main else None  # while it trains, `noted_signals` takes over
     try:
         yield
     except Stopped as stopped:
