@@ -12,12 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 from .environment import threads_given
 
-__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "reading"]
+__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork",
+           "reading"]
 
 LEAST_WORK = 2**24  # multiply-adds of a step, for each thread: with fewer, threads wait longer than they work
 ENOUGH = 0.75       # of a core: so much of it free, and a thread takes it
@@ -82,6 +84,18 @@ def set_threads(number: int) -> None:
         library.omp_set_num_threads(number)
     if torch.get_num_threads() != number:
         torch.set_num_threads(number)
+
+
+@lru_cache(maxsize=1)
+def one_thread_after_fork() -> None:
+    """From here on, a process that is forked from this one computes by one thread, unless it says another number.
+
+    A fork copies no threads, and GNU's OpenMP would wait for those of the parent for ever: loading a model starts them.
+    """
+    import torch
+
+    if hasattr(os, "register_at_fork") and openmp():
+        os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 class Threads:

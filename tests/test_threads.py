@@ -175,3 +175,30 @@ def test_the_number_is_set_without_pytorchs_call_where_that_can_be(monkeypatch):
     set_threads(before)
     set_threads(before + 1)
     assert called == [before + 1]
+
+
+FORKED = """
+import os, signal, threading, torch
+from annotated_transformer.threads import one_thread_after_fork
+def compute():
+    return torch.ones(2_000_000).exp().sum().item()  # enough for two threads
+if LOADS:
+    compute(), one_thread_after_fork()
+if not (child := os.fork()):
+    signal.alarm(60)
+    found = []
+    worker = threading.Thread(target=lambda: found.append(compute()))  # a thread of Python asks for a number of its own
+    worker.start(), worker.join()
+    print(torch.get_num_threads(), found[0] > 0, compute() > 0, flush=True)
+    os._exit(0)
+print(os.waitpid(child, 0)[1], torch.get_num_threads(), compute() > 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork") or not threads.openmp(), reason="elsewhere threads are not GNU's")
+@pytest.mark.parametrize("loads, number", ((True, 1), (False, 2)))
+def test_a_forked_process_computes_though_the_threads_of_its_parent_are_gone(loads, number):
+    environment = {name: value for name, value in os.environ.items() if name != "MKL_NUM_THREADS"} | {"OMP_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", FORKED.replace("LOADS", str(loads))], env=environment,
+                          cwd=Path(__file__).parents[1], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [f"{number} True True", "0 2 True"], done.stderr

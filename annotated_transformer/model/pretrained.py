@@ -25,6 +25,7 @@ from .class_names import name_of, require_class
 from .regularization import Dropout
 from .weights import load_into, load_weights, model_directory, require_real, said_by, to_be_saved
 from ..model_record import ModelRecord
+from ..threads import one_thread_after_fork
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
@@ -115,6 +116,7 @@ def filled(
     with torch.random.fork_rng(devices=[]):  # the initial weights, soon replaced, take no draw from the user's generator
         model = kind(config)
     load_into(model, weights, path)
+    one_thread_after_fork()
     return model.eval()
 
 

@@ -319,7 +319,7 @@ class Translator(ModelAndTokenizer):
     ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         """Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model.
 
-        In several processes: start them by `spawn` (docs/speed.md). One that is forked after a translation waits for ever.
+        In several processes: start them by `spawn` (docs/speed.md). One that is forked computes by one thread.
         """
         lines = [sentences] if isinstance(sentences, str) else sentences
         found = [translation.text for translation in self.translations(lines, search, batch_tokens, split)]
