@@ -266,6 +266,25 @@ def test_a_token_can_be_forced_and_the_tables_say_what_else_was_possible(transla
     assert translation(translator) == graphs.tokenizer.decode(tokens) and translator.locator("#target .forced").count() == 0
 
 
+def test_the_step_at_which_the_model_was_least_sure_is_shown_first(translator, graphs):
+    tokens, decode = graphs.translate(EXAMPLE), graphs.decode(graphs.tokenizer.encode(EXAMPLE))
+    written = [*tokens, EOS]
+    rows = [decode([written[:i]])[0][0].astype(float) for i in range(len(written))]
+    least = int(np.argmin([row[token] - row.max() - np.log(np.exp(row - row.max()).sum()) for row, token in zip(rows, written)]))
+    place, why, choices = map(translator.locator, ("#place", "#why", "#choices button"))
+
+    def shown(index: int, chosen_by_page: bool) -> bool:
+        likeliest = [int(one.get_attribute("data-token")) for one in choices.all()]
+        place_right = place.text_content() == f"{index + 1} of {len(written)}" and why.is_visible() == chosen_by_page
+        return place_right and likeliest == np.argsort(-rows[index])[:8].tolist()
+
+    assert 0 < least < len(tokens) and shown(least, True)
+    translator.locator("#target button").first.click()
+    assert shown(0, False)
+    translator.keyboard.press("Escape")
+    assert shown(least, True)
+
+
 def active(page) -> str:
     "What has the focus: a token's side and number, or the id of anything else."
     return page.evaluate("(({dataset, id}) => dataset.side ? `${dataset.side} ${dataset.index}` : id)(document.activeElement)")

@@ -20,7 +20,7 @@ let run = 0, running = Promise.resolve();           // the newest translation; o
 let parts = [];                                     // the sentences, each with all that is known of it:
 let part = null;                                    // ids, labels, what the encoder gave; `result` of the search: {steps, best, done};
                                                     // `forced` tokens that its translation begins with; `choices` of the reader
-let step = null, frozen = null, pointed = null;     // the step shown (null: the last); {side, index} of a token
+let step = null, frozen = null, pointed = null;     // the step shown (null: the page chooses); {side, index} of a token
 let drawnAt = 0;                                    // when the head was, in milliseconds
 let chosen = [];                                    // the heads that are shown, the newest last; none: the page chooses
 let off = new Set();                                // numbers of the heads that are off
@@ -223,9 +223,16 @@ function drawNumbers() {
 
 const markWritten = (element, is) => { element.classList.toggle("written", is); element.setAttribute("aria-current", is); };
 
+// The step at which the model was least sure of the token: where what else could stand there is worth a look.
+function leastSure(chain) {
+  const p = chain.map(({logP, before}) => logP - before.logP);
+  return p.indexOf(Math.min(...p));
+}
+
 function drawStep() {
-  const {best, steps} = part.result, chain = best.chain, index = Math.min(step ?? Infinity, chain.length - 1);
+  const {best, steps, done} = part.result, chain = best.chain, index = step ?? (done ? leastSure(chain) : chain.length - 1);
   place("place").textContent = `${index + 1} of ${chain.length}`;
+  place("why").hidden = step !== null || !done;
   place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
     const button = document.createElement("button"), [number, text] = [document.createElement("span"), document.createElement("span")];
     button.type = "button";
@@ -328,10 +335,9 @@ function point(token) {
 function freeze(token) {
   frozen = !token || sameToken(token, frozen) ? null : token;
   if (!frozen) pointed = null;
-  if (token?.side === "target") {
-    step = frozen?.index ?? null;
-    drawStep();
-  }
+  const before = step;
+  step = frozen?.side === "target" ? frozen.index : null;
+  if (step !== before) drawStep();
   drawFocus();
 }
 
