@@ -13,6 +13,12 @@ export class Beginning {
 
   get chain() { return this.before ? [...this.before.chain, this] : []; }
   get tokens() { return this.chain.map(one => one.token); }
+
+  // Number of the token of which the model was least sure: where a look at the others pays.
+  get leastSure() {
+    const sure = this.chain.map(({logP, before}) => logP - before.logP);
+    return sure.indexOf(Math.min(...sure));
+  }
 }
 
 // Places of the n largest numbers, largest first.

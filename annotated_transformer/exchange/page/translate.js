@@ -77,7 +77,7 @@ function clear() {
   drawNumbers();
   for (const id of ["source", "target", "choices", "lines", "cells"]) place(id).replaceChildren();
   place("beams").tBodies[0].replaceChildren();
-  for (const id of ["translation", "about", "place", "spoken", "said"]) write(id, "");
+  for (const id of ["translation", "about", "place", "why", "spoken", "said"]) write(id, "");
   for (const canvas of place("heads").querySelectorAll("canvas")) canvas.width = 1;
   place("release").hidden = true;
 }
@@ -223,16 +223,10 @@ function drawNumbers() {
 
 const markWritten = (element, is) => { element.classList.toggle("written", is); element.setAttribute("aria-current", is); };
 
-// The step at which the model was least sure of the token: where what else could stand there is worth a look.
-function leastSure(chain) {
-  const p = chain.map(({logP, before}) => logP - before.logP);
-  return p.indexOf(Math.min(...p));
-}
-
 function drawStep() {
-  const {best, steps, done} = part.result, chain = best.chain, index = step ?? (done ? leastSure(chain) : chain.length - 1);
+  const {best, steps, done} = part.result, chain = best.chain, index = step ?? (done ? best.leastSure : chain.length - 1);
   place("place").textContent = `${index + 1} of ${chain.length}`;
-  place("why").hidden = step !== null || !done;
+  place("why").textContent = step === null && done ? ", the least sure" : "";
   place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
     const button = document.createElement("button"), [number, text] = [document.createElement("span"), document.createElement("span")];
     button.type = "button";
