@@ -1,8 +1,8 @@
-"What stands in a cell of a reader's notebook, Python or not."
+"What stands in a cell of a reader's notebook, Python or not; and what is said when it is run."
 import ast
 import re
 
-__all__ = ["names_defined", "parsed_cell"]
+__all__ = ["difference", "names_defined", "parsed_cell", "text_of"]
 
 
 def names_defined(source: str) -> list[str]:
@@ -18,3 +18,21 @@ def parsed_cell(source: str) -> tuple[list[ast.stmt], str | None]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
         line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
         return [], f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
+
+
+def text_of(value: object) -> str:
+    "As `str`; nothing for what a reader's own class cannot tell."
+    try:
+        return str(value)
+    except Exception:
+        return ""
+
+
+def difference(message: str) -> str:
+    "What torch.testing found, in short."
+    if found := re.search(r"Mismatched elements: (\d+) / (\d+)", message):
+        largest = re.search(r"Greatest absolute difference: (\S+)", message)
+        return f"{found[1]} of {found[2]} numbers differ" + (f", by up to {float(largest[1]):.3g}" if largest else "")
+    if found := re.search(r"'shape' do not match: torch.Size\((.*?)\) != torch.Size\((.*?)\)", message):
+        return f"one shape is {found[1]}, the other {found[2]}"
+    return " ".join(message.split("\n\n")[-1].split()).rstrip(".")

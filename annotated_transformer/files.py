@@ -18,8 +18,9 @@ from safetensors import SafetensorError
 
 from . import InputError
 
-__all__ = ["SUMS", "damage", "finish", "leftovers", "move_directory", "named", "new_directory", "opened", "read_sums", "regular",
-           "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file", "write_into", "write_sums"]
+__all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_directory", "named", "new_directory", "opened",
+           "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file",
+           "write_into", "write_sums"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
 UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
@@ -44,6 +45,11 @@ def named(path: str | Path) -> Path:
     if not str(path) or isinstance(path, str) and not path.strip():
         raise InputError("the name of the directory is empty: give one; . is the working directory")
     return Path(os.path.expanduser(path))
+
+
+def directory_name(directory: str | Path) -> str:
+    "What a directory is called; bytes that are no text in UTF-8 become replacement characters, which can be written everywhere."
+    return os.fsencode(Path(directory).resolve().name).decode(errors="replace")
 
 
 def new_directory(path: str | Path) -> Path:
@@ -163,6 +169,8 @@ def rename_if_free(path: Path, to: Path) -> None:
 def finish(path: Path) -> None:
     "Bring a directory's `write_into` to its end, if it was broken off after it was decided. Two processes may do so at once."
     whole = path / UNFINISHED
+    if whole.is_symlink():  # its files are somebody else's
+        raise OSError(errno.EINVAL, f"{UNFINISHED} in it is a link, and not what writing here has left: remove it", str(path))
     if not whole.is_dir():
         return
     sync(path)

@@ -15,7 +15,6 @@ import inspect
 import io
 import json
 import linecache
-import re
 import shutil
 import signal
 import sys
@@ -30,7 +29,7 @@ from unittest.mock import patch
 
 import annotated_transformer
 from . import InputError
-from .cells import names_defined, parsed_cell
+from .cells import difference, names_defined, parsed_cell, text_of
 from .files import named, write_file
 from .json_files import read_json
 from .progress_bar import progress_bar
@@ -144,7 +143,7 @@ def sizes(value: object) -> str:
     if hasattr(value, "shape"):
         return f" {tuple(value.shape)}" if value.shape else f"={value.item():.6g} ({value.dtype})"
     if isinstance(value, (bool, int, float, str)):
-        return f"={value:.6g}" if isinstance(value, float) else f"={value!r}"
+        return f"={value:.6g}" if isinstance(value, float) else f"={value!r:.60}"
     if type(value) is tuple and value and all(hasattr(part, "shape") for part in value):
         return " and".join(map(sizes, value))
     return f" of length {len(value)}" if type(value) in (list, tuple) else ""
@@ -176,16 +175,6 @@ def statement_at(source: str, line: int) -> str:
     node = min(holding, key=lambda node: (node.end_lineno - node.lineno, -node.lineno))
     return ast.unparse(node.test if isinstance(node, ast.Assert) else node).split("\n")[0]
 
-
-def difference(message: str) -> str:
-    "What torch.testing found, in short."
-    if found := re.search(r"Mismatched elements: (\d+) / (\d+)", message):
-        largest = re.search(r"Greatest absolute difference: (\S+)", message)
-        return f"{found[1]} of {found[2]} numbers differ" + (f", by up to {float(largest[1]):.3g}" if largest else "")
-    if found := re.search(r"'shape' do not match: torch.Size\((.*?)\) != torch.Size\((.*?)\)", message):
-        return f"one shape is {found[1]}, the other {found[2]}"
-    return " ".join(message.split("\n\n")[-1].split()).rstrip(".")
-
 # %% ../nbs/workbook.ipynb #9100000a
 def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | None:
     "Run one test of the page with the reader's function; if it fails, one sentence: which property, for which shapes, where."
@@ -203,18 +192,19 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
         [*_, stopped] = [frame.lineno for frame in frames if frame.filename == label]
         if isinstance(error, NotImplementedError):
             return "not written yet"
-        given = f", last called with {call}" if str(call) else ""
+        message, called = text_of(error), text_of(call)
+        given = f", last called with {called}" if called else ""
         place = f"`{statement_at(source, stopped)}`"
         if call.result is None:
             what = "the result is None: a `return` is missing"
         elif inside and not isinstance(error, AssertionError):
-            what = f"{type(error).__name__} in `{inside[-1].line}`: {str(error).splitlines()[0] if str(error) else 'no message'}"
+            what = f"{type(error).__name__} in `{inside[-1].line}`: {message.splitlines()[0] if message else 'no message'}"
         elif isinstance(error, AssertionError):
-            reason = difference(str(error)) if str(error) else ""
+            reason = difference(message) if message else ""
             what = f"{place} does not hold" + (f" ({reason})" if reason else "")
             what = f"{reason} in {place}" if "numbers differ" in what or "one shape is" in what else what
         else:
-            what = f"{type(error).__name__} in {place}: {' '.join(str(error).split())}"
+            what = f"{type(error).__name__} in {place}: {' '.join(message.split())}"
         return f"“{test['name'].replace('_', ' ')}” fails{given}: {what}"
 
 
@@ -333,7 +323,7 @@ def read_own(
                         exec(compile(ast.Module([statement], []), label, "exec"), namespace)
                     broken.pop(name, None)
                 except (Exception, SystemExit) as error:
-                    broken[name] = f"{type(error).__name__} where it is defined: {error}"
+                    broken[name] = f"{type(error).__name__} where it is defined: {text_of(error)}"
     return namespace, broken
 
 

@@ -171,6 +171,20 @@ def test_what_stands_in_the_way_of_finishing_is_told(tmp_path):
     assert files(model_directory(path)) == NEW
 
 
+def test_a_link_in_place_of_what_is_unfinished_moves_nobodys_files(tmp_path):
+    path, precious = tmp_path / "model", tmp_path / "precious"
+    write_into(path, writes(OLD))
+    write_into(precious, writes(NEW))
+    (path / UNFINISHED).symlink_to(precious, target_is_directory=True)
+    with pytest.raises(InputError, match=f"{path}: {UNFINISHED} in it is a link, .*: remove it"):
+        model_directory(path)
+    with pytest.raises(OSError, match=f"{UNFINISHED} in it is a link, .*: remove it"):
+        write_into(path, writes({"a": "newest"}))
+    assert files(precious) == NEW and {name: (path / name).read_text() for name in OLD} == OLD and len(names(path)) == len(OLD) + 1
+    (path / UNFINISHED).unlink()
+    assert files(model_directory(path)) == OLD
+
+
 @pytest.mark.skipif(os.name != "posix", reason="elsewhere no directory is synced")
 def test_the_disk_has_what_is_new_before_it_takes_its_name_and_the_name_before_all_is_said_to_be_written(tmp_path, monkeypatch):
     seen, still_open = [], set()

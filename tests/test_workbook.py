@@ -2,7 +2,6 @@
 import contextlib
 import io
 import json
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -17,6 +16,9 @@ from annotated_transformer.workbook import check, check_all, exercises, failure,
 
 @pytest.fixture(scope="module")
 def fill():
+    import re
+
+
     def fill(directory, name, code):
         "Write code into the cell of a workbook notebook that leaves it out."
         path = Path(directory, f"{exercises()[name].page}.ipynb")

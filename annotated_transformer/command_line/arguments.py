@@ -177,7 +177,7 @@ def parse(
         word = rest[0].removeprefix(PLAIN)
         if prog.endswith(FILTERS) and os.path.isfile(word):
             raise InputError(f"{word!r} is one word too many: the text comes by standard input, as by {prog} MODEL < {word}")
-        raise InputError(f"{word!r} is one word too many; see {prog} --help")
+        raise InputError(f"{word[:40]!r} is one word too many; see {prog} --help")
     # A positional that is left out: Python 3.11.7 makes a value of the mark that says so.
     values = {name: value for name, value in vars(given).items() if str(value) != argparse.SUPPRESS}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}

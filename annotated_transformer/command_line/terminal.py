@@ -18,11 +18,13 @@ __all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted"
 
 
 def open_streams() -> None:
-    "UTF-8 on standard output whatever the locale says; and a place for messages, if standard error is closed."
+    """UTF-8 whatever the locale says, where Python's stand-ins for other bytes, as in the names of files, are written out; and a
+    place for messages, if standard error is closed."""
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
-    for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-        if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
-            stream.reconfigure(encoding="utf-8", errors=errors)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            with contextlib.suppress(OSError):  # one that was a file, and was led into a pipe, cannot be told
+                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 class Messages(logging.Handler):

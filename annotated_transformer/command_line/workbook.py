@@ -10,9 +10,10 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypedDict
 
 from .. import InputError
+from .terminal import one_line
 
 if TYPE_CHECKING:
     from ..workbook import Exercise, Verdict
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["judged_apart", "tell", "workbook_command"]
 
 SECONDS = 180  # for one exercise; the first of a notebook also waits for the notebook's own cells
+LONGEST = 1_000  # characters of a sentence
 PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 
 
@@ -157,6 +159,13 @@ def judged_apart(
                 return
 
 
+class Said(TypedDict):
+    "What `tell` says of an exercise."
+    name: str
+    green: bool | None
+    sentence: str
+
+
 def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
     "What `tell` says in another process; at last why it says no more."
     words = [sys.executable, "-c", PROGRAM, str(directory), *(exercise.name for exercise in left)]
@@ -167,7 +176,10 @@ def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator
         limit = SECONDS  # to be ready
         try:
             while line := lines.get(timeout=limit):
-                limit, said = seconds, json.loads(line)
+                limit, said = seconds, understood(line, left[0].name)
+                if said is None:
+                    yield "it has written among the answers of the check"
+                    return
                 if "mistake" in said:
                     raise InputError(said["mistake"])
                 if said:
@@ -180,6 +192,24 @@ def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator
             if os.name == "posix":  # and what readers' code has started, to which Ctrl-C does not come either
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
+
+
+def understood(line: bytes, name: str) -> dict | None:
+    "A line of `tell`, which speaks of this exercise next; None for one that readers' code has written to what it found open."
+    from ..json_files import checked, parsed
+
+    try:
+        said = parsed(line, dict)
+        if said and said.keys() != {"mistake"} and checked(said, Said)["name"] != name:
+            return None
+    except InputError:
+        return None
+    return said
+
+
+def plain(sentence: str) -> str:
+    "A sentence as one line for any terminal, for what readers' code says goes into it; and not too long."
+    return one_line(sentence[:LONGEST]) + "…" * (len(sentence) > LONGEST)
 
 
 def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
@@ -209,6 +239,6 @@ def tell() -> None:
         print("{}", file=out, flush=True)  # on a busy machine PyTorch alone takes long, and no exercise is to blame
         try:
             for verdict in verdicts_on([exercises()[name] for name in names], Path(directory)):
-                print(json.dumps(verdict._asdict()), file=out, flush=True)
+                print(json.dumps(verdict._replace(sentence=plain(verdict.sentence))._asdict()), file=out, flush=True)
         except InputError as mistake:
-            print(json.dumps({"mistake": str(mistake)}), file=out, flush=True)
+            print(json.dumps({"mistake": plain(str(mistake))}), file=out, flush=True)

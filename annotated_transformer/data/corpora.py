@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from .. import InputError
-from ..files import named
+from ..files import directory_name, named
 from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
@@ -178,5 +178,5 @@ def from_directory(
         if not path.exists():
             raise InputError(f"{path} does not exist and {partner} does: add it, or take the other away")
     train, validation = PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))
-    name = directory.resolve().name
-    return Corpus(name, source, target, train, validation, {test: read_pairs(*paths(test)) for test in tests})
+    held = {test: read_pairs(*paths(test)) for test in tests}
+    return Corpus(directory_name(directory), source, target, train, validation, held)

@@ -198,7 +198,7 @@ def extract(archive: Path, members: Iterable[str], directory: Path) -> None:
                 wanted.remove(name)
                 if not wanted:
                     return
-    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile):
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, MemoryError, OverflowError):  # a header may claim any size
         raise InputError(f"{archive} is damaged: delete it, and it is downloaded again") from None
     except OSError as error:
         raise InputError(f"{archive} cannot be extracted to {directory} ({error.strerror}): check room and rights") from None

@@ -20,7 +20,7 @@ from .. import InputError, extra
 from .downloads import Store, cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
 from .tokenizer import Tokenizer
-from ..files import named, regular
+from ..files import directory_name, named, regular
 
 # %% ../../nbs/data/treebanks.ipynb #57942e13
 def bracketed(
@@ -260,7 +260,7 @@ def treebank(
                 f"{directory} has no trees for the split {split}: it needs wsj_0200.mrg to wsj_2399.mrg, of which sections "
                 f"02-21 are for training and 22 is for validation, or files called train*.mrg and validation*.mrg (or .mrg.gz)"
             )
-    return of_files(Path(directory).resolve().name, files, leaves)
+    return of_files(directory_name(directory), files, leaves)
 
 
 def of_files(

@@ -113,6 +113,10 @@ def filled(
     "A model with these weights. A config that asks for more numbers is refused before it can take the memory for them."
     if not no_larger(config, weights):
         load_into(planned(kind, config), weights, path)
+    positions, held = config.max_length, sum(value.numel() for value in weights.values())
+    if positions * config.d_model > max(16 * held, 2**24):  # no file has the table of sinusoids, so its shape says nothing
+        raise InputError(f"{path}: config.json asks for {positions:,} positions, far too many for weights that hold {held:,} "
+                         "numbers: correct its max_length, or copy it again")
     with torch.random.fork_rng(devices=[]):  # the initial weights, soon replaced, take no draw from the user's generator
         model = kind(config)
     load_into(model, weights, path)

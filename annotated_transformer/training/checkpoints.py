@@ -82,7 +82,7 @@ def clear_leftovers(
     run: Path,
 ) -> None:
     "Remove what a kill left half written or half removed. Only the training that holds the run may call it."
-    for rest in Path(run, "checkpoints").glob("step-*.tmp"):
+    for rest in list(leftovers(Path(run, "checkpoints"), "step-*")):
         shutil.rmtree(rest, ignore_errors=True)
     for name in ("config.json", "metrics.jsonl", "tokenizer.model", SUMS):
         for rest in list(leftovers(run, name)):

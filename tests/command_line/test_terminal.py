@@ -66,6 +66,7 @@ def test_a_text_that_begins_like_an_option_stands_behind_two_dashes():
     assert parse("attend", arguments, ["--out", "x.svg", "--", "--out"])["sentence"] == "--out"
     for words, said in ((["-Five", "--out", "x.svg"], "no option -Five, and a text that begins with - stands behind --"),
                         (["--out", "x.svg", "--", "a", "-b"], "'-b' is one word too many"),
+                        (["--out", "x.svg", "a", "b" * 5_000], f"^'{'b' * 40}' is one word too many"),
                         (["", "--out", "x.svg"], "the value is empty")):
         with pytest.raises(InputError, match=said):
             parse("attend", arguments, words)

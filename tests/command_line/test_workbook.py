@@ -79,6 +79,35 @@ def test_what_readers_code_has_started_ends_with_it(notebook, tmp_path):
     os.close(reader)
 
 
+FAILING = {  # what readers' code does, and what then stands in the sentence
+    "half a character": ("raise ValueError('half \\ud800 and \\x1b[31m order')", r"half \ud800 and \x1b[31m order"),
+    "many lines": ("raise ValueError('a\\n' * 50)", "ValueError in `raise"),
+    "five million letters": ("raise ValueError('a' * 5_000_000)", "aaa…"),
+    "no words": ("class Mute(ValueError):\n        def __str__(self):\n            raise self\n    raise Mute", "no message"),
+    "a long result": ("return 'a' * 10**7", "sinusoids"),
+    "a result without a form": ("return 10**5000", "sinusoids"),
+}
+
+
+@pytest.mark.parametrize("code, part", FAILING.values(), ids=FAILING)
+def test_a_sentence_is_one_plain_line_whatever_readers_code_says(notebook, code, part):
+    directory = notebook("3.5_position", f"def sinusoids(n_positions, d_model):\n    {code}")
+    [(exercise, verdict)] = [found for found in judged_apart(in_directory(directory), directory) if found[0].page == "3.5_position"]
+    assert exercise.name == verdict.name == "sinusoids" and verdict.green is False
+    assert part in str(verdict) and str(verdict).isprintable() and len(verdict.sentence) <= 1_001
+
+
+@pytest.mark.skipif(os.name != "posix", reason="descriptors are POSIX's")
+@pytest.mark.parametrize("written", [b"hello\n", b"[1]\n", b'{"a": 1}\n', b'{"name": "another", "green": true, "sentence": "mine"}\n'])
+def test_what_readers_code_writes_among_the_answers_is_no_verdict(notebook, written):
+    everywhere = f"import os\nfor n in range(3, 30):\n    try:\n        os.write(n, {written!r})\n    except OSError:\n        pass"
+    code = "def sinusoids(n_positions, d_model):\n    " + everywhere.replace("\n", "\n    ")
+    directory = notebook("3.5_position", code)
+    said = {exercise.name: verdict for exercise, verdict in judged_apart(in_directory(directory), directory)}
+    assert "has written among the answers" in said.pop("sinusoids").sentence
+    assert said and all(verdict.name == name and verdict.sentence == "not written yet" for name, verdict in said.items())
+
+
 def test_an_exit_in_a_cell_is_a_mistake_of_that_cell(notebook):
     directory = notebook("3.5_position", "import sys\nclass PositionalEncoding:\n    sys.exit(3)", "def sinusoids(a, b:", "x = '\0'")
     _, broken = read_own(directory / "3.5_position.ipynb")

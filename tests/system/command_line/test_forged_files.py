@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from annotated_transformer import InputError, Transformer, Translator
-from annotated_transformer.config import Search
+from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.huggingface import from_hub
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -134,6 +134,16 @@ def test_a_sentence_is_no_longer_for_a_long_value(model, run):
         assert name in str(refused.value) and len(str(refused.value)) < 1_000
     with pytest.raises(InputError, match=r"norm must be 'post' or 'pre', not 'x{,40}\.\.\.x{,40}'"):
         Transformer.from_pretrained(model)
+
+
+def test_no_small_file_asks_for_a_large_table_of_positions(tmp_path):
+    "The weights have no table of sinusoids, so its length fits whatever they hold; made, it would take gigabytes."
+    config = TransformerConfig(90, n_layers=1, d_model=128, d_ff=1, n_heads=1, d_k=1, d_v=1, max_length=2**16)
+    Transformer(config).save_pretrained(tmp_path / "model")
+    assert Transformer.from_pretrained(tmp_path / "model").config == config
+    forge(tmp_path / "model" / "config.json", max_length=2**18)
+    with pytest.raises(InputError, match="asks for 262,144 positions, far too many for weights that hold .*: correct its"):
+        Transformer.from_pretrained(tmp_path / "model")
 
 
 def test_a_number_of_layers_and_one_of_widths_have_bounds_of_their_own(model):

@@ -26,6 +26,7 @@ from annotated_transformer.data.downloads import (
     WMT14,
     Archive,
     cache_directory,
+    extract,
     multi30k,
     newstest,
     wmt14,
@@ -72,6 +73,21 @@ def test_a_fault_in_the_training_files_is_found_in_the_first_pass_and_keeps_nobo
     assert corpus.test == corpus.validation == [("one", "eins"), ("two", "zwei")]
     assert str(directory / "train.de") in complaint(list, corpus.train)
     assert str(directory / "train.de") in complaint(list, corpus.train)  # and in each later one
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere every name is text")
+def test_names_that_are_no_text_can_be_said_and_written(directory):
+    own = directory / os.fsdecode(b"own\xff")
+    own.mkdir()
+    for path in directory.glob("*.*"):
+        shutil.copy(path, own / path.name.replace("test", os.fsdecode(b"test\xfe")))
+    corpus = from_directory(own)
+    assert corpus.name == "own\ufffd" and len(corpus.tests) == 1
+    for encoding in ("UTF-8", "ASCII"):
+        environment = os.environ | {"PYTHONIOENCODING": encoding, "PYTHONPATH": str(Path(__file__).parents[3])}
+        words = [sys.executable, "-m", "annotated_transformer", "corpora", "."]
+        done = subprocess.run(words, capture_output=True, env=environment, cwd=own)
+        assert done.returncode == 0 and b"test\\udcfe: 2 pairs" in done.stdout and not done.stderr
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
@@ -504,6 +520,13 @@ def test_a_damaged_archive_is_fetched_again_or_named(tmp_path, server):
     assert f"{tmp_path / 'a.tgz'} is damaged" in complaint(list, pairs)
     (server.far / "gone").rename(server.far / "a.tgz")
     assert list(pairs) == [("one", "eins")]
+
+
+def test_an_archive_that_claims_a_tebibyte_is_damaged(tmp_path):
+    header = tarfile.TarInfo("pax")
+    header.type, header.size = tarfile.XHDTYPE, 2**40
+    (tmp_path / "a.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(1024))
+    assert f"{tmp_path / 'a.tar'} is damaged" in complaint(extract, tmp_path / "a.tar", {"a.en"}, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a.tgz", "a.tar"])

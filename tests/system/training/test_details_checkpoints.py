@@ -66,14 +66,15 @@ def test_checkpoints_are_cleared_of_what_a_kill_left_and_of_nothing_else(tmp_pat
     place, end = tmp_path / "checkpoints", ".1a2b3c4d.tmp"  # as files.write_file calls what is unfinished
     (place / f"step-00000006{end}").mkdir()
     (place / f"step-00000006{end}" / "state.json").touch()
-    (place / f"mine{end}").mkdir()
+    for own in (f"mine{end}", "step-best.tmp", "step-00000006.tmp"):
+        (place / own).mkdir()
     written = ["config.json", "metrics.jsonl", "tokenizer.model", "SHA256SUMS"]
     own = [tmp_path / "notes.tmp", tmp_path / f"notes.txt{end}", *(tmp_path / name for name in written)]
     for path in [*own, *(tmp_path / f"{name}{end}" for name in written)]:
         path.touch()
     clear_leftovers(tmp_path)
     assert sorted(tmp_path.iterdir()) == sorted([place, *own])
-    assert sorted(path.name for path in place.iterdir()) == [f"mine{end}", "step-00000003"]
+    assert sorted(path.name for path in place.iterdir()) == [f"mine{end}", "step-00000003", "step-00000006.tmp", "step-best.tmp"]
 
 
 @pytest.mark.parametrize("name", FILES)

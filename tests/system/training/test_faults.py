@@ -275,7 +275,7 @@ def test_a_model_is_no_run_and_says_so(corpus, undisturbed, tmp_path, capsys):
 
 def test_an_unfinished_checkpoint_is_ignored(corpus, undisturbed, tmp_path):
     shutil.copytree(undisturbed, run := tmp_path / "run")
-    unfinished = run / "checkpoints" / "step-00000099.tmp"
+    unfinished = run / "checkpoints" / "step-00000099.1a2b3c4d.tmp"
     unfinished.mkdir()
     (unfinished / "model.safetensors").write_bytes(b"half")
     cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run)])
