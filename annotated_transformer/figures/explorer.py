@@ -157,8 +157,8 @@ def nearest_to_diagonal(
 ) -> tuple[int, int]:       # layer and head, from 1
     "The head whose weights lie, on average, nearest to the line from the first query and key to the last of both."
     n_heads, queries, keys = weights.shape[1:]
-    line = torch.linspace(0, keys - 1, queries)[:, None]
-    distance = (weights.cpu() * (torch.arange(keys) - line).abs()).sum(-1).mean(-1)  # (L, h)
+    line = torch.linspace(0, keys - 1, queries, device="cpu")[:, None]
+    distance = (weights.cpu() * (torch.arange(keys, device="cpu") - line).abs()).sum(-1).mean(-1)  # (L, h)
     layer, head = divmod(int(distance.argmin()), n_heads)
     return layer + 1, head + 1
 

@@ -152,7 +152,7 @@ def group_words(
     if not labels:
         return [], torch.zeros(0, 0)
     starts = word_starts(labels, signs_apart)
-    word = torch.tensor(starts).cumsum(0) - 1
+    word = torch.tensor(starts, device="cpu").cumsum(0) - 1
     words = [""] * (int(word[-1]) + 1)
     for i, (label, number) in enumerate(zip(labels, word.tolist())):
         bare_label = words[number] or i and starts[i] and label.startswith(CONTINUES)

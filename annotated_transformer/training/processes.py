@@ -61,7 +61,7 @@ class Group:
         return self._reduce(values, dist.ReduceOp.SUM)
 
     def _reduce(self, values: tuple[float, ...], how: dist.ReduceOp) -> list[float]:
-        numbers = torch.tensor(values, dtype=torch.float64)  # on the CPU: no GPU has to wait
+        numbers = torch.tensor(values, dtype=torch.float64, device="cpu")  # on the CPU: no GPU has to wait
         if self.size > 1:
             dist.all_reduce(numbers, how, self.line)
         return numbers.tolist()
@@ -71,7 +71,7 @@ class Group:
         *values: float,
     ) -> Callable[[], list[float]]:
         "As `highest`, but nobody waits: what is returned gives the answer when it is called, after the next update."
-        numbers = torch.tensor(values, dtype=torch.float64)
+        numbers = torch.tensor(values, dtype=torch.float64, device="cpu")
         work = dist.all_reduce(numbers, dist.ReduceOp.MAX, self.line, async_op=True)
         return lambda: work.wait() and numbers.tolist()
 

@@ -40,7 +40,8 @@ def new_model(
 ) -> Transformer:
     "A model with the initial weights that (seed, init_gain) decide."
     torch.manual_seed(config.seed)
-    model = kind(dataclasses.replace(config.model, vocab_size=vocab_size))
+    with torch.device("cpu"):  # whatever the user's default is: a GPU draws other numbers
+        model = kind(dataclasses.replace(config.model, vocab_size=vocab_size))
     with torch.no_grad():
         for name, weight in model.named_parameters():
             if weight.dim() == 2 and name.startswith(("encoder", "decoder")):

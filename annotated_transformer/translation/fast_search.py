@@ -114,7 +114,7 @@ def beam_search(
             history = torch.cat([history, tokens[:, :, None]], dim=-1)
 
             best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better
-            stay = torch.zeros(len(alive), dtype=torch.bool)
+            stay = torch.zeros(len(alive), dtype=torch.bool, device="cpu")  # whatever the default device is
             for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
                 done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
                 last = done[n_best - 1].score if len(done) >= n_best else float("-inf")

@@ -1,0 +1,54 @@
+"`torch.set_default_device` is the user's: what the library computes elsewhere does not land there, and is the same to the bit."
+import dataclasses
+
+import matplotlib.pyplot as plt
+import pytest
+import torch
+
+from annotated_transformer import Parser, Translator, explore, plot_figure
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.training.loop import train
+
+SENTENCE = "The dog sleeps, because it is tired."
+
+
+@pytest.fixture()
+def elsewhere():
+    "A device on which nothing can be computed: a tensor that is made there by mistake is noticed."
+    before = torch.get_default_device()
+    torch.set_default_device("meta")
+    yield lambda device: torch.set_default_device(device)
+    torch.set_default_device(before)
+
+
+def test_a_training_is_the_same_and_goes_on(elsewhere, tmp_path):
+    for split, n in (("train", 30), ("validation", 4)):
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
+    config = TrainingConfig(sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2,
+                            log_every=1, keep=2, execution=Execution(device="cpu"))
+    train(dataclasses.replace(config, steps=4), tmp_path / "there")
+    found = train(config, tmp_path / "there").state_dict()
+    elsewhere("cpu")
+    expected = train(config, tmp_path / "here").state_dict()
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_what_ships_translates_and_draws(elsewhere, precision):
+    translator = Translator.from_pretrained("everyday-en-de", device="cpu", precision=precision)
+    found, maps = translator(SENTENCE), translator.attention(SENTENCE)
+    for draw in (lambda: plot_figure(maps, 3, heads=[1]), lambda: explore(maps)):
+        draw()
+    plt.close("all")
+    elsewhere("cpu")
+    assert found == translator(SENTENCE) and maps.encoder.device.type == "cpu"
+
+
+def test_what_ships_parses(elsewhere):
+    pytest.importorskip("nltk", reason="the extra `parsing` is not installed")
+    parser, words = Parser.from_pretrained("parser-en", device="cpu"), "The dog barked .".split()
+    [found] = parser.parse([words])
+    elsewhere("cpu")
+    assert str(found.tree) == str(parser.parse([words])[0].tree)
