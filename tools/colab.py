@@ -1,4 +1,5 @@
-"""Put under each notebook's title a link that opens it in Colab, and before its code a cell that sets it up there.
+"""Put under each notebook's title a link that opens it in Colab, and before its code a cell that sets it up there, and that
+says elsewhere what is missing where a notebook lies alone.
 
 Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook. So is the file of versions
 that the cell installs with.
@@ -17,6 +18,10 @@ if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks
     !git clone -q --depth 1 -b {branch} https://github.com/{user}/{repo} /content/book
     %cd -q /content/book/{folder}
     %pip install -q -c /content/book/{pins} /content/book[all]"""
+READS = re.compile(r"((?:\.\./)+)(?:results|figures)/")
+ALONE = """
+elif not __import__("os").path.exists("{up}results"):
+    print("Open this page in its repository: git clone https://github.com/{user}/{repo}")"""
 PINS = "tools/colab.txt"
 PINS_HEAD = "# Written by the build from constraints.txt: what Colab installs beside its own torch, numpy and matplotlib.\n"
 DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
@@ -31,8 +36,11 @@ def with_colab(notebook: dict, name: str, about) -> dict:
         refuse(f"nbs/{name}.ipynb must begin with a markdown cell whose first line is its title: `# ...`.")
     source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
+    code = "\n".join("".join(cell["source"]) for cell in others if cell["cell_type"] == "code")
+    template = SET_UP + (ALONE if (reads := READS.search(code)) else "")
+    setting = template.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), up=reads and reads[1])
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
-              "source": SET_UP.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}")).splitlines(keepends=True)}
+              "source": setting.splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}
 
 
