@@ -16,6 +16,7 @@ from typing import NamedTuple
 from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.figures.token_labels import bare
 from benchmarks.shared.side_by_side import write_text
 
 
@@ -90,11 +91,6 @@ ARTICLES = words("the a an my our your this that these those two some")
 FORMS_OF_BE = words(
     "is was are were be been being am isn't wasn't aren't weren't not really becomes became that's it's like named called"
 )
-
-
-def bare(word: str) -> str:
-    "Without the punctuation around it."
-    return re.sub(r"^\W+|\W+$", "", word)
 
 
 def gender(noun: str) -> frozenset[str]:
