@@ -2,6 +2,7 @@
 import argparse
 import importlib.util
 import json
+import socket
 import statistics
 import subprocess
 import sys
@@ -72,6 +73,13 @@ def server(*modules: str) -> BaseContext:
     context = get_context("forkserver")
     context.set_forkserver_preload([*modules, "torch._dynamo", "torch.utils.tensorboard"])
     return context
+
+
+def free_port() -> int:
+    "A port of this machine that nobody uses now, and where nobody answers."
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def resident_peak() -> int:

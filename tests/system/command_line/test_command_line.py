@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -274,12 +273,9 @@ def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint
     assert complaint("variations", "--start-from", "numbers-en-de").startswith("there is no option --start-from")
 
 
-def test_no_network_and_no_cached_file(tmp_path, monkeypatch, complaint):
-    with socket.socket() as probe:  # a port of this machine where nobody answers
-        probe.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{probe.getsockname()[1]}/"
+def test_no_network_and_no_cached_file(tmp_path, monkeypatch, closed_port, complaint):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path / "cache"))
-    monkeypatch.setitem(corpora.CORPORA, "multi30k-en-de", partial(corpora.multi30k, "de", base_url=closed))
+    monkeypatch.setitem(corpora.CORPORA, "multi30k-en-de", partial(corpora.multi30k, "de", base_url=closed_port))
     message = complaint("train", "--corpus", "multi30k-en-de", "--run", tmp_path / "run")
     assert str(tmp_path / "cache" / "multi30k" / "train.en.gz") in message and "network" in message
     assert not (tmp_path / "run").exists() and not list(tmp_path.rglob("*.gz"))

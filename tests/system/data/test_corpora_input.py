@@ -6,7 +6,6 @@ import io
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
@@ -294,15 +293,6 @@ def test_an_unknown_split(directory):
 def test_more_expressions_than_there_are():
     message = complaint(numbers, train=1, validation=1_000_000, test=1)
     assert "at most 10,000 pairs in validation, not 1,000,000" in message
-
-
-@pytest.fixture
-def closed_port():
-    "An address on this machine where nobody answers."
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"http://127.0.0.1:{port}/"
 
 
 def test_no_network_and_no_cached_file(tmp_path, closed_port):
