@@ -318,7 +318,7 @@ def test_one_line_out_for_each_line_in(stdin, lines, run, command):
     assert any(found) == any(line.strip() for line in lines)
 
 
-def test_no_piece_of_the_vocabulary_holds_a_line_end(tmp_path, run):
+def test_no_piece_of_the_vocabulary_holds_a_line_end(run):
     tokenizer = Translator.from_pretrained(run).tokenizer
     assert "\n" not in tokenizer.decode(tokenizer.encode("one\ntwo\r\nthree"))
     assert not any("\n" in tokenizer.decode([token]) for token in range(tokenizer.vocab_size))

@@ -634,7 +634,7 @@ def test_a_disk_that_fills_while_a_file_is_taken_out(tmp_path, monkeypatch, serv
     assert not list(tmp_path.glob("a.en*"))
 
 
-def test_a_test_set_and_no_network(tmp_path, monkeypatch, newstests, closed_port, caplog, capfd):
+def test_a_test_set_and_no_network(monkeypatch, newstests, closed_port, caplog, capfd):
     shutil.rmtree(newstests / "wmt13")
     monkeypatch.setattr(DATASETS["wmt13"], "data", [f"{closed_port}test.tgz"])
     for name in ("wmt14-en-de", "wmt14-en-fr"):
