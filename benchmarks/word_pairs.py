@@ -17,7 +17,7 @@ from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.token_labels import bare
-from benchmarks.shared.side_by_side import write_text
+from annotated_transformer.files import write_text
 
 
 class Found(NamedTuple):

@@ -140,8 +140,3 @@ def save(
 def save_picture(figure, path: Path) -> None:
     "A figure of matplotlib's as a PNG: the old file or the new one, never half of one."
     write_file(path, lambda path: figure.savefig(path, format="png", dpi=150, metadata={"Software": None}))
-
-
-def write_text(path: Path, text: str) -> None:
-    "The old file or the new one, never half of one."
-    write_file(path, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
