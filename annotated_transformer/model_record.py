@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .config import Search
-from .files import named, write_file
+from .files import named, write_text
 from .json_files import checked, read_json
 
 __all__ = ["PRETRAINED", "RECORD", "ModelRecord", "place_of", "read_record", "record_of", "shipped_models",
@@ -65,7 +65,7 @@ def write_record(
 ) -> None:
     "Write record.json; the directory's SHA256SUMS is left to the caller."
     text = json.dumps(record.to_dict(), indent=1, ensure_ascii=False) + "\n"
-    write_file(directory / RECORD, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+    write_text(directory / RECORD, text)
 
 
 def shipped_models() -> list[str]:

@@ -9,7 +9,6 @@ Every child is forked from a server that has imported PyTorch already, so that t
 import argparse
 import os
 import random
-import socket
 import sys
 import tempfile
 import time
@@ -20,7 +19,7 @@ from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.side_by_side import save, server
+from benchmarks.shared.side_by_side import free_port, save, server
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
 MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)
@@ -69,9 +68,7 @@ class Killer:
 
     def start(self, run: Path) -> list:
         marker(run).unlink(missing_ok=True)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         work = [(self.config, run, rank, self.size, port) for rank in range(self.size)]
         children = [self.context.Process(target=worker, args=arguments) for arguments in work]
         for child in children:

@@ -29,6 +29,7 @@ from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import WORD, linearize, print_tree
+from annotated_transformer.files import write_text
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, ParsingScores, score_parses
 from annotated_transformer.parsing.self_training import confidences, sure
@@ -36,7 +37,7 @@ from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.shared.baselines import right_branching_scores
 from benchmarks.shared.ending import one_sentence
-from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns, write_text
+from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
 AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from

@@ -29,7 +29,7 @@ from pathlib import Path
 from annotated_transformer import InputError, Translator, results
 from annotated_transformer.config import PRESETS, Execution, Search, TrainingConfig, TransformerConfig, changed
 from annotated_transformer.data import corpora
-from annotated_transformer.files import sha256
+from annotated_transformer.files import sha256, write_text
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
@@ -41,7 +41,7 @@ from benchmarks.shared.cards import ABOUT, CARD, PART
 from benchmarks.shared.earlier import COSTS, course, earlier, kept_course, part
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.shipping import put_into, round_weights
-from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, write_text
+from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 
 TINY = PRESETS["tiny"]
 MULTI30K = dataclasses.replace(  # three and a half times the preset's updates, on fewer pieces, and a mean over more of them

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
-from benchmarks.shared.side_by_side import write_text
+from annotated_transformer.figures.token_labels import bare
+from annotated_transformer.files import write_text
 
 
 class Found(NamedTuple):
@@ -90,11 +91,6 @@ ARTICLES = words("the a an my our your this that these those two some")
 FORMS_OF_BE = words(
     "is was are were be been being am isn't wasn't aren't weren't not really becomes became that's it's like named called"
 )
-
-
-def bare(word: str) -> str:
-    "Without the punctuation around it."
-    return re.sub(r"^\W+|\W+$", "", word)
 
 
 def gender(noun: str) -> frozenset[str]:

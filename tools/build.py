@@ -5,7 +5,6 @@ python tools/build.py clean   clean the notebooks alone, as after running them
 python tools/build.py check   as without a word, in a copy, then one sentence for each file that would change; nothing is written
 """
 import ast
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from chinese import complaints as behind_in_chinese
 from colab import PINS, pins, with_colab
-from contents import NOTEBOOKS, notebook_files, read_contents, with_contents, write_notebook
+from contents import NOTEBOOKS, notebook_files, read_contents, read_notebook, with_contents, write_notebook
 from equations import complaints as mistakes_in_equations
 from export_tests import GENERATED, export_tests
 from metadata import with_metadata
@@ -55,7 +54,7 @@ def prepare_notebooks() -> None:
     Path(PINS).write_text(pins(about, known), encoding="utf-8", newline="\n")
     for path in notebook_files():
         name = str(path.relative_to(NOTEBOOKS).with_suffix(""))
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_notebook(path)
         wanted = with_whole_streams(with_contents(with_colab(found, name, about), name, pages))
         if wanted != found:
             write_notebook(path, wanted)
@@ -65,7 +64,7 @@ def clean(notebooks: Path = Path("nbs")) -> None:
     "Leave out what only one run has said; nbdev would take along what JupyterLab wants to find."
     nbdev_clean.__wrapped__()  # the undecorated function: nbdev's own reads this script's command line as its
     for path in notebook_files(notebooks):
-        write_notebook(path, with_metadata(with_whole_streams(json.loads(path.read_text(encoding="utf-8")))))
+        write_notebook(path, with_metadata(with_whole_streams(read_notebook(path))))
 
 
 def build() -> None:
@@ -136,7 +135,7 @@ def shows_something(cell) -> bool:
 def misspelt() -> Iterator[str]:
     "Cells to be exported that are no Python."
     for path in notebook_files():
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for cell in read_notebook(path)["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "code" and re.match(r"#\|\s*export", source):
                 try:

@@ -26,7 +26,7 @@ import vl_convert
 from chinese_figures import CHART, PICTURE, alt
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, read_notebook, refuse
 from links import Links, dead_links
 
 from annotated_transformer import InputError, Translator
@@ -270,8 +270,7 @@ def prepare() -> None:
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
     for name in ("style.css", "charts.js", "search.js", "language.js", "figures.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
-    notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): json.loads(path.read_text(encoding="utf-8"))
-                 for path in notebook_files()}
+    notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): read_notebook(path) for path in notebook_files()}
     listed = read_contents()
     pages = reference(listed)
     for name, notebook in notebooks.items():

@@ -19,8 +19,10 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
+from contents import NOTEBOOKS, notebook_of
+
 ROOT = Path(__file__).resolve().parents[1]
-NOTEBOOKS, WORDS, DRAWN = Path("nbs"), Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
+WORDS, DRAWN = Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
 CODE = [Path("annotated_transformer/figures"), Path("annotated_transformer/tables")]  # draws, too, beside a page's own cells
 FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Hiragino Sans GB",
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
@@ -49,10 +51,6 @@ def pictures(cell: dict) -> list[dict]:
 def drawable(cell: dict) -> bool:
     "Whether Matplotlib drew a cell's pictures: the picture beside a live chart stays English."
     return bool(pictures(cell)) and not any(CHART in data for data in pictures(cell))
-
-
-def notebook_of(name: str) -> dict:
-    return json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
 
 
 def strings(source: str) -> Iterator[str]:

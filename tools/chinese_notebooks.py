@@ -1,5 +1,4 @@
 "The notebooks of the Chinese edition, which tools/chinese.py writes: the English ones with the Chinese in place of the prose."
-import json
 import posixpath
 import re
 from collections.abc import Iterator
@@ -13,12 +12,12 @@ from colab import LINK as OPEN_IN_COLAB
 from contents import (
     INDEX,
     NEIGHBOURS,
-    NOTEBOOKS,
     PAGES,
     PARTS,
     TABLE,
     Page,
     chapters,
+    notebook_of,
     read_contents,
     seconds,
     way,
@@ -131,7 +130,7 @@ def neighbours(name: str, pages: list[Page], found: dict) -> str:
 
 def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:
     "The Chinese notebook of a page: code and outputs are the English one's; a cell without Chinese stays English."
-    notebook, here = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")), chinese_texts.chinese(name)
+    notebook, here = notebook_of(name), chinese_texts.chinese(name)
     for cell in notebook["cells"]:
         if cell["id"] == TABLE:
             text = table(pages, found)
@@ -160,13 +159,19 @@ def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
             yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 
-def make() -> None:
-    "Write zh/."
+def all_made() -> Iterator[tuple[str, dict]]:
+    "Each Chinese notebook by its name, with links to the headings of the others."
     pages, found = read_contents(), chinese_texts.titles()
     translated = {name: anchors_in_chinese(name) for name in chinese_texts.names()}
-    for name in chinese_texts.names():
+    for name in translated:
+        yield name, made(name, pages, found, translated)
+
+
+def make() -> None:
+    "Write zh/."
+    for name, notebook in all_made():
         path = MADE / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_notebook(path, made(name, pages, found, translated))
+        write_notebook(path, notebook)
     (MADE / "figures").mkdir(exist_ok=True)  # two pages keep a picture there when they run
-    print(f"{len(translated)} of {len(chinese_texts.wanted()) - 1} pages are in {MADE}/.")
+    print(f"{len(chinese_texts.names())} of {len(chinese_texts.wanted()) - 1} pages are in {MADE}/.")

@@ -122,9 +122,7 @@ def with_alt(cell: dict, known: dict[str, str]) -> str:
 def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
     "The files that Sphinx reads. `prepare_notebook` is what the English pages go through, too."
     pages, found, files = read_contents(), chinese_texts.titles(), {}
-    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
-    for name in chinese_texts.names():
-        notebook = chinese_notebooks.made(name, pages, found, translated)
+    for name, notebook in chinese_notebooks.all_made():
         notebook["cells"] = [*with_charts(name, notebook["cells"])]
         if name == INDEX:
             place = next(number for number, cell in enumerate(notebook["cells"]) if cell["id"] == WHAT)

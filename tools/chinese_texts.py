@@ -6,7 +6,6 @@ nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb
 
 the cell's id, and the first digits of the hash of the English that it translates.
 """
-import json
 import re
 from collections import Counter
 from functools import cache
@@ -16,7 +15,7 @@ from pathlib import Path
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, read_contents, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, notebook_of, read_contents, refuse
 from repository import from_yaml
 
 CHINESE = NOTEBOOKS / "zh"
@@ -63,7 +62,7 @@ def english(name: str) -> dict[str, str]:
     if name == README:
         parts = re.split(r"^(?=## )", Path("README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
         return {f"section-{number}": part.strip("\n") for number, part in enumerate(parts)}
-    notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+    notebook = notebook_of(name)
     prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] not in WRITTEN_HERE]
     return {cell["id"]: OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
 

@@ -64,6 +64,16 @@ def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
     return sorted(path for path in notebooks.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+def read_notebook(path: Path) -> dict:
+    "What its file holds."
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def notebook_of(name: str) -> dict:
+    "The notebook of a page."
+    return read_notebook(NOTEBOOKS / f"{name}.ipynb")
+
+
 def write_notebook(path: Path, notebook: dict) -> None:
     "As nbdev writes it."
     path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
@@ -84,7 +94,7 @@ def module_of(notebook: dict) -> str | None:
 @functools.cache
 def module_from(path: Path, *state: int) -> str | None:
     "The module that a file exports, read again only when the state that `os.stat` tells is another."
-    return module_of(json.loads(path.read_text(encoding="utf-8")))
+    return module_of(read_notebook(path))
 
 
 def checked(row: dict, group: dict, notebooks: Path) -> Page:

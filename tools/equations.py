@@ -5,7 +5,6 @@ python tools/equations.py     the equations of each page in reading order, then 
 The paper's own equations are (1), (2) and (3). Ours are numbered by page: the second on a page whose `tag` in nbs/contents.yml
 is `att` is (att.2), wherever the page stands in the list.
 """
-import json
 import os
 import re
 import sys
@@ -13,7 +12,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from contents import NOTEBOOKS, Page, notebook_files, read_contents
+from contents import NOTEBOOKS, Page, notebook_files, read_contents, read_notebook
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ("1", "2", "3")
@@ -24,7 +23,7 @@ ELSEWHERE = ("docs/*.md", "annotated_transformer/**/*.py", "tests/**/*.py", "*.m
 
 def markdown(path: Path) -> str:
     "The text of a notebook."
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = read_notebook(path)["cells"]
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
@@ -32,7 +31,7 @@ def source(path: Path) -> str:
     "All that is written in a notebook, or in a file."
     if path.suffix != ".ipynb":
         return path.read_text(encoding="utf-8")
-    return "\n\n".join("".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"])
+    return "\n\n".join("".join(cell["source"]) for cell in read_notebook(path)["cells"])
 
 
 def equations(notebooks: Path, pages: list[Page]) -> dict[str, list[str]]:

@@ -7,10 +7,11 @@ a class or CLASS.METHOD, as the page PAGE has it.
 """
 import ast
 import functools
-import json
 import re
 import textwrap
 from pathlib import Path
+
+from contents import notebook_of
 
 TEMPLATE, OUT = Path("tools/one_file_template.txt"), Path("docs/transformer.py")
 MOST_LINES = 350
@@ -20,7 +21,7 @@ MOST_LINES = 350
 def definitions(page: str) -> dict[str, str]:
     "By name, all that the cells of a page define at their top level, and the methods of their classes; the first counts."
     found: dict[str, str] = {}
-    for cell in json.loads(Path("nbs", f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]:
+    for cell in notebook_of(page)["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
             continue

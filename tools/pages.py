@@ -15,7 +15,6 @@ share      how many of the lines in sight are shown, that is, neither exported n
 picture    at which of the cells that a reader sees the first picture stands, from 1
 """
 import argparse
-import json
 import os
 import re
 import resource
@@ -24,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colab import CELL as COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, SECONDS, TABLE, read_contents
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, SECONDS, TABLE, read_contents, read_notebook
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
@@ -175,7 +174,7 @@ def main() -> int:
         if not name.startswith(tuple(arguments.names)) and arguments.names:
             continue
         path = NOTEBOOKS / f"{name}.ipynb"
-        found = measure(json.loads(path.read_text(encoding="utf-8")))
+        found = measure(read_notebook(path))
         if arguments.run:
             found.seconds = seconds_to_run(path)
             seconds[name] = round(found.seconds)

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contents import NOTEBOOKS, Page, read_contents, way
+from contents import Page, notebook_of, read_contents, way
 from pages import ROOT, prose_of, source_of, written_here
 
 LITERATURE = {  # source: figures that a page may state without showing where it has them from
@@ -193,10 +193,10 @@ def names_too_early(name: str, notebook: dict, explained: dict[str, str], pages:
 
 def main() -> int:
     pages = read_contents()
-    explained = glossary(json.loads((NOTEBOOKS / f"{GLOSSARY}.ipynb").read_text(encoding="utf-8")))
+    explained = glossary(notebook_of(GLOSSARY))
     for name in ["index", *(page.notebook for page in pages)]:
         if name.startswith(tuple(sys.argv[1:] or [""])):
-            notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
+            notebook = notebook_of(name)
             for line in [*numbers_without_witness(notebook, Path("results")), *words_not_ours(notebook),
                          *names_too_early(name, notebook, explained, pages)]:
                 print(f"{name}, {line}")

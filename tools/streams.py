@@ -2,11 +2,10 @@
 
 python tools/streams.py NOTEBOOK ...     in these notebooks (`make run` does it after running them, and so does the build)
 """
-import json
 import sys
 from pathlib import Path
 
-from contents import write_notebook
+from contents import read_notebook, write_notebook
 
 
 def joined(outputs: list[dict]) -> list[dict]:
@@ -30,4 +29,4 @@ def with_whole_streams(notebook: dict) -> dict:
 
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):
-        write_notebook(path, with_whole_streams(json.loads(path.read_text(encoding="utf-8"))))
+        write_notebook(path, with_whole_streams(read_notebook(path)))

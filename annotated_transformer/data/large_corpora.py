@@ -24,7 +24,7 @@ import numpy as np
 from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
-from ..files import leftovers, write_file
+from ..files import leftovers, write_text
 from ..json_files import read_json
 from ..progress_bar import progress_bar
 
@@ -199,14 +199,14 @@ class TokenizedPairs:
                 if not again:
                     _append(part, files, state, max_length, tokenizer, processes)
                     state.update(read=read, checksum=checksum)
-                    write_file(progress, lambda path: path.write_text(json.dumps(state), encoding="utf-8", newline="\n"))
+                    write_text(progress, json.dumps(state))
                 elif read == state["read"] and checksum != state["checksum"]:
                     break
                 bar.update(len(part))
         if (read, checksum) != (state["read"], state["checksum"]):
             raise InputError(f"{progress}: these are not the pairs that were begun with; delete this file to begin again")
         facts = {fact: state[fact] for fact in ("rows", "left_out", "dtype")}
-        write_file(description, lambda path: path.write_text(json.dumps(facts), encoding="utf-8", newline="\n"))
+        write_text(description, json.dumps(facts))
         for path in (progress, *leftovers(directory, progress.name)):  # a kill may have left a part of one
             path.unlink(missing_ok=True)
         return cls.open(directory, name)

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from annotated_transformer import Translator
 from annotated_transformer.config import TrainingConfig
+from annotated_transformer.files import write_text
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.side_by_side import write_text
 
 FILE, COURSE = "earlier.json", "metrics.jsonl"
 COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")

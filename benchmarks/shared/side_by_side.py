@@ -2,6 +2,7 @@
 import argparse
 import importlib.util
 import json
+import socket
 import statistics
 import subprocess
 import sys
@@ -74,6 +75,13 @@ def server(*modules: str) -> BaseContext:
     return context
 
 
+def free_port() -> int:
+    "A port of this machine that nobody uses now, and where nobody answers."
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
 def resident_peak() -> int:
     "The most bytes that this process and a child of it held, pages of files included."
     import resource
@@ -132,8 +140,3 @@ def save(
 def save_picture(figure, path: Path) -> None:
     "A figure of matplotlib's as a PNG: the old file or the new one, never half of one."
     write_file(path, lambda path: figure.savefig(path, format="png", dpi=150, metadata={"Software": None}))
-
-
-def write_text(path: Path, text: str) -> None:
-    "The old file or the new one, never half of one."
-    write_file(path, lambda path: path.write_text(text, encoding="utf-8", newline="\n"))

@@ -12,6 +12,7 @@ import pytest
 
 from annotated_transformer import InputError
 from benchmarks.explorer import chromium
+from benchmarks.shared.side_by_side import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -111,9 +112,7 @@ def lab(browser, tmp_path_factory):
     notices = own / "settings" / "@jupyterlab" / "apputils-extension"
     notices.mkdir()
     (notices / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')  # or it asks, before the pictures
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(own / "guard"), str(copy)]), "ASKED": str(own / "asked"), "TQDM_DISABLE": "1",
         "JUPYTER_CONFIG_DIR": str(own / "config"), "JUPYTER_RUNTIME_DIR": str(own / "runtime"),

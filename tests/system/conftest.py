@@ -11,6 +11,7 @@ from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data import corpora
 from benchmarks import semi
 from benchmarks.parser import write_trees
+from benchmarks.shared.side_by_side import free_port
 
 NOUNS, VERBS = "Ann Bob Eve dogs cats".split(), "see like hear".split()
 
@@ -44,6 +45,12 @@ def complaint(command):
         return err.removeprefix("annotated-transformer: ").rstrip("\n")
 
     return call
+
+
+@pytest.fixture
+def closed_port():
+    "An address on this machine where nobody answers."
+    return f"http://127.0.0.1:{free_port()}/"
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from contents import read_notebook
 
 ROOT = Path(__file__).parents[3]
 LINE = re.compile(r"^SENTENCE = .*$", re.MULTILINE)
@@ -15,7 +16,7 @@ LINE = re.compile(r"^SENTENCE = .*$", re.MULTILINE)
 
 def sources(path: Path) -> list[str]:
     "The code of its cells, without what sets up Colab and without the tests, which have sentences of their own."
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = read_notebook(path)["cells"]
     return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code" and cell["id"] != "colab"
             and not re.search(r"^#\| *(test|eval)", "".join(cell["source"]))]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import build_site
 import pytest
 from chinese_notebooks import anchor
-from contents import NEIGHBOURS, Page, read_contents
+from contents import NEIGHBOURS, Page, notebook_of, read_contents, read_notebook
 from links import dead_links
 
 ROOT = Path(__file__).parents[3]
@@ -127,7 +127,7 @@ def test_folds_are_named_by_what_stands_on_them_and_the_theme_speaks_chinese_on_
 
 def test_all_charts_of_the_book_are_of_one_version():
     schemas = {output["data"][build_site.CHART]["$schema"] for path in (ROOT / "nbs").rglob("*.ipynb")
-               for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] for output in cell.get("outputs", [])
+               for cell in read_notebook(path)["cells"] for output in cell.get("outputs", [])
                if build_site.CHART in output.get("data", {})}
     assert schemas == {f"https://vega.github.io/schema/vega-lite/v{build_site.VEGA_LITE.split('.')[0]}.json"}
 
@@ -145,8 +145,7 @@ def test_a_chart_lives_and_a_cell_that_only_sets_up_is_left_out():
 
 
 def test_the_index_says_first_where_to_try_it_and_how_to_install():
-    index = json.loads((ROOT / "nbs" / "index.ipynb").read_text(encoding="utf-8"))
-    prepared = build_site.prepare_notebook(index, "index")["cells"]
+    prepared = build_site.prepare_notebook(notebook_of("index"), "index")["cells"]
     assert build_site.chinese_site.WHAT in [cell["id"] for cell in prepared]
     title = prepared[0]["source"]
     assert re.search(r"\]\(([^)]*)\)|href=\"([^\"]*)\"", title)[2] == build_site.PAGE, "the first link of all"

@@ -14,7 +14,7 @@ import chinese_terms
 import chinese_texts
 import nbformat
 import pytest
-from contents import read_contents
+from contents import notebook_of, read_contents
 
 ROOT = Path(__file__).parents[3]
 
@@ -234,12 +234,9 @@ def without_pictures(cell: dict) -> dict:
 
 
 def test_code_and_outputs_are_the_english_ones():
-    pages, found = read_contents(), chinese_texts.titles()
-    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
-    for name in chinese_texts.names():
-        there = json.loads((ROOT / "nbs" / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
-        here = chinese_notebooks.made(name, pages, found, translated)["cells"]
-        here = [cell for cell in here if not cell["id"].startswith(chinese_notebooks.BELOW)]
+    for name, notebook in chinese_notebooks.all_made():
+        there = notebook_of(name)["cells"]
+        here = [cell for cell in notebook["cells"] if not cell["id"].startswith(chinese_notebooks.BELOW)]
         assert [cell["id"] for cell in here] == [cell["id"] for cell in there]
         for ours, theirs in zip(here, there):
             assert ours["cell_type"] == theirs["cell_type"]
@@ -261,11 +258,9 @@ def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
 
 
 def test_every_link_of_a_chinese_page_leads_to_a_file():
-    pages, found = read_contents(), chinese_texts.titles()
-    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
     there = {f"zh/{name}.ipynb" for name in chinese_texts.names()}
-    for name in chinese_texts.names():
-        for cell in chinese_notebooks.made(name, pages, found, translated)["cells"]:
+    for name, notebook in chinese_notebooks.all_made():
+        for cell in notebook["cells"]:
             targets = chinese_texts.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
             for target in targets:
                 file = target.partition("#")[0]
@@ -275,10 +270,8 @@ def test_every_link_of_a_chinese_page_leads_to_a_file():
 
 
 def test_every_anchor_of_a_chinese_page_is_a_heading_of_the_page_it_leads_to():
-    pages, found = read_contents(), chinese_texts.titles()
-    translated = {name: chinese_notebooks.anchors_in_chinese(name) for name in chinese_texts.names()}
-    made = {name: chinese_notebooks.made(name, pages, found, translated)["cells"] for name in chinese_texts.names()}
-    texts = {name: ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"] for name, cells in made.items()}
+    texts = {name: ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
+             for name, notebook in chinese_notebooks.all_made()}
     headings = {name: {anchor for text in said for anchor in chinese_notebooks.anchors(text)} for name, said in texts.items()}
     checked = 0
     for name, said in texts.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from contents import read_contents
+from contents import notebook_of, read_contents
 
 from annotated_transformer import UNK
 from annotated_transformer.config import PRESETS
@@ -42,12 +42,12 @@ def result(path: str) -> dict:
 
 def prose(page: str) -> str:
     "A page's Markdown on one line, so that a sentence is found wherever it is broken."
-    cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = notebook_of(page)["cells"]
     return re.sub(r"\s+", " ", " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"))
 
 
 def printed(page: str) -> str:
-    cells = json.loads((ROOT / "nbs" / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = notebook_of(page)["cells"]
     outputs = [output for cell in cells for output in cell.get("outputs", [])]
     return "\n".join("".join(output.get("text", output.get("data", {}).get("text/markdown", ""))) for output in outputs)
 
@@ -886,7 +886,7 @@ def test_how_many_pairs_of_multi30k_leak_as_published():
 
 
 def test_half_a_reference_scores_higher_than_all_its_words_sorted():
-    page = json.loads((ROOT / "nbs/paper/6.1_bleu.ipynb").read_text(encoding="utf-8"))
+    page = notebook_of("paper/6.1_bleu")
     reference = re.search(r'^reference = "(.+)"$', "\n".join("".join(cell["source"]) for cell in page["cells"]), re.MULTILINE)[1]
     words = reference.split()
     assert f"{ngram_bleu([' '.join(words[:4])], [reference]):.1f}" == "28.7"
@@ -895,7 +895,7 @@ def test_half_a_reference_scores_higher_than_all_its_words_sorted():
 
 
 def test_how_often_a_pair_with_one_partner_leaks_and_one_with_two():
-    page = json.loads((ROOT / "nbs/paper/5.1_corpora.ipynb").read_text(encoding="utf-8"))
+    page = notebook_of("paper/5.1_corpora")
     code = {cell["id"]: "".join(cell["source"]) for cell in page["cells"] if cell["cell_type"] == "code"}
     here = {"itertools": itertools, "random": random, "re": re, "Fraction": Fraction, "test": [], "train": []}
     exec(code["51a20001"] + "\n" + code["51a30002"], here)
@@ -936,7 +936,7 @@ def test_the_parsers_one_mistake_in_a_sentence_of_the_test_split_is_the_pp():
 
 @pytest.mark.skipif(not (cache_directory() / "treebank.zip").is_file(), reason="the sample of trees is not in the cache")
 def test_the_gold_tree_of_the_page_of_parsing_is_that_of_the_sample():
-    cells = json.loads((ROOT / "nbs/paper/6.3_parsing.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = notebook_of("paper/6.3_parsing")["cells"]
     [source] = ["".join(cell["source"]) for cell in cells if cell["id"] == "e477a7d2"]
     written = re.search(r'Tree\.fromstring\("""(.*?)"""\)', source, re.DOTALL)[1]
     [file] = [file for file in treebank().files["test"].files if file.name == "wsj_0186.mrg"]

@@ -1,12 +1,11 @@
 """tools/pages.py measures the pages; here stands what a page may hold, and which pages hold more."""
-import json
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from chinese_figures import alt
-from contents import read_contents
+from contents import notebook_of, read_contents, read_notebook
 from pages import MOST, MOST_WORDS, Measures, beyond, measure, prose_of, words_in
 
 ROOT = Path(__file__).parents[3]
@@ -25,7 +24,7 @@ def cell(source: str, kind: str = "code", hidden: bool = False, image: bool = Fa
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_page_keeps_its_measure(name):
-    said = beyond(measure(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))), PARTS[name])
+    said = beyond(measure(notebook_of(name)), PARTS[name])
     if name in TO_MEND:
         assert said, f"{name} keeps its measure now: take it out of TO_MEND"
     else:
@@ -35,7 +34,7 @@ def test_a_page_keeps_its_measure(name):
 def test_no_output_links_to_a_notebook():
     # The site turns links of prose into those of its pages, and not those of outputs.
     for path in NOTEBOOKS.rglob("*.ipynb"):
-        for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for found in read_notebook(path)["cells"]:
             shown = ["".join(output.get("data", {}).get("text/markdown", "")) for output in found.get("outputs", [])]
             assert not re.search(r"\]\([^)]*\.ipynb", "".join(shown)), (path.name, found["id"])
 
@@ -43,7 +42,7 @@ def test_no_output_links_to_a_notebook():
 def test_each_picture_is_told_to_those_who_hear_the_page():
     told = Counter()
     for path in NOTEBOOKS.rglob("*.ipynb"):
-        for found in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for found in read_notebook(path)["cells"]:
             if any(kind.startswith("image/") for output in found.get("outputs", []) for kind in output.get("data", {})):
                 text = alt("".join(found["source"]))
                 assert len(text) >= 20 and not text.endswith("."), (path.name, found["id"], text)
@@ -52,7 +51,7 @@ def test_each_picture_is_told_to_those_who_hear_the_page():
 
 
 def together(names: list[str]) -> Measures:
-    return sum((measure(json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))) for name in names), Measures())
+    return sum((measure(notebook_of(name)) for name in names), Measures())
 
 
 def test_half_of_what_one_sees_of_the_papers_part_demonstrates_and_it_is_not_too_long():
@@ -109,7 +108,7 @@ def test_prose_is_what_is_read():
 
 @pytest.mark.parametrize("name", ["index", *PARTS])
 def test_what_is_only_checked_stands_last_and_folded(name):
-    cells = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"]
+    cells = notebook_of(name)["cells"]
     prose = {i: "".join(one["source"]) for i, one in enumerate(cells) if one["cell_type"] == "markdown"}
     sections = [i for i, text in prose.items() if re.search("^## ", text, re.MULTILINE)]
     checked = [i for i in sections if re.search("^## Checked$", prose[i], re.MULTILINE)]
@@ -120,7 +119,7 @@ def test_what_is_only_checked_stands_last_and_folded(name):
 
 @pytest.mark.parametrize("name", sorted({"index", *PARTS}))
 def test_an_answer_to_try_is_folded_with_what_it_prints(name):
-    cells, trying = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))["cells"], False
+    cells, trying = notebook_of(name)["cells"], False
     for one in cells:
         if one["cell_type"] == "markdown" and (heading := re.findall("^## .*", "".join(one["source"]), re.MULTILINE)):
             trying = heading[-1] == "## Try"

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from contents import Page, read_contents
+from contents import Page, notebook_of, read_contents
 from prose import glossary, names_too_early, numbers_without_witness, stated, words_not_ours
 
 ROOT = Path(__file__).parents[3]
@@ -19,10 +19,6 @@ WORDS_TO_MEND = set()
 ORDER_TO_MEND = set()
 
 
-def read(name: str) -> dict:
-    return json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))
-
-
 def expect(said: list[str], name: str, to_mend: set[str], where: str) -> None:
     if name in to_mend:
         assert said, f"{name} is in order now: take it out of {where}"
@@ -32,17 +28,18 @@ def expect(said: list[str], name: str, to_mend: set[str], where: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_number_in_prose_has_a_witness(name):
-    expect(numbers_without_witness(read(name), RESULTS), name, NUMBERS_TO_MEND, "NUMBERS_TO_MEND")
+    expect(numbers_without_witness(notebook_of(name), RESULTS), name, NUMBERS_TO_MEND, "NUMBERS_TO_MEND")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_word_for_one_thing(name):
-    expect(words_not_ours(read(name)), name, WORDS_TO_MEND, "WORDS_TO_MEND")
+    expect(words_not_ours(notebook_of(name)), name, WORDS_TO_MEND, "WORDS_TO_MEND")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_name_comes_before_its_explanation(name):
-    expect(names_too_early(name, read(name), glossary(read("reference")), PAGES), name, ORDER_TO_MEND, "ORDER_TO_MEND")
+    said = names_too_early(name, notebook_of(name), glossary(notebook_of("reference")), PAGES)
+    expect(said, name, ORDER_TO_MEND, "ORDER_TO_MEND")
 
 
 def page(markdown: str, code: str = "", printed: str = "") -> dict:
@@ -90,7 +87,7 @@ def test_a_wrong_number_is_noticed(results, markdown, code, printed, said):
 
 @pytest.mark.parametrize("name", ["paper/3.2_attention", "paper/5.3_optimizer", "paper/4_why_self_attention"])
 def test_a_number_that_is_changed_in_a_real_page_is_noticed(name):
-    notebook, planted = read(name), "Measured: 0.73519 of 918,273 cases."
+    notebook, planted = notebook_of(name), "Measured: 0.73519 of 918,273 cases."
     cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] != "colab")
     cell["source"] = [*cell["source"], f"\n\n{planted}"]
     assert [line.rpartition(": ")[2] for line in numbers_without_witness(notebook, RESULTS)] == ["0.73519", "918,273"]

@@ -1,5 +1,6 @@
 "A corpus of numbers, a run on it and a model, for the tests that damage them."
 import shutil
+import signal
 from dataclasses import replace
 
 import pytest
@@ -48,3 +49,13 @@ def model(run, tmp_path):
     Translator.from_pretrained(run).save_pretrained(tmp_path / "model")
     (tmp_path / "model" / "SHA256SUMS").unlink()
     return tmp_path / "model"
+
+
+@pytest.fixture
+def in_a_minute():
+    "A test that waits longer fails."
+    before = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("it waits"))
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

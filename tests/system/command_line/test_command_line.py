@@ -9,7 +9,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -274,12 +273,9 @@ def test_a_trained_start_decides_the_sizes_and_has_no_place_in_table_3(complaint
     assert complaint("variations", "--start-from", "numbers-en-de").startswith("there is no option --start-from")
 
 
-def test_no_network_and_no_cached_file(tmp_path, monkeypatch, complaint):
-    with socket.socket() as probe:  # a port of this machine where nobody answers
-        probe.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{probe.getsockname()[1]}/"
+def test_no_network_and_no_cached_file(tmp_path, monkeypatch, closed_port, complaint):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path / "cache"))
-    monkeypatch.setitem(corpora.CORPORA, "multi30k-en-de", partial(corpora.multi30k, "de", base_url=closed))
+    monkeypatch.setitem(corpora.CORPORA, "multi30k-en-de", partial(corpora.multi30k, "de", base_url=closed_port))
     message = complaint("train", "--corpus", "multi30k-en-de", "--run", tmp_path / "run")
     assert str(tmp_path / "cache" / "multi30k" / "train.en.gz") in message and "network" in message
     assert not (tmp_path / "run").exists() and not list(tmp_path.rglob("*.gz"))
@@ -322,7 +318,7 @@ def test_one_line_out_for_each_line_in(stdin, lines, run, command):
     assert any(found) == any(line.strip() for line in lines)
 
 
-def test_no_piece_of_the_vocabulary_holds_a_line_end(tmp_path, run):
+def test_no_piece_of_the_vocabulary_holds_a_line_end(run):
     tokenizer = Translator.from_pretrained(run).tokenizer
     assert "\n" not in tokenizer.decode(tokenizer.encode("one\ntwo\r\nthree"))
     assert not any("\n" in tokenizer.decode([token]) for token in range(tokenizer.vocab_size))

@@ -6,7 +6,6 @@ import io
 import itertools
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import tarfile
@@ -310,15 +309,6 @@ def test_an_unknown_split(directory):
 def test_more_expressions_than_there_are():
     message = complaint(numbers, train=1, validation=1_000_000, test=1)
     assert "at most 10,000 pairs in validation, not 1,000,000" in message
-
-
-@pytest.fixture
-def closed_port():
-    "An address on this machine where nobody answers."
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"http://127.0.0.1:{port}/"
 
 
 def test_no_network_and_no_cached_file(tmp_path, closed_port):
@@ -667,7 +657,7 @@ def test_a_disk_that_fills_while_a_file_is_taken_out(tmp_path, monkeypatch, serv
     assert not list(tmp_path.glob("a.en*"))
 
 
-def test_a_test_set_and_no_network(tmp_path, monkeypatch, newstests, closed_port, caplog, capfd):
+def test_a_test_set_and_no_network(monkeypatch, newstests, closed_port, caplog, capfd):
     shutil.rmtree(newstests / "wmt13")
     monkeypatch.setattr(DATASETS["wmt13"], "data", [f"{closed_port}test.tgz"])
     for name in ("wmt14-en-de", "wmt14-en-fr"):

@@ -147,7 +147,7 @@ def test_a_split_that_fits_is_scored_without_a_search_for_places(run, treebank, 
     assert command("score", run, "--corpus", treebank, "--beam-size", "1")[0] == 0
 
 
-def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, tmp_path, complaint):
+def test_a_sentence_too_long_and_a_model_that_is_no_parser(run, complaint):
     message = complaint("parse", run, stdin=b"Ann\n" + b"cats " * 1100 + b"\n")
     assert message == "standard input, line 2 has 1,101 tokens and the model takes 1,024: split it, or shorten it"
     assert "was not trained on trees" in complaint("parse", "numbers-en-de", stdin=b"Ann\n")

@@ -4,7 +4,6 @@ import json
 import os
 import random
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +20,7 @@ from annotated_transformer.config import PRESETS
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.training.checkpoints import checkpoint_directories
+from benchmarks.shared.side_by_side import free_port
 
 STEPS = 120  # enough to translate a few words rightly, so that no two scores are alike by being 0
 SMALL = f"""--vocab-size 120 --n-layers 1 --d-model 64 --d-ff 80 --n-heads 2 --batch-tokens 900
@@ -125,15 +125,10 @@ def home(tmp_path_factory):
     return directory
 
 
-def closed_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{probe.getsockname()[1]}"
-
-
 def places(data: Path, newstests: Path) -> dict[str, str]:
     "The environment of the commands. What is not there is asked for where nobody answers, and never on the real network."
-    nobody = {name: closed_port() for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())}
+    proxies = [name for proxy in ("http_proxy", "https_proxy", "all_proxy") for name in (proxy, proxy.upper())]
+    nobody = {name: f"http://127.0.0.1:{free_port()}" for name in proxies}
     return {**nobody, "no_proxy": "", "NO_PROXY": "", "ANNOTATED_TRANSFORMER_DATA": str(data), "SACREBLEU": str(newstests)}
 
 

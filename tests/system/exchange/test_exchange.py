@@ -278,7 +278,7 @@ def test_ids_that_no_marian_has_are_one_sentence(opus, tmp_path, name, text):
     assert "\n" not in str(refused.value)
 
 
-def test_a_translator_opens_a_published_marian_by_itself_and_writes_what_it_writes(opus, tmp_path):
+def test_a_translator_opens_a_published_marian_by_itself_and_writes_what_it_writes(opus):
     words = " ".join(ENGLISH).split()
     draw = random.Random(4)
     sentences = [" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(100)]
@@ -347,7 +347,7 @@ def test_the_commands_and_the_explorer_take_a_published_marian(opus, tmp_path, c
     assert written == translator(ENGLISH[:3], Search(1, alpha=translator.search.alpha))
 
 
-def test_a_directory_that_is_no_model_is_told_what_it_holds(opus, tmp_path):
+def test_a_directory_that_is_no_model_is_told_what_it_holds(tmp_path):
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(InputError, match="holds notes.txt: no config.json; give a run or a model .* or a Marian model"):
         Translator.from_pretrained(tmp_path)

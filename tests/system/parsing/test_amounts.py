@@ -14,7 +14,7 @@ def train_trees(run: Path):
     return corpora.load(Run(run).config.corpus).trees("train")
 
 
-def test_each_parser_learns_from_the_gold_trees_and_so_many_others(semi_recipe, treebank, tmp_path):
+def test_each_parser_learns_from_the_gold_trees_and_so_many_others(semi_recipe, treebank):
     *files, _, runs, _, out = semi_recipe
     runs, out = Path(runs), Path(out)
     options = [*files, "--runs", str(runs), "--out", str(out), "--steps", "6", "3", "--seed", "2"]

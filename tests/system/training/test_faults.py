@@ -76,7 +76,7 @@ def test_twenty_kills_at_random_instants_change_no_bit(processes, tmp_path):
     pytest.param(getattr(signal, "SIGHUP", None), STOPPED, "is saved at step", id="a closed terminal",
                  marks=pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="POSIX")),
 ])
-def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, expected, said, corpus, undisturbed, tmp_path):
+def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, expected, said, corpus, tmp_path):
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--checkpoint-every", "40", "--steps", "100000"]
     words = [sys.executable, "-m", "annotated_transformer", *command]
@@ -255,14 +255,14 @@ def test_a_mistake_leaves_what_others_wrote_in_the_meantime(corpus, tmp_path, ca
     assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == ["notes.txt"]
 
 
-def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path, capsys):
+def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path):
     shutil.copytree(undisturbed, run := tmp_path / "run")
     before = {path.relative_to(run) for path in run.rglob("*")}
     assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
     assert before <= {path.relative_to(run) for path in run.rglob("*")}
 
 
-def test_a_model_is_no_run_and_says_so(corpus, undisturbed, tmp_path, capsys):
+def test_a_model_is_no_run_and_says_so(undisturbed, tmp_path, capsys):
     model = tmp_path / "model"
     cli.main(["average", str(undisturbed), str(model)])
     before = sorted(path.name for path in model.iterdir())

@@ -3,7 +3,6 @@ import dataclasses
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 
@@ -21,6 +20,7 @@ from annotated_transformer.tables.training_cost import training_flops
 from annotated_transformer.training.starting import new_model
 from benchmarks import gpu
 from benchmarks.shared.gpu_parts import lengthened, spread
+from benchmarks.shared.side_by_side import free_port
 
 SMALL = TrainingConfig(
     TransformerConfig(50, n_layers=1, d_model=16, d_ff=24, n_heads=2, dropout=0.0, max_length=40),
@@ -39,12 +39,6 @@ def corpus(tmp_path, monkeypatch):
             (directory / f"{name}.{language}").write_text("\n".join(lines) + "\n")
     monkeypatch.setitem(PRESETS, "small", SMALL)
     return directory
-
-
-def free_port() -> str:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return str(probe.getsockname()[1])
 
 
 def options(corpus, out, *more):
@@ -201,7 +195,7 @@ def told(*given):
 gpu.train_step = told
 gpu.main(sys.argv[2:])
 """
-    out, port = tmp_path / "gpu.json", free_port()
+    out, port = tmp_path / "gpu.json", str(free_port())
     more = ["--steps", "4", "--settings", "float32", "--resume-steps", "4"]
     children = []
     for rank in range(2):

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,7 +23,7 @@ from annotated_transformer.training.checkpoints import FILES, checkpoint_directo
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.side_by_side import server
+from benchmarks.shared.side_by_side import free_port, server
 
 TRAIN = """
 import os, torch
@@ -70,9 +69,7 @@ def config_for(corpus: Path, **changes) -> TrainingConfig:
 
 def begin_together(config: TrainingConfig, run: Path, size: int, patch: str = "") -> list:
     "Processes of one thread each that train, in surroundings as torchrun would make them."
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1]), "WORLD_SIZE": str(size)}
+    meeting = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size)}
     children = []
     for rank in range(size):
         own = {**meeting, "RANK": str(rank), "LOCAL_RANK": str(rank)}

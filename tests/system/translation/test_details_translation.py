@@ -141,7 +141,7 @@ def test_translator_cuts_a_line_unless_it_is_told_not_to(searches):
     assert len(translator().sentences(line)) == 3 and found == [3, 6, 7]
 
 
-def test_translator_refuses_a_beam_wider_than_its_vocabulary(searches):
+def test_translator_refuses_a_beam_wider_than_its_vocabulary():
     translator()("ab", Search(beam_size=14))
     with pytest.raises(InputError, match="at most 14"):
         translator()("ab", Search(beam_size=15))

@@ -319,7 +319,7 @@ def test_the_card_names_each_device_with_its_own_minutes():
     assert pretrained.where(parts).endswith("of One,\n  and 7 minutes by the clock on one A GPU")
 
 
-def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe, tmp_path, monkeypatch, refused):
+def test_what_cannot_be_taken_as_it_stands_is_said_in_one_sentence(small_recipe, monkeypatch, refused):
     pretrained.main([*small_recipe, "--parts", "1", "--steps", "4"])
     first, _ = RECIPES["everyday-en-de"]
     monkeypatch.setitem(RECIPES, "everyday-en-de", (dataclasses.replace(first, warmup_steps=11), first))
