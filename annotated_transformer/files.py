@@ -20,7 +20,7 @@ from . import InputError
 
 __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_directory", "named", "new_directory", "opened",
            "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file",
-           "write_into", "write_sums", "write_text"]
+           "write_into", "write_sums", "write_text_file"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
 UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
@@ -104,7 +104,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
         sync(place.parent)
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text_file(path: Path, text: str) -> None:
     "Write a text as `write_file` does: UTF-8, and a line ends with \\n on any system."
     write_file(path, lambda beside: beside.write_text(text, encoding="utf-8", newline="\n"))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from .config import Search
-from .files import named, write_text
+from .files import named, write_text_file
 from .json_files import checked, read_json
 
 __all__ = ["PRETRAINED", "RECORD", "ModelRecord", "place_of", "read_record", "record_of", "shipped_models",
@@ -65,7 +65,7 @@ def write_record(
 ) -> None:
     "Write record.json; the directory's SHA256SUMS is left to the caller."
     text = json.dumps(record.to_dict(), indent=1, ensure_ascii=False) + "\n"
-    write_text(directory / RECORD, text)
+    write_text_file(directory / RECORD, text)
 
 
 def shipped_models() -> list[str]:

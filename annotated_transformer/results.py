@@ -15,7 +15,7 @@ import torch
 import annotated_transformer
 
 from . import InputError
-from .files import read_sums, write_text
+from .files import read_sums, write_text_file
 from .model_record import PRETRAINED, shipped_models
 
 __all__ = ["environment", "machine_load", "weights_of", "write"]
@@ -81,7 +81,7 @@ def write(
     text = json.dumps(record, indent=1, ensure_ascii=False) + "\n"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        write_text_file(path, text)
     except OSError as error:
         raise InputError(f"{path} could not be written ({error.strerror})") from None
     return json.loads(text)

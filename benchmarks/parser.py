@@ -29,7 +29,7 @@ from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, Execution, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import WORD, linearize, print_tree
-from annotated_transformer.files import write_text
+from annotated_transformer.files import write_text_file
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.parsing.parser import PARSING, TREES, Parse, Parser, ParsingScores, score_parses
 from annotated_transformer.parsing.self_training import confidences, sure
@@ -186,12 +186,12 @@ def part_of(trees: Sequence[Tree], share: int, seed: int = 0) -> tuple[list[Tree
 
 
 def write_json(path: Path, facts: dict) -> None:
-    write_text(path, json.dumps(facts, indent=1) + "\n")
+    write_text_file(path, json.dumps(facts, indent=1) + "\n")
 
 
 def write_trees(path: Path, trees: Iterable[Tree]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, "".join(f"{print_tree(tree)}\n" for tree in trees))
+    write_text_file(path, "".join(f"{print_tree(tree)}\n" for tree in trees))
 
 
 def parser_itself(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dict]:

@@ -29,7 +29,7 @@ from pathlib import Path
 from annotated_transformer import InputError, Translator, results
 from annotated_transformer.config import PRESETS, Execution, Search, TrainingConfig, TransformerConfig, changed
 from annotated_transformer.data import corpora
-from annotated_transformer.files import sha256, write_text
+from annotated_transformer.files import sha256, write_text_file
 from annotated_transformer.model.transformer import count_parameters
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
@@ -302,8 +302,8 @@ def write_scores(out: Path, name: str, trained: Trained, shipped: bool) -> None:
             place, trained.found["tests"][test], command=["annotated-transformer", "score", model, *words],
             search=search, config=trained.parts[-1]["config"], training=trained.reached, models=[model],
         )
-        write_text(place.with_suffix(".txt"), "".join(f"{line}\n" for line in lines))
-    write_text(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in trained.course))
+        write_text_file(place.with_suffix(".txt"), "".join(f"{line}\n" for line in lines))
+    write_text_file(out.with_name(f"{out.stem}.metrics.jsonl"), "".join(f"{json.dumps(line)}\n" for line in trained.course))
 
 
 def usual_file(name: str) -> Path:

@@ -17,7 +17,7 @@ from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.token_labels import bare
-from annotated_transformer.files import write_text
+from annotated_transformer.files import write_text_file
 
 
 class Found(NamedTuple):
@@ -289,7 +289,7 @@ def main() -> None:
         about = f"{len(drawn)} of {len(kept)} sentences of {arguments.corpus}, drawn by lot, judged by hand: right or wrong"
         lines = [f"# {name}: {about}"]
         lines += [f"{verdicts.get(marked, 'open')}  {marked}" for marked in drawn]
-        write_text(path, "\n".join([*lines, ""]))
+        write_text_file(path, "\n".join([*lines, ""]))
         print(f"{path}: {len(drawn)} of {len(kept)}; found in {dict(everywhere)}")
 
 

@@ -21,7 +21,7 @@ from annotated_transformer.files import (
     write_file,
     write_into,
     write_sums,
-    write_text,
+    write_text_file,
 )
 from annotated_transformer.model.weights import model_directory
 
@@ -46,7 +46,7 @@ def breaks_off(error):
 
 
 def test_a_text_is_the_same_bytes_on_any_system(tmp_path):
-    write_text(tmp_path / "notes.txt", "grün\nblau\r\n")
+    write_text_file(tmp_path / "notes.txt", "grün\nblau\r\n")
     assert (tmp_path / "notes.txt").read_bytes() == b"gr\xc3\xbcn\nblau\r\n"
 
 

@@ -128,7 +128,7 @@ def score_command(
     beside = None if out is None else require_both(out, ".txt")
     from .. import results
     from ..data import corpora
-    from ..files import write_text
+    from ..files import write_text_file
     from ..training.runs import Run
 
     translator = open_translator(model, search)
@@ -156,7 +156,7 @@ def score_command(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
             command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
         )
-        write_text(beside, text)
+        write_text_file(beside, text)
 
 
 def corpus_of(run: "Run") -> "Corpus":

@@ -78,7 +78,7 @@ def write_notebooks(directory: Path, language: str) -> None:
 
 def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
     "Say what is green, and write it down. Of several directories, one that cannot be checked leaves the others' verdicts."
-    from ..files import require_place, write_text
+    from ..files import require_place, write_text_file
 
     if out is not None:
         require_place(out)
@@ -96,7 +96,7 @@ def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
     if out is not None and (several or not mistakes):
         text = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
         out.parent.mkdir(parents=True, exist_ok=True)
-        write_text(out, text)
+        write_text_file(out, text)
     if mistakes:
         raise InputError(f"{len(mistakes)} of {len(directories)} directories could not be checked: {mistakes[0]}"
                          if several else mistakes[0])

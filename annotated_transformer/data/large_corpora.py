@@ -24,7 +24,7 @@ import numpy as np
 from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
-from ..files import leftovers, write_text
+from ..files import leftovers, write_text_file
 from ..json_files import read_json
 from ..progress_bar import progress_bar
 
@@ -199,14 +199,14 @@ class TokenizedPairs:
                 if not again:
                     _append(part, files, state, max_length, tokenizer, processes)
                     state.update(read=read, checksum=checksum)
-                    write_text(progress, json.dumps(state))
+                    write_text_file(progress, json.dumps(state))
                 elif read == state["read"] and checksum != state["checksum"]:
                     break
                 bar.update(len(part))
         if (read, checksum) != (state["read"], state["checksum"]):
             raise InputError(f"{progress}: these are not the pairs that were begun with; delete this file to begin again")
         facts = {fact: state[fact] for fact in ("rows", "left_out", "dtype")}
-        write_text(description, json.dumps(facts))
+        write_text_file(description, json.dumps(facts))
         for path in (progress, *leftovers(directory, progress.name)):  # a kill may have left a part of one
             path.unlink(missing_ok=True)
         return cls.open(directory, name)

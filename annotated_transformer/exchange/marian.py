@@ -19,7 +19,7 @@ from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form, require_our_tokenizer
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
-from ..files import named, new_directory, regular, write_directory, write_file, write_text
+from ..files import named, new_directory, regular, write_directory, write_file, write_text_file
 from ..model.position import sinusoids
 from ..model.transformer import Transformer
 from ..training.devices import own_device
@@ -124,7 +124,7 @@ def marian_tokenizer(
         model, vocabulary = Path(directory, "model.spm"), Path(directory, "vocab.json")
         write_file(model, tokenizer.save)
         ids = {piece: i for i, piece in enumerate([*pieces[1:], pieces[PAD]])}
-        write_text(vocabulary, json.dumps(ids))
+        write_text_file(vocabulary, json.dumps(ids))
         their_files = {"source_spm": str(model), "target_spm": str(model), "vocab": str(vocabulary)}
         spoken = dict(zip(("source_lang", "target_lang"), languages))
         return extra("transformers").MarianTokenizer(**their_files, **names, **spoken, model_max_length=max_length)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from .. import InputError
 from ..config import TrainingConfig, TransformerConfig, changed
 from ..data import corpora
-from ..files import write_text
+from ..files import write_text_file
 from ..json_files import read_json
 from ..model.transformer import Transformer, count_parameters
 from ..progress_bar import progress_bar
@@ -227,7 +227,7 @@ def keep(
 ) -> None:
     "Beside the run, for `measured`."
     text = json.dumps(values) + "\n"
-    write_text(run / "measured.json", text)
+    write_text_file(run / "measured.json", text)
 
 
 def measured(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from .. import InputError
-from ..files import opened, write_text
+from ..files import opened, write_text_file
 from ..json_files import parsed
 
 __all__ = ["METRICS", "Metrics", "curves", "read_lines", "record"]
@@ -45,7 +45,7 @@ class Metrics:
                 what = "line is" if damaged == 1 else "lines are"
                 logging.getLogger(__name__).warning("%s: %d damaged %s left out", path, damaged, what)
             text = "".join(f"{json.dumps(values)}\n" for values in records if values and values["step"] <= step)
-            write_text(path, text)
+            write_text_file(path, text)
         self.log = open(path, "a", buffering=1, encoding="utf-8", newline="\n")
         self.curves = run / "tensorboard"
         self.board = curves(self.curves, step)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from annotated_transformer import Translator
 from annotated_transformer.config import TrainingConfig
-from annotated_transformer.files import write_text
+from annotated_transformer.files import write_text_file
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
 
@@ -49,8 +49,8 @@ def write_start(runs: Sequence[Path], average: int, out: Path) -> None:
     translator.save_pretrained(out)
     parts = [*known, *map(part, runs)]
     parts[-1]["average"] = average
-    write_text(out / FILE, json.dumps(parts, indent=1) + "\n")
-    write_text(out / COURSE, "".join(f"{json.dumps(line)}\n" for line in course(runs, len(known) + 1)))
+    write_text_file(out / FILE, json.dumps(parts, indent=1) + "\n")
+    write_text_file(out / COURSE, "".join(f"{json.dumps(line)}\n" for line in course(runs, len(known) + 1)))
 
 
 def course(runs: Iterable[Path], first: int = 1) -> Iterator[dict]:
