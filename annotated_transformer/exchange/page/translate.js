@@ -224,7 +224,8 @@ function drawNumbers() {
 const markWritten = (element, is) => { element.classList.toggle("written", is); element.setAttribute("aria-current", is); };
 
 function drawStep() {
-  const {best, steps, done} = part.result, chain = best.chain, index = step ?? (done ? best.leastSure : chain.length - 1);
+  const {best, steps, done} = part.result, chain = best.chain, last = chain.length - 1; // a click while it ran may be on more
+  const index = Math.min(step ?? (done ? best.leastSure : last), last);
   place("place").textContent = `${index + 1} of ${chain.length}`;
   place("why").textContent = step === null && done ? ", the least sure" : "";
   place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
