@@ -88,7 +88,7 @@ def set_threads(number: int) -> None:
 
 @lru_cache(maxsize=1)
 def one_thread_after_fork() -> None:
-    """From here on, a process that is forked from this one computes by one thread, unless it says another number.
+    """From here on, a process that is forked from this one computes by one thread; with another number it would wait for ever.
 
     A fork copies no threads, and GNU's OpenMP would wait for those of the parent for ever: loading a model starts them.
     """

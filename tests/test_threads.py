@@ -202,3 +202,14 @@ def test_a_forked_process_computes_though_the_threads_of_its_parent_are_gone(loa
     done = subprocess.run([sys.executable, "-c", FORKED.replace("LOADS", str(loads))], env=environment,
                           cwd=Path(__file__).parents[1], capture_output=True, text=True)
     assert done.stdout.splitlines() == [f"{number} True True", "0 2 True"], done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "register_at_fork") or not threads.openmp(), reason="elsewhere threads are not GNU's")
+def test_a_model_that_was_not_loaded_is_no_exception():
+    code = ("import os, torch; from annotated_transformer.model.modes import evaluating\n"
+            "with evaluating(torch.nn.Linear(2, 2)): pass\n"
+            "if not (child := os.fork()): print(torch.get_num_threads(), flush=True), os._exit(0)\n"
+            "os.waitpid(child, 0)")
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | {"OMP_NUM_THREADS": "2"}, cwd=Path(__file__).parents[1],
+                          capture_output=True, text=True)
+    assert done.stdout == "1\n", done.stderr

@@ -7,6 +7,8 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
+from ..threads import one_thread_after_fork
+
 __all__ = ["evaluating"]
 
 LOCK = threading.Lock()
@@ -20,6 +22,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
     Several threads may be within at a time; the last one that leaves puts the modes back.
     """
+    one_thread_after_fork()  # also here: a model need not be loaded by `filled`
     with LOCK:
         others, modes = WITHIN.get(model) or (0, [(part, part.training) for part in model.modules()])
         WITHIN[model] = others + 1, modes
