@@ -16,13 +16,13 @@ def in_notebook() -> bool:
 
 
 def progress_bar(shown: bool = True, **options):
-    """tqdm's bar on a terminal or in a notebook; or nothing.
+    """tqdm's bar on a terminal or in a notebook; or nothing, as where standard error is missing or closed.
 
     A line of text a minute where the output is a file or a pipe, or the terminal is `dumb`, as for those who listen to it.
     """
     from tqdm import tqdm
 
-    if not shown:
+    if not shown or getattr(sys.stderr, "closed", True):  # a daemon has none
         return tqdm(**options, disable=True)
     if sys.stderr.isatty() and not dumb_terminal() or in_notebook():
         return tqdm(**options)

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from .environment import threads_given
 
-__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork",
-           "reading"]
+__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork", "reading"]
 
 LEAST_WORK = 2**24  # multiply-adds of a step, for each thread: with fewer, threads wait longer than they work
 ENOUGH = 0.75       # of a core: so much of it free, and a thread takes it
@@ -88,9 +87,9 @@ def set_threads(number: int) -> None:
 
 @lru_cache(maxsize=1)
 def one_thread_after_fork() -> None:
-    """From here on, a process that is forked from this one computes by one thread; with another number it would wait for ever.
+    """From here on, a process that is forked from this one computes by one thread.
 
-    A fork copies no threads, and GNU's OpenMP would wait for those of the parent for ever: loading a model starts them.
+    A fork copies no threads, and GNU's OpenMP would wait for ever for those of the parent, which a model has started.
     """
     import torch
 

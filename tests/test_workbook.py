@@ -11,20 +11,18 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
+from annotated_transformer.cells import names_defined
 from annotated_transformer.workbook import check, check_all, exercises, failure, folder, judge, write, written_as
 
 
 @pytest.fixture(scope="module")
 def fill():
-    import re
-
-
     def fill(directory, name, code):
         "Write code into the cell of a workbook notebook that leaves it out."
         path = Path(directory, f"{exercises()[name].page}.ipynb")
         notebook = json.loads(path.read_text(encoding="utf-8"))
         [place] = [cell for cell in notebook["cells"] if cell["cell_type"] == "code" and
-                   re.search(rf"(?m)^(def|class) {name}\b", "".join(cell["source"]))]
+                   name in names_defined("".join(cell["source"]))]
         place["source"] = code.splitlines(keepends=True)
         path.write_text(json.dumps(notebook), encoding="utf-8")
     yield fill

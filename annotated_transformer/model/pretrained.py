@@ -117,7 +117,8 @@ def filled(
     if positions * config.d_model > max(16 * held, 2**24):  # no file has the table of sinusoids, so its shape says nothing
         raise InputError(f"{path}: config.json asks for {positions:,} positions, far too many for weights that hold {held:,} "
                          "numbers: correct its max_length, or copy it again")
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):  # soon replaced, they take no draw from the user
+    # The initial weights, soon replaced, take no draw from the user's generator, and lie on no device of the user's.
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
         model = kind(config)
     load_into(model, weights, path)
     one_thread_after_fork()
