@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import InputError
-from ..files import named, regular
+from ..files import named, opened, regular
 
 # %% ../../nbs/data/parallel_text.ipynb #1248fa4b
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
@@ -87,7 +87,7 @@ def line_batches(
 ) -> Iterator[list[str]]:
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
     path = named(path)
-    with one_sentence_about(path), gzip.open(regular(path)) if path.suffix == ".gz" else open(regular(path), "rb") as file:
+    with one_sentence_about(path), gzip.open(regular(path)) if path.suffix == ".gz" else opened(path) as file:
         rest = file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
         before, blank, more = 0, True, True
         while more:
@@ -142,7 +142,7 @@ class PairFiles:
     def __iter__(self) -> Iterator[tuple[str, str]]:
         files = [(Path(source), Path(target)) for source, target in (self.files() if callable(self.files) else self.files)]
         for path in itertools.chain.from_iterable(files):  # a missing file is noticed now, not hours later
-            with one_sentence_about(path), open(regular(path), "rb"):
+            with one_sentence_about(path), opened(path):
                 pass
         for paths in files:
             sides = [itertools.chain.from_iterable(line_batches(path)) for path in paths]

@@ -20,7 +20,7 @@ from .. import InputError, extra
 from .downloads import Store, cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
 from .tokenizer import Tokenizer
-from ..files import directory_name, named, regular
+from ..files import directory_name, named, opened
 
 # %% ../../nbs/data/treebanks.ipynb #57942e13
 def bracketed(
@@ -310,7 +310,7 @@ def with_parsed(
     "A treebank with more training trees, such as a parser has made (§6.3, semi-supervised)."
     paths = [named(file) for file in files]
     for path in paths:  # what is not there is missed now, and not behind the last gold tree
-        with one_sentence_about(path), open(regular(path), "rb"):
+        with one_sentence_about(path), opened(path):
             pass
     gold = corpus.files["train"]
     train = dataclasses.replace(gold, files=[*gold.files, *paths], parsed=[*gold.parsed, *paths])
