@@ -23,8 +23,8 @@ Fields = dict[str, Any]  # of AttentionMaps, by name
 
 def checked_labels(name: str, labels: Any) -> list[str]:
     "A list of texts; InputError for anything else."
-    several = [] if isinstance(labels, str) or not hasattr(labels, "__iter__") else list(labels)
-    if isinstance(labels, str) or not hasattr(labels, "__iter__") or not all(isinstance(label, str) for label in several):
+    several = None if isinstance(labels, str) or not hasattr(labels, "__iter__") else list(labels)
+    if several is None or not all(isinstance(label, str) for label in several):
         raise InputError(f"{name}: give a list of labels, a text for each token")
     return several
 
