@@ -19,7 +19,6 @@ import argparse
 import copy
 import dataclasses
 import json
-import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from annotated_transformer import EOS, PAD, InputError
+from annotated_transformer import EOS, PAD, InputError, results
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
 from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.data.batching import pad
@@ -247,7 +246,7 @@ def measure(
         machine["reading"] = reading(each_step, work.longest)
     for run in machine.values():
         run()  # memory touched for the first time is slow
-    load, desc = os.getloadavg()[0] if hasattr(os, "getloadavg") else None, f"{work.beams} beams, {work.batch} sentences"
+    load, desc = results.machine_load(), f"{work.beams} beams, {work.batch} sentences"
     seconds = take_turns(searches | machine, rounds, warmup=0, desc=desc, clock=CLOCKS[clock])
 
     product, found = 2 * SIDE**3, summary({name: seconds[name] for name in searches})

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from annotated_transformer import PAD, Transformer, Translator
 from annotated_transformer.data import corpora
-from annotated_transformer.data.batching import pad
+from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.packed_weights import largest_weight
@@ -80,7 +80,7 @@ def log_probabilities(model: Transformer, sources: list[list[int]], targets: lis
     found = []
     for start in range(0, len(sources), 64):
         source, target = pad(sources[start : start + 64]), pad(targets[start : start + 64])
-        hidden = model.decode(F.pad(target, (1, -1), value=PAD), model.encode(source), source)[target != PAD]
+        hidden = model.decode(shift_right(target), model.encode(source), source)[target != PAD]
         found.append(model.embedding.project(hidden)[:, PAD + 1 :].log_softmax(-1))
     return torch.cat(found)
 

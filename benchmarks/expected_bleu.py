@@ -28,11 +28,11 @@ import torch
 from sacrebleu.metrics import BLEU
 from sentencepiece import SentencePieceProcessor
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from annotated_transformer import EOS, PAD, Translator
 from annotated_transformer.config import Execution, Search
 from annotated_transformer.data import corpora
+from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.training import loop
@@ -106,11 +106,6 @@ def kept(work: Path) -> Iterator[dict]:
             yield from (one for one in map(json.loads, lines) if len(set(one["bleu"])) > 1)
 
 
-def padded(rows: Iterable[Sequence[int]]) -> Tensor:
-    "(B, T) ids, PAD at the end of short rows."
-    return pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=PAD)
-
-
 def expected_lack(
     scores: Tensor,     # (N) of the candidates of several sentences
     lack: Tensor,       # (N)
@@ -137,12 +132,11 @@ class Risk(WithLoss):
         sentence = torch.tensor([i for i, one in enumerate(found) for _ in one.tokens])
         lack = torch.tensor([lack for one in found for lack in one.lack])
         own = (target[target != PAD]).split((target != PAD).sum(1).tolist())
-        rows = padded([*(tokens for one in found for tokens in one.tokens), *(row.tolist() for row in own)])
+        rows = pad([*(tokens for one in found for tokens in one.tokens), *(row.tolist() for row in own)])
         of = torch.cat([sentence, torch.arange(len(source))])
-        shifted = torch.cat([rows.new_full((len(rows), 1), PAD), rows[:, :-1]], 1)
         real = rows != PAD
         with autocast(source.device.type, self.precision):
-            hidden = self.model.decode(shifted, self.model.encode(source)[of], source[of])[real]
+            hidden = self.model.decode(shift_right(rows), self.model.encode(source)[of], source[of])[real]
             logits = (hidden @ self.model.embedding.weight.to(hidden.dtype).T).float()
         right = logits.gather(-1, rows[real][:, None])[:, 0] - logits.logsumexp(-1)
         row = real.nonzero()[:, 0]

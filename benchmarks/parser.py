@@ -177,10 +177,10 @@ def example(parser: Parser, chosen: dict) -> dict:
     return {"tree": print_tree(parse.tree), "repairs": dict(parse.repairs), "maps": labels, "thousandths": weights}
 
 
-def part_of(trees: Sequence[Tree], share: int, seed: int = 0) -> tuple[list[Tree], list[Tree]]:
+def part_of(trees: Sequence[Tree], share: int) -> tuple[list[Tree], list[Tree]]:
     "So many per cent of the trees, drawn at random, and the rest, both in the old order. A smaller share lies within a larger."
     numbers = list(range(len(trees)))
-    random.Random(seed).shuffle(numbers)
+    random.Random(0).shuffle(numbers)
     taken = set(numbers[: round(len(trees) * share / 100)])
     return [tree for i, tree in enumerate(trees) if i in taken], [tree for i, tree in enumerate(trees) if i not in taken]
 

@@ -22,14 +22,14 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.data.pronouns import KINDS, PRONOUNS, Meaning, nouns_of, sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.figures.head_changes import changed_heads, every_head, without_heads
-from annotated_transformer.files import read_sums, sha256, write_sums
+from annotated_transformer.files import sha256
 from annotated_transformer.model.transformer import Transformer, count_parameters
-from annotated_transformer.model_record import PRETRAINED, read_record, write_record
+from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.translator import Translator
 from benchmarks.shared.corpus_files import write_corpus
-from benchmarks.shared.shipping import put_into
+from benchmarks.shared.shipping import keep, put_into
 from benchmarks.shared.side_by_side import save
 
 Sentence = tuple[str, str, Meaning]
@@ -228,12 +228,7 @@ def ship(run: Run, name: str, found: dict, seeds: int) -> dict:
     directory = PRETRAINED / "pronouns-en-de"
     put_into(directory, translator, text, "pronouns-en-de", {})
     about = "English to German, for sentences in which the meaning decides what \"it\" stands for"
-    record = dataclasses.replace(
-        read_record(directory), about=about, languages=("en", "de"), licence="Apache-2.0",
-        pronoun_head=(best["layer"], best["head"]),
-    )
-    write_record(directory, record)
-    write_sums(directory, read_sums(directory))
+    keep(directory, about=about, languages=("en", "de"), licence="Apache-2.0", pronoun_head=(best["layer"], best["head"]))
     return {
         "shipped": {"seed": int(name.split()[1]), "layer": best["layer"], "head": best["head"]},
         "weights_sha256": sha256(directory / "model.safetensors"),

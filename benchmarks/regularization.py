@@ -66,11 +66,11 @@ def measured(model: Transformer, batch: Batch) -> dict:
     return {"right": round(right.all(-1).float().mean().item(), 4), "perplexity": round(perplexity.item(), 4)}
 
 
-def difference(record: list[dict], one: tuple, other: tuple, of: str = "right", sentences: str = "new") -> dict:
-    """By how much the second setting has more than the first, seed by seed: the mean, its 95% interval (of seeds drawn anew), and
-    in how many seeds it is more. A setting is named as in `SETTINGS`, with the number of its pairs."""
+def difference(record: list[dict], one: tuple, other: tuple, of: str = "right") -> dict:
+    """By how much the second setting has more than the first, on new sentences and seed by seed: the mean, its 95% interval (of
+    seeds drawn anew), and in how many seeds it is more. A setting is named as in `SETTINGS`, with the number of its pairs."""
     before, after = (
-        next([seed[sentences][of] for seed in row["seeds"]] for row in record
+        next([seed["new"][of] for seed in row["seeds"]] for row in record
              if (row["pairs"], row["dropout"], row["smoothing"]) == setting) for setting in (one, other))
     gains, draw = [more - less for less, more in zip(before, after, strict=True)], random.Random(0)
     means = sorted(sum(draw.choices(gains, k=len(gains))) / len(gains) for _ in range(10_000))

@@ -34,7 +34,8 @@ from annotated_transformer.parsing.self_training import exchange_constituents
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.parser import EXAMPLE, spread, write_trees
-from benchmarks.pretrained import PART, as_it_stands
+from benchmarks.pretrained import as_it_stands
+from benchmarks.shared.cards import PART
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, save
