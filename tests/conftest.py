@@ -44,6 +44,20 @@ def closed_figures():
 
 
 @pytest.fixture
+def config(tmp_path):
+    "A training that takes a moment."
+    from annotated_transformer.config import TrainingConfig, TransformerConfig
+
+    for split, n in (("train", 30), ("validation", 4)):
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
+    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
+    return TrainingConfig(
+        sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2, log_every=1, keep=2,
+    )
+
+
+@pytest.fixture
 def zeroed():
     "A function that copies a model and zeroes the rows of W^O that belong to a head: another way to switch it off."
     import torch

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from annotated_transformer import Parser, Translator, explore, plot_figure
-from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.config import Execution
 from annotated_transformer.training.loop import train
 
 SENTENCE = "The dog sleeps, because it is tired."
@@ -21,13 +21,8 @@ def elsewhere():
     torch.set_default_device(before)
 
 
-def test_a_training_is_the_same_and_goes_on(elsewhere, tmp_path):
-    for split, n in (("train", 30), ("validation", 4)):
-        for language in ("en", "de"):
-            (tmp_path / f"{split}.{language}").write_text("".join("abcdef "[: 1 + i % 6] + "\n" for i in range(n)))
-    sizes = TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
-    config = TrainingConfig(sizes, corpus=str(tmp_path), batch_tokens=60, steps=6, validate_every=2, checkpoint_every=2,
-                            log_every=1, keep=2, execution=Execution(device="cpu"))
+def test_a_training_is_the_same_and_goes_on(elsewhere, config, tmp_path):
+    config = dataclasses.replace(config, execution=Execution(device="cpu"))
     train(dataclasses.replace(config, steps=4), tmp_path / "there")
     found = train(config, tmp_path / "there").state_dict()
     elsewhere("cpu")

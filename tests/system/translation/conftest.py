@@ -1,11 +1,17 @@
-"What the losses for the everyday translator are tested on: a model of random weights, and two short pairs."
+"What the losses for the everyday translator are tested on: itself, a model of random weights, and two short pairs."
 import pytest
 import torch
 
+from annotated_transformer import Translator
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.batching import collate
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loop import WithLoss
+
+
+@pytest.fixture(scope="module")
+def translator():
+    return Translator.from_pretrained("everyday-en-de", device="cpu", precision="float32")
 
 
 @pytest.fixture

@@ -1,17 +1,10 @@
 "How many names are copied (`benchmarks.copied_names`): the mixed weights, and the count."
 import copy
 
-import pytest
 import torch
 
-from annotated_transformer import Translator
 from benchmarks import copied_names
 from benchmarks.copied_names import copied
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("everyday-en-de", device="cpu", precision="float32")
 
 
 def test_the_share_is_that_of_the_new_weights(translator, tmp_path):

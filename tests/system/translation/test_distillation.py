@@ -4,7 +4,7 @@ import copy
 import pytest
 import torch
 
-from annotated_transformer import EOS, PAD, Translator
+from annotated_transformer import EOS, PAD
 from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.model.transformer import Transformer
@@ -53,11 +53,6 @@ def test_it_is_the_mean_over_teachers_of_the_cross_entropy_and_the_padding_count
     found = gradients(found, taught)
     assert not found["embedding.weight"][PAD].any() and found["embedding.weight"].any()
     assert all(weight.grad is None for teacher in teachers for weight in teacher.parameters())
-
-
-@pytest.fixture(scope="module")
-def translator():
-    return Translator.from_pretrained("everyday-en-de", device="cpu", precision="float32")
 
 
 @pytest.fixture
