@@ -40,6 +40,11 @@ def result(path: str) -> dict:
     return json.loads((ROOT / "results" / f"{path}.json").read_text(encoding="utf-8"))
 
 
+def of_three_seeds(path: str) -> list[dict]:
+    "What each training alone came to, of three with different seeds."
+    return [result(f"{path}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
+
+
 def prose(page: str) -> str:
     "A page's Markdown on one line, so that a sentence is found wherever it is broken."
     cells = notebook_of(page)["cells"]
@@ -248,7 +253,7 @@ def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chose
 def test_the_readme_says_what_the_finish_added():
     means = []
     for kind in ("-first", "-plain-finish", ""):
-        seeds = [result(f"translation/multi30k-en-de{kind}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
+        seeds = of_three_seeds(f"translation/multi30k-en-de{kind}")
         means.append(statistics.mean(found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds))
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     noise = 4.303 * statistics.stdev(found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds) * (1 + 1 / 3) ** 0.5
@@ -716,7 +721,7 @@ def test_the_translator_copies_two_rare_names_and_loses_the_end_of_a_third():
 
 def test_how_many_rows_need_a_repair_as_the_page_of_trees_says():
     ships = result("parsing/parser.semi")["figures"]["by_seed"][0]["scores"]["test"]["free"]
-    small = [result(f"parsing/parser{seed}")["figures"]["by_seed"][0]["scores"]["test"] for seed in ("", "-seed2", "-seed3")]
+    small = [run["scores"]["test"] for run in of_three_seeds("parsing/parser")]
     share, *shares = (round(100 * score["malformed"] / score["sentences"]) for score in (ships, *small))
     low, middle, high = sorted(shares)
     page = prose("paper/6.3_trees")
@@ -751,8 +756,7 @@ def test_where_the_page_of_trees_says_that_words_left_over_go():
 
 def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     page, shown = prose("paper/6.3_parsing"), printed("paper/6.3_parsing")
-    [alone, mixed] = [[result(f"parsing/{name}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
-                      for name in ("parser", "parser.semi")]
+    alone, mixed = of_three_seeds("parsing/parser"), of_three_seeds("parsing/parser.semi")
     grammar, berkeley = (result(f"parsing/{name}")["figures"]["test"]["f1"] for name in ("pcfg", "berkeley"))
     free, bound = ([run[search]["test"]["f1"] for run in alone] for search in ("scores", "bound"))
     assert sum(bound) / 3 > grammar and sorted(bound)[0] < grammar < sorted(bound)[1] and "but its worst seed is not" in page
@@ -804,8 +808,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
 
 def test_the_two_searches_on_the_page_of_parsing_are_those_of_the_files():
     shown = printed("paper/6.3_parsing")
-    [alone, mixed] = [[result(f"parsing/{name}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
-                      for name in ("parser", "parser.semi")]
+    alone, mixed = of_three_seeds("parsing/parser"), of_three_seeds("parsing/parser.semi")
     for row, scores in (
         ("| gold alone | free | 21, 4, 4 | 0.6 |", [run["scores"]["test"] for run in alone]),
         ("| gold alone | trees only | 21 | 4, 2, 4 |", [run["bound"]["test"] for run in alone]),
@@ -818,8 +821,7 @@ def test_the_two_searches_on_the_page_of_parsing_are_those_of_the_files():
 
 def test_the_searches_of_the_parsers_are_those_of_the_files():
     text = (ROOT / "docs/parsing.md").read_text(encoding="utf-8")
-    [alone, mixed] = [[result(f"parsing/{name}{seed}")["figures"]["by_seed"][0] for seed in ("", "-seed2", "-seed3")]
-                      for name in ("parser", "parser.semi")]
+    alone, mixed = of_three_seeds("parsing/parser"), of_three_seeds("parsing/parser.semi")
     mixed_scores = [run["scores"]["test"] for run in mixed]
     for row, scores in (
         ("| gold alone | free | beam 21, 4 and 4 by seed, α = 0.6 |", [run["scores"]["test"] for run in alone]),
