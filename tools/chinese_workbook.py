@@ -60,7 +60,7 @@ def cells_in_chinese(name: str, cells: list) -> list:
 def heading_in_chinese(name: str, heading: str) -> str:
     "What the Chinese page calls a section."
     pairs = chinese_notebooks.anchors_in_chinese(name)
-    return pairs.get(heading.replace(" ", "-"), heading).replace("-", " ")
+    return pairs.get(chinese_notebooks.anchor(heading), heading).replace("-", " ")
 
 
 def led(target: str, page: str, about) -> str | None:
