@@ -26,6 +26,11 @@ class InputError(ValueError):
     "A mistake in what the user gave: one sentence that names it and says what to do. The command line exits with status 2."
 
 
+def reason_of(error: BaseException) -> str:
+    "The first line of what another package's error says; its type where it says nothing."
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 EXTRAS = {
     "nltk": "parsing", "tensorboard": "tensorboard", "vl_convert": "charts",
     "transformers": "exchange", "ctranslate2": "exchange", "onnx": "exchange", "onnxruntime": "exchange",

@@ -6,7 +6,7 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
-from . import InputError
+from . import InputError, reason_of
 
 __all__ = [
     "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "require_docstrings",
@@ -99,6 +99,5 @@ def blamed(error: BaseException) -> str | None:
             inside = Path("site-packages", package).as_posix() in Path(frame.filename).as_posix()
             own = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(beginning)]
             if inside and frame.name == "<module>" and own:
-                reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-                return f"{package} cannot be loaded with {', '.join(own)} ({reason}): unset or correct the variable"
+                return f"{package} cannot be loaded with {', '.join(own)} ({reason_of(error)}): unset or correct the variable"
     return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import InputError, extra
+from .. import InputError, extra, reason_of
 from .parallel_text import Corpus, both_sides, two_languages
 
 __all__ = ["from_hub"]
@@ -75,8 +75,7 @@ def open_tables(name: str) -> dict[str, Any]:
     except InputError:
         raise
     except Exception as error:  # the library has dozens of its own, and those of the network and the disk
-        reason = (str(error).strip().splitlines() or [""])[0]
-        raise InputError(f"hub:{name}: the data set cannot be loaded ({type(error).__name__}: {reason})") from None
+        raise InputError(f"hub:{name}: the data set cannot be loaded ({type(error).__name__}: {reason_of(error)})") from None
 
 
 def from_hub(

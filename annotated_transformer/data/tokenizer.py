@@ -232,6 +232,16 @@ def require_fit(
         raise InputError(f"{name} has {len(ids):,} tokens and the model takes {longest:,}: {remedy}")
 
 
+def require_text(text: str, name: str) -> None:
+    "InputError for what is no str, and for half a character (a lone surrogate), which UTF-8 does not have."
+    if not isinstance(text, str):
+        raise InputError(f"{name} is no str, but of the type {type(text).__name__}: give one text")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{name} holds half a character (a lone surrogate): decode it as UTF-8") from None
+
+
 def require_several(texts: Iterable[str]) -> None:
     "InputError for a single text, which would be taken for a list of letters, and for what is no list."
     if isinstance(texts, str):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .. import EOS, PAD, UNK, InputError, extra
+from .. import EOS, PAD, UNK, InputError, extra, reason_of
 from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form, require_our_tokenizer
@@ -229,8 +229,7 @@ def in_one_sentence(path_or_name: str | Path, but: type[Exception] | tuple = ())
     except but:
         raise
     except Exception as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason})") from None
+        raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason_of(error)})") from None
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -158,6 +159,8 @@ def require_portable(model: Transformer, precision: str) -> None:
         extra(package)
 
 
+EXPORT = Lock()  # PyTorch traces one model at a time
+
 # The axes that may have any size, by tensor.
 AXES = {
     "source": {0: "B", 1: "S"}, "memory": {1: "B", 2: "S"}, "encoder_attention": {1: "B", 3: "S", 4: "S"},
@@ -192,7 +195,7 @@ def write_graph(
 ) -> None:
     "Trace, then let ONNX Runtime compute what is constant: half of the operations go."
     onnx, runtime = extra("onnx"), extra("onnxruntime")
-    with warnings.catch_warnings(), torch.no_grad():
+    with EXPORT, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # sizes that are the model's own become constants, as they should
         torch.onnx.export(
             module, given, str(path), input_names=inputs, output_names=outputs, opset_version=17,

@@ -5,8 +5,8 @@ from typing import NamedTuple, NotRequired, TypedDict, TypeVar
 
 import numpy as np
 
-from .. import EOS, PAD, InputError, extra
-from ..config import Search, TransformerConfig
+from .. import EOS, PAD, InputError, extra, reason_of
+from ..config import Search, TransformerConfig, require_search
 from ..data.tokenizer import Tokenizer
 from ..files import named, regular
 from ..json_files import read_json
@@ -71,8 +71,7 @@ class OnnxTranslator:
                 for name in GRAPHS
             )
         except Exception as error:  # ONNX Runtime has a dozen kinds of its own
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason})") from None
+            raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason_of(error)})") from None
         for (name, wanted), graph in zip(GRAPHS.items(), (self.encoder, self.decoder)):
             if {given.name for given in graph.get_inputs()} != wanted:
                 raise InputError(f"{directory / f'{name}.onnx'} is another graph: take all files of one directory")
@@ -90,7 +89,7 @@ class OnnxTranslator:
         "The beam search of §6.1 over the two graphs."
         if not sentences:
             return []
-        how = (search or self.settings["search"]).within(self.settings["config"].vocab_size)
+        how = require_search(self.settings["search"] if search is None else search).within(self.settings["config"].vocab_size)
         K, alpha = how.beam_size, how.alpha
         limits = [min(len(row) + how.extra_length, self.settings["config"].max_length) for row in sentences]
         source = np.full((len(sentences), max(map(len, sentences))), PAD, np.int64)
@@ -147,9 +146,10 @@ class OnnxTranslator:
         "As `translate`, each with its log-probability and whether the model is unsure of it."
         def hypotheses(rows: list[list[int]]) -> list[Hypothesis | None]:
             out: list[Hypothesis | None] = [None for _ in rows]
+            n = max(1, batch)
             order = sorted((i for i, row in enumerate(rows) if len(row) > 1), key=lambda i: len(rows[i]))
-            for start in range(0, len(order), batch):
-                part = order[start : start + batch]
+            for start in range(0, len(order), n):
+                part = order[start : start + n]
                 for i, found in zip(part, self.search([rows[i] for i in part], search)):
                     if not found:
                         raise InputError("decoder.onnx gives no numbers for a sentence: it is damaged, so write it anew")

@@ -6,7 +6,8 @@ __all__ = []
 # %% ../../nbs/model/pretrained.ipynb #4c0ebd3e
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -104,6 +105,20 @@ def write_model(
     write_into(directory, write, kept=["README.md"])
 
 
+@contextmanager
+def float32_by_default() -> Iterator[None]:
+    "Weights come into memory as 32 bits, whatever PyTorch's default is in a program that computes with others."
+    usual = torch.get_default_dtype()
+    if usual == torch.float32:  # the default is the whole process's: touched only where it must be
+        yield
+        return
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(usual)
+
+
 def filled(
     kind: type[Model],
     config: Any,                # a `TransformerConfig`
@@ -118,7 +133,7 @@ def filled(
         raise InputError(f"{path}: config.json asks for {positions:,} positions, far too many for weights that hold {held:,} "
                          "numbers: correct its max_length, or copy it again")
     # The initial weights, soon replaced, take no draw from the user's generator, and lie on no device of the user's.
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+    with torch.random.fork_rng(devices=[]), torch.device("cpu"), float32_by_default():
         model = kind(config)
     load_into(model, weights, path)
     one_thread_after_fork()

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-from .. import InputError
+from .. import InputError, reason_of
 from ..files import SUMS, finish, named, read_sums, regular, sha256
 from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
@@ -193,5 +193,5 @@ def from_hub(
     try:
         return Path(snapshot_download(name, allow_patterns=wanted, **options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"{name}: there is no such directory here, and the Hugging Face hub gave nothing ({reason})") from None
+        said = f"the Hugging Face hub gave nothing ({reason_of(error)})"
+        raise InputError(f"{name}: there is no such directory here, and {said}") from None

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .. import UNK, InputError
+from .. import UNK
 from ..data.sentences import split_sentences
-from ..data.tokenizer import Tokenizer, require_fit, require_several
+from ..data.tokenizer import Tokenizer, require_fit, require_several, require_text
 
 __all__ = ["UNSURE", "WHOLE", "Translation", "in_capitals", "sentences_of", "translate_lines"]
 
@@ -53,10 +53,9 @@ class Translation:
         return UNSURE if self.doubtful else ""
 
 
-def sentences_of(line: str, tokenizer: Tokenizer, name: str = "the text") -> list[str]:
+def sentences_of(line: str, tokenizer: Tokenizer) -> list[str]:
     "What is translated one by one: the sentences of a line; two short ones stay together. InputError for what is no str."
-    if not isinstance(line, str):
-        raise InputError(f"{name} is no str, but of the type {type(line).__name__}: give one text")
+    require_text(line, "the text")
     found = split_sentences(line)
     return [line] if len(found) == 2 and len(tokenizer.encode(line)) <= WHOLE else found
 
@@ -93,7 +92,10 @@ def translate_lines(
 ) -> list[Translation]:          # one for each line
     "Cut, search, join. InputError names a line with a sentence too long for the model, or that is no text."
     require_several(lines)
-    parts = [sentences_of(line, tokenizer, f"sentence {number}") if split else [line] for number, line in enumerate(lines, 1)]
+    parts = []
+    for number, line in enumerate(lines, 1):
+        require_text(line, f"sentence {number}")
+        parts.append(sentences_of(line, tokenizer) if split else [line])
     sentences = [sentence for part in parts for sentence in part]
     ids = tokenizer.encode_all(sentences)
     numbers = [number for number, part in enumerate(parts, 1) for _ in part]

@@ -7,6 +7,7 @@ __all__ = ['FEW', 'OfFloats', 'PackedMatrix', 'SixteenBits', 'EightBits', 'in_ei
 import copy
 import warnings
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, Self
 
 import torch
@@ -167,6 +168,9 @@ def old_is_faster(bits: int) -> bool:
     return there and engine != "none" and not has_amx()
 
 
+QUIET = Lock()  # before Python 3.14, of two threads that leave `catch_warnings` one may put the other's silence back
+
+
 def old_product(
     bits: int,             # 16 or 8
     matrix: Tensor,        # (n, d)
@@ -178,7 +182,7 @@ def old_product(
         packed, operator = old.linear_prepack_fp16(matrix, bias), old.linear_dynamic_fp16
     else:
         scale, zeros = whole_rows(matrix)[1].double(), torch.zeros(len(matrix), dtype=torch.long)
-        with warnings.catch_warnings():
+        with QUIET, warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             rows = torch.quantize_per_channel(matrix, scale, zeros, 0, torch.qint8)
         packed, operator = old.linear_prepack(rows, bias), old.linear_dynamic

@@ -19,7 +19,7 @@ from torch import Tensor
 from .. import PAD, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import require_fit, require_several
+from ..data.tokenizer import require_fit, require_several, require_text
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -173,9 +173,12 @@ def translate_ids(
 
 
 def ids_of(self: "Translator", texts: Iterable[str], name: str) -> list[list[int]]:
-    "Token ids, EOS last. InputError for a single text, and for one that is too long: by this name and its number."
+    "Token ids, EOS last. InputError for a single text, and for one that is none or too long: by this name and its number."
     require_several(texts)
-    ids = self.tokenizer.encode_all([*texts])
+    texts = [*texts]
+    for number, text in enumerate(texts, 1):
+        require_text(text, f"{name} {number}")
+    ids = self.tokenizer.encode_all(texts)
     for number, row in enumerate(ids, 1):
         require_fit(row, self.model.config.max_length, f"{name} {number}")
     return ids
@@ -193,7 +196,8 @@ def n_best(
     Two may read alike: other tokens, the same text.
     """
     how = require_search(self.search if search is None else search)
-    sentences = sentences if isinstance(sentences, str) else [*sentences]
+    require_several(sentences)
+    sentences = [*sentences]
     if not hasattr(n, "__index__") or isinstance(n, bool) or (n := index(n)) < 1:
         raise InputError(f"n must be a whole number of at least 1, not {reprlib.repr(n)}")
     how, ids = dataclasses.replace(how, beam_size=max(n, how.beam_size)), ids_of(self, sentences, "sentence")

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -40,7 +41,11 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     said, texts = done.stdout.split("\n")[: len(SENTENCES)], done.stdout.split("\n")[len(SENTENCES) : -1]
     ours = translator.translations(SENTENCES)
-    assert OnnxTranslator(tmp_path / "graphs").search([]) == []
+    portable = OnnxTranslator(tmp_path / "graphs")
+    assert portable.search([]) == []
+    assert portable.translate(SENTENCES[:3], batch=-1) == portable.translate(SENTENCES[:3], batch=0) == texts[:3]
+    with pytest.raises(InputError, match="search must be a Search"):
+        portable.translate(SENTENCES[:3], {"beam_size": 2})
     for one, line in zip(ours, said, strict=True):
         text, log_probability, tokens, doubtful = line.split("\t")
         assert (text, int(tokens), doubtful) == (one.text, one.tokens, str(one.doubtful))
@@ -48,6 +53,14 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     assert len({one.doubtful for one in ours}) == 2 and ours[3].doubtful, "letters that it lacks"
     assert texts == [*translator.translate(SENTENCES), *translator.translate(SENTENCES, split=False), translator.translate(SENTENCES[0])]
     assert texts[5] != texts[11], "cut, and whole"
+
+
+@pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")
+def test_threads_write_one_after_the_other(tmp_path):
+    translator = Translator.from_pretrained("pronouns-en-de", device="cpu")
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda name: to_onnx(translator, tmp_path / name), "ab"))
+    assert all((tmp_path / name / "decoder.onnx").is_file() for name in "ab")
 
 
 @pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")

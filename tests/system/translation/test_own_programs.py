@@ -61,6 +61,13 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
         translator.n_best(TEXTS, 0)
     with pytest.raises(InputError, match=r"give a list of texts, not one: \['fade'\]"):
         translator.n_best("fade")
+    with pytest.raises(InputError, match="give a text or a list of texts, not None"):
+        translator.n_best(None)
+    for wrong, said in (("be \ud83d", "holds half a character"), (b"bee", "is no str, but of the type bytes")):
+        with pytest.raises(InputError, match=f"^sentence 2 {said}"):
+            translator.n_best(["fade", wrong])
+        with pytest.raises(InputError, match=f"^target 2 {said}"):
+            translator.log_probabilities(TEXTS[:2], ["fade", wrong])
     with pytest.raises(InputError, match="the beam size must be at most 20"):
         translator.n_best(TEXTS, 21)
 

@@ -1,4 +1,8 @@
 "Copies of a model with packed products: they follow its weights, and leave alone what they could not multiply by."
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -7,6 +11,7 @@ from torch.nn.utils import prune
 from annotated_transformer import EOS, PAD, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.translation import packed_weights
 from annotated_transformer.translation.fast_search import beam_search
 from annotated_transformer.translation.few_rows import in_halves
 from annotated_transformer.translation.packed_weights import Packed, in_eight_bits, in_sixteen_bits
@@ -67,3 +72,21 @@ def test_a_copy_leaves_a_linear_of_another_kind_as_it_is(change, pack):
     expected, found = (beam_search(each, source, search) for each in (given, pack(given)))
     for one, other in zip(found, expected, strict=True):
         assert one[0].log_probability == pytest.approx(other[0].log_probability, rel=0.1)
+
+
+@pytest.mark.skipif(not hasattr(torch, "quantize_per_channel"), reason="PyTorch has deleted it")
+def test_threads_that_pack_at_once_leave_the_warnings_of_the_program(monkeypatch):
+    monkeypatch.setattr(packed_weights, "has_amx", lambda: False)  # else another kernel is chosen, without a warning to hide
+    before, inside, most, quantize = [*warnings.filters], [], [], torch.quantize_per_channel
+
+    def watched(*given):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.01)
+        inside.pop()
+        return quantize(*given)
+
+    monkeypatch.setattr(torch, "quantize_per_channel", watched)
+    with ThreadPoolExecutor(3) as threads:
+        assert all(threads.map(in_eight_bits, [model() for _ in range(3)]))
+    assert max(most) == 1 and warnings.filters == before

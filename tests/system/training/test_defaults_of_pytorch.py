@@ -1,4 +1,4 @@
-"`torch.set_default_device` is the user's: what the library computes elsewhere does not land there, and is the same to the bit."
+"PyTorch's defaults are the user's: a device on which the library does not compute, and a kind of number that it does not take."
 import dataclasses
 
 import matplotlib.pyplot as plt
@@ -28,6 +28,24 @@ def test_a_training_is_the_same_and_goes_on(elsewhere, config, tmp_path):
     elsewhere("cpu")
     expected = train(config, tmp_path / "here").state_dict()
     assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in found)
+
+
+def numbers_of_what_ships() -> dict[str, torch.Tensor]:
+    model = Translator.from_pretrained("pronouns-en-de", device="cpu", precision="int8").model
+    return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+def test_what_ships_is_loaded_as_it_is_stored(kind):
+    expected = numbers_of_what_ships()
+    torch.set_default_dtype(kind)
+    try:
+        found = numbers_of_what_ships()
+        assert torch.get_default_dtype() == kind
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert found.keys() == expected.keys()
+    assert all(found[name].dtype == value.dtype and torch.equal(found[name], value) for name, value in expected.items())
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
