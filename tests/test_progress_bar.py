@@ -1,5 +1,7 @@
 "Progress is told where somebody may read it; where nobody can, the work goes on."
 import io
+import os
+import subprocess
 import sys
 
 import pytest
@@ -30,3 +32,12 @@ def test_a_standard_error_that_cannot_be_used_ends_nothing(monkeypatch, make):
     with progress_bar(total=2) as bar:
         bar.update()
         bar.set_postfix_str("half")
+
+
+SLOW = "from annotated_transformer import progress_bar as p; p.EVERY = 0; bar = p.progress_bar(iterable=range(3)); print(*bar)"
+
+
+def test_a_service_keeps_it_out_of_its_log():
+    for silent, lines in (("", True), ("1", False)):
+        done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True, env=os.environ | {"TQDM_DISABLE": silent})
+        assert done.stdout.split() == ["0", "1", "2"] and bool(done.stderr) == lines

@@ -1,5 +1,5 @@
 """Put under each notebook's title a link that opens it in Colab, and before its code a cell that sets it up there, and that
-says elsewhere what is missing where a notebook lies alone.
+says elsewhere what to do where the package or results/ is missing.
 
 Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook. So is the file of versions
 that the cell installs with.
@@ -14,14 +14,15 @@ from contents import refuse
 CELL = "colab"  # the id of the cell that sets up
 LINK = re.compile(r"\n+\[Open in Colab\]\([^)]*\)(?=\n|$)")
 SET_UP = """\
-if "google.colab" in str(get_ipython()):  # elsewhere nothing is done; notebooks read results/
+if "google.colab" in str(get_ipython()):  # elsewhere nothing is done
     !git clone -q --depth 1 -b {branch} https://github.com/{user}/{repo} /content/book
     %cd -q /content/book/{folder}
-    %pip install -q -c /content/book/{pins} /content/book[all]"""
+    %pip install -q -c /content/book/{pins} /content/book[all]
+elif not ({there}):
+    print("Open this page in its repository: git clone https://github.com/{user}/{repo}; cd {repo}; make lab")"""
 READS = re.compile(r"((?:\.\./)+)(?:results|figures)/")
-ALONE = """
-elif not __import__("os").path.exists("{up}results"):
-    print("Open this page in its repository: git clone https://github.com/{user}/{repo}")"""
+INSTALLED = '__import__("importlib.util").util.find_spec("{repo}")'
+RESULTS = ' and __import__("os").path.exists("{up}results")'
 PINS = "tools/colab.txt"
 PINS_HEAD = "# Written by the build from constraints.txt: what Colab installs beside its own torch, numpy and matplotlib.\n"
 DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
@@ -37,8 +38,8 @@ def with_colab(notebook: dict, name: str, about) -> dict:
     source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     code = "\n".join("".join(cell["source"]) for cell in others if cell["cell_type"] == "code")
-    template = SET_UP + (ALONE if (reads := READS.search(code)) else "")
-    setting = template.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), up=reads and reads[1])
+    there = INSTALLED.format(**about) + (RESULTS.format(up=reads[1]) if (reads := READS.search(code)) else "")
+    setting = SET_UP.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), there=there)
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
               "source": setting.splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}

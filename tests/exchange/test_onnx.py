@@ -81,7 +81,7 @@ def test_a_directory_is_written_whole_or_not_at_all():
         files = ["decoder.onnx", "encoder.onnx", "settings.json", "tokenizer.model"]
         assert sorted(path.name for path in model.iterdir()) == files
         assert [path.name for path in Path(directory).iterdir()] == ["model"]
-        settings = json.loads((model / "settings.json").read_text())
+        settings = json.loads((model / "settings.json").read_bytes())
         assert settings["config"] == asdict(shipped.model.config) and settings["search"] == asdict(shipped.search)
         assert settings["ids"] == {"pad": PAD, "eos": EOS, "unk": UNK} and settings["precision"] == "float32"
         before = [(model / name).read_bytes() for name in files]

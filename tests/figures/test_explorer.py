@@ -12,9 +12,8 @@ from pathlib import Path
 from unittest import mock
 
 import torch
-import vl_convert
 
-from annotated_transformer import InputError, Translator
+from annotated_transformer import InputError, Translator, extra
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore, live, nearest_to_diagonal
 from annotated_transformer.figures.explorer_chart import VEGA_LITE, sentence
@@ -49,6 +48,7 @@ def test_a_notebook_stores_vega_lite_5_and_a_picture():
     assert drawn["$schema"].endswith("/vega-lite/v5.json")
     one, every = drawn, copy.deepcopy(drawn)
     next(choice for choice in every["params"] if choice["name"] == "together")["value"] = True
+    vl_convert = extra("vl_convert")
     for drawn in (every, one):  # all heads of the layer, and one
         old, new = (vl_convert.vegalite_to_svg(drawn, vl_version=version) for version in ("5.8", VEGA_LITE))
         old, new = (re.sub(r"gradient_\d+", "", text) for text in (old, new))

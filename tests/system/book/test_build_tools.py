@@ -241,17 +241,19 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
     assert done == ([fetch, "%cd -q /content/book/nbs", install] if acts else [])
 
 
-@pytest.mark.parametrize("up, there", [("../", False), ("../", True), ("", False)])
-def test_a_notebook_that_lies_alone_says_what_it_reads(tmp_path, monkeypatch, capsys, up, there):
+@pytest.mark.parametrize("up, there, installed", [("../", False, True), ("../", True, True), ("", False, True), ("", False, False)])
+def test_a_notebook_that_lies_alone_says_what_to_do(tmp_path, monkeypatch, capsys, up, there, installed):
     cells = [dict(cell_type="markdown", id="title", source="# A toy"),
              dict(cell_type="code", id="a", source=f'read("{up}results/a.json")')]
     source = "".join(with_colab(dict(cells=cells), "00_toy", ABOUT)["cells"][1]["source"])
     (tmp_path / "nbs").mkdir()
     (tmp_path / "results").mkdir() if there else None
+    (tmp_path / "halves.py").touch() if installed else None
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path / "nbs")
     exec(TransformerManager().transform_cell(source), {"get_ipython": str})
-    said = "Open this page in its repository: git clone https://github.com/someone/halves"
-    assert (said in capsys.readouterr().out) == (bool(up) and not there)
+    said = "Open this page in its repository: git clone https://github.com/someone/halves; cd halves; make lab"
+    assert (said in capsys.readouterr().out) == (not installed or bool(up) and not there)
 
 
 ASKED = dict(repo="halves", requirements="torch>=2 Some_Thing>=1 numpy>=1", charts_requirements="other", dev_requirements="ruff")

@@ -1,5 +1,6 @@
 "Windows and macOS, as far as another system can tell: names of POSIX are gone, and everything imports and works all the same."
 import ast
+import json
 import os
 import re
 import subprocess
@@ -118,3 +119,14 @@ def test_text_is_written_in_utf_8_with_the_same_line_ends_everywhere(path):
 
 def test_git_changes_no_line_end_of_what_has_a_sum():
     assert "* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
+
+
+NOTEBOOKS = sorted(path for path in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: str(path.relative_to(ROOT / "nbs")))
+def test_a_page_reads_files_of_the_repository_in_utf_8(path):
+    cells = json.loads(path.read_bytes())["cells"]
+    lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
+    found = [line for line in lines if "read_text()" in line and ("../" in line or "json.loads" in line)]
+    assert not found, "read_bytes() for JSON, else encoding"
