@@ -19,7 +19,8 @@ if "google.colab" in str(get_ipython()):  # elsewhere nothing is done
     %cd -q /content/book/{folder}
     %pip install -q -c /content/book/{pins} /content/book[all]
 elif not ({there}):
-    print("Open this page in its repository: git clone https://github.com/{user}/{repo}; cd {repo}; make lab")"""
+    print("Open this page in its repository: git clone https://github.com/{user}/{repo}; "
+          "cd {repo}; make lab")"""
 READS = re.compile(r"((?:\.\./)+)(?:results|figures)/")
 INSTALLED = '__import__("importlib.util").util.find_spec("{repo}")'
 RESULTS = ' and __import__("os").path.exists("{up}results")'
