@@ -241,7 +241,10 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
     assert done == ([fetch, "%cd -q /content/book/nbs", install] if acts else [])
 
 
-@pytest.mark.parametrize("up, there, installed", [("../", False, True), ("../", True, True), ("", False, True), ("", False, False)])
+PLACES = [("../", False, True), ("../", True, True), ("", False, True), ("", False, False)]
+
+
+@pytest.mark.parametrize("up, there, installed", PLACES)
 def test_a_notebook_that_lies_alone_says_what_to_do(tmp_path, monkeypatch, capsys, up, there, installed):
     cells = [dict(cell_type="markdown", id="title", source="# A toy"),
              dict(cell_type="code", id="a", source=f'read("{up}results/a.json")')]
