@@ -210,7 +210,7 @@ class TrainingConfig:
         corpus: a name (see `corpora`), a directory, DIRECTORY:fr-en, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
         batch_tokens: padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
         steps: updates
-        init_gain: times Glorot's range, for the initial dense weights
+        init_gain: times Glorot's range, for the initial matrices of encoder and decoder that require gradients
         warmup_steps: §5.3
         rate_factor: times the paper's learning rate
         smoothing: ε_ls, §5.4

@@ -8,7 +8,9 @@ import logging
 import math
 import os
 import statistics
+import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +20,8 @@ from typing import NamedTuple
 
 from .environment import threads_given
 
-__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork", "reading"]
+__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork", "reading",
+           "without_warnings"]
 
 LEAST_WORK = 2**24  # multiply-adds of a step, for each thread: with fewer, threads wait longer than they work
 ENOUGH = 0.75       # of a core: so much of it free, and a thread takes it
@@ -83,6 +86,21 @@ def set_threads(number: int) -> None:
         library.omp_set_num_threads(number)
     if torch.get_num_threads() != number:
         torch.set_num_threads(number)
+
+
+SILENCE = threading.RLock()
+
+
+@contextmanager
+def without_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
+    """None of this kind meanwhile, one thread at a time.
+
+    Before Python 3.14 the filters are those of all threads: of two that leave `catch_warnings`, one would bring the other's
+    silence back, for good.
+    """
+    with SILENCE, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message, category)
+        yield
 
 
 @lru_cache(maxsize=1)

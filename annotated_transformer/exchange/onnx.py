@@ -6,12 +6,10 @@ __all__ = ['ConcatenatedCache', 'Graph', 'EncoderGraph', 'StepGraph', 'to_onnx']
 # %% ../../nbs/exchange/onnx.ipynb #81000002
 import copy
 import json
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from threading import Lock
 from typing import Literal
 
 import numpy as np
@@ -34,6 +32,7 @@ from annotated_transformer.model.attention import (
 from ..model.layers import LayerCache
 from ..model.transformer import Transformer
 from ..model_record import ModelRecord
+from ..threads import without_warnings
 from ..translation.kv_cache import decoder_step
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
@@ -159,8 +158,6 @@ def require_portable(model: Transformer, precision: str) -> None:
         extra(package)
 
 
-EXPORT = Lock()  # PyTorch traces one model at a time
-
 # The axes that may have any size, by tensor.
 AXES = {
     "source": {0: "B", 1: "S"}, "memory": {1: "B", 2: "S"}, "encoder_attention": {1: "B", 3: "S", 4: "S"},
@@ -195,8 +192,7 @@ def write_graph(
 ) -> None:
     "Trace, then let ONNX Runtime compute what is constant: half of the operations go."
     onnx, runtime = extra("onnx"), extra("onnxruntime")
-    with EXPORT, warnings.catch_warnings(), torch.no_grad():
-        warnings.simplefilter("ignore")  # sizes that are the model's own become constants, as they should
+    with without_warnings(), torch.no_grad():  # sizes that are the model's own become constants, as they should
         torch.onnx.export(
             module, given, str(path), input_names=inputs, output_names=outputs, opset_version=17,
             dynamic_axes={name: axes[name] for name in (*inputs, *outputs) if name in axes}, dynamo=False,

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import InputError
 
-__all__ = ["name_of", "require_class", "same_name"]
+__all__ = ["name_of", "only_known", "require_class", "same_name"]
 
 
 def name_of(what: Any) -> str:
@@ -15,6 +15,12 @@ def name_of(what: Any) -> str:
     what = getattr(what, "func", what)
     named = what if hasattr(what, "__qualname__") else type(what)
     return f"{named.__module__}:{named.__qualname__}"
+
+
+def only_known(model: Any) -> bool:
+    "Whether each of its modules is of a class of this package or of PyTorch."
+    known = {__name__.partition(".")[0], "torch"}
+    return {type(module).__module__.partition(".")[0] for module in model.modules()} <= known
 
 
 def same_name(first: str, second: str) -> bool:

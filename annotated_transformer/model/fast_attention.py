@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from .. import InputError
+
 # %% ../../nbs/model/fast_attention.ipynb #32b16c01
 class KeyValueCache(Protocol):
     "Keys and values that decoding keeps for one attention, side by side: of the encoder output, or of the tokens so far."
@@ -120,8 +122,8 @@ def attend(
     In decoding T counts the beams of a sentence and S the tokens kept for all of them, in no order of positions: so what
     depends on a position belongs in `project_self`.
     """
-    if causal:
-        allowed = None
+    if causal and allowed is not None:
+        raise InputError("causal=True stands in place of a mask: give one of them, or both as `allowed & causal_mask(T)`")
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
     with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass

@@ -26,7 +26,7 @@ from .class_names import name_of, require_class
 from .regularization import Dropout
 from .weights import load_into, load_weights, model_directory, require_real, said_by, to_be_saved
 from ..model_record import ModelRecord
-from ..threads import one_thread_after_fork
+from ..threads import one_thread_after_fork, without_warnings
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
@@ -146,20 +146,34 @@ def no_larger(
 ) -> bool:
     "Whether the matrices alone hold no more numbers than the weights, so that the model may be made. `planned` takes a second."
     c, held = config, sum(value.numel() for value in weights.values())
+    return matrices(c) <= held and c.n_layers <= len(weights) and c.max_length * c.d_model <= max(held, 2**22)
+
+
+def matrices(config) -> int:
+    "Numbers in the matrices of the paper's model of these sizes."
+    c = config
     attention, feed_forward = 2 * c.d_model * c.n_heads * (c.d_k + c.d_v), 2 * c.d_model * c.d_ff
-    matrices = c.vocab_size * c.d_model + c.n_layers * (3 * attention + 2 * feed_forward)
-    return matrices <= held and c.n_layers <= len(weights) and c.max_length * c.d_model <= max(held, 2**22)
+    return c.vocab_size * c.d_model + c.n_layers * (3 * attention + 2 * feed_forward)
 
 
 def planned(kind: type[nn.Module], config) -> nn.Module:
     "The model on PyTorch's meta device: shapes without numbers. InputError when this machine could not hold the numbers."
-    with torch.device("meta"):
-        model = kind(config)
-    needed = sum(value.numel() * value.element_size() for value in (*model.parameters(), *model.buffers()))
+    try:
+        with torch.device("meta"), without_warnings(message="for .* copying from a non-meta parameter"):
+            model = kind(config)
+    except (RuntimeError, NotImplementedError):  # a class of one's own asks for a number, and the meta device has none
+        require_memory(4 * matrices(config))
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+            model = kind(config)
+    require_memory(sum(value.numel() * value.element_size() for value in (*model.parameters(), *model.buffers())))
+    return model
+
+
+def require_memory(needed: int) -> None:
+    "InputError when this machine has not so many bytes."
     if hasattr(os, "sysconf") and needed > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
         sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
         raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
-    return model
 
 
 def form(model: nn.Module) -> dict[str, str]:
@@ -181,9 +195,6 @@ def own_form(kind: type[nn.Module], config) -> dict[str, str]:
     "Of what a class of one's own makes."
     try:
         return form(planned(kind, config))
-    except (RuntimeError, NotImplementedError):  # it asks for a number, and the meta device has none
-        with torch.random.fork_rng(devices=[]):
-            return form(kind(config))
     except TypeError as error:
         raise InputError(f"{kind.__name__}(config) reads what is saved, and cannot be called ({error}): give each other argument "
                          "a default, or make it an attribute of the class") from None

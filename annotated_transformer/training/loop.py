@@ -24,7 +24,7 @@ from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
 from .fitting import fitting, may_run_out
-from .own import Loss, MakeOptimizer, Model, Own, Rate, Watch, mean_loss
+from .own import Loss, MakeOptimizer, Model, Own, Rate, Watch, mean_loss, warn_of_future
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
 from .r_drop import fused_consistent_loss
@@ -221,6 +221,7 @@ def train(
         group.lead(lambda: begin(config, run, group, stack, own))
         tokenizer, pairs, validation = group.together(run.prepared)
         model = new_model(config, tokenizer.vocab_size, own.model).to(group.device)
+        group.lead(lambda: warn_of_future(model))
         optimizer, rate = own.optimizer_of(model), own.rate_of(config)
         state = resume(config, run, group, model, optimizer)
         group.lead(lambda: require_room(run.directory, model, config.keep))

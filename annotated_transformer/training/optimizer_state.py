@@ -1,4 +1,5 @@
 "What an optimizer keeps beside the weights: whether a checkpoint can hold it, how it is written, and put back."
+import logging
 import math
 import sys
 from collections import deque
@@ -107,12 +108,16 @@ def require_held(optimizer: torch.optim.Optimizer) -> None:
 
 def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[str, Any]:
     "As `tried`, on these weights, which change."
-    optimizer = make(iter(weights))
+    optimizer = make(list(weights))  # a list, since some go through them once for each group
     require_held(optimizer)
     settings, before, kind = settings_of(optimizer), beside(optimizer), type(optimizer).__name__
     if len(rates := {plain(group.get("lr")) for group in optimizer.param_groups}) > 1:
         rates = sorted(rates, key=str)
         raise InputError(f"optimizer: its groups have rates of their own, {rates}, and one rate is set for all")
+    had = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+    if left := sum(weight.requires_grad and id(weight) not in had for weight in weights):
+        said = "%s has not got %d of the %d weights that require gradients: they keep their initial numbers"
+        logging.getLogger(__name__).warning(said, kind, left, sum(weight.requires_grad for weight in weights))
     if is_adam(optimizer):
         return settings
     for weight in weights:

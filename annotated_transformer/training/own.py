@@ -1,4 +1,5 @@
 "What a training may have of its user's own: the class of its model, its optimizer, learning rate and loss, and what watches it."
+import logging
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from typing_extensions import TypeVar  # PyTorch brings it; Python's own has no default before 3.13
 
-from .. import PAD, InputError
+from .. import EOS, PAD, UNK, InputError
 from ..config import TrainingConfig
 from ..data.batching import Batch
-from ..model.class_names import name_of
+from ..model.class_names import name_of, only_known
 from ..model.embedding import SharedEmbedding
 from ..model.modes import evaluating
 from ..model.pretrained import planned
@@ -23,7 +24,8 @@ from ..model.weights import to_be_saved
 from .optimizer import adam, learning_rate
 from .optimizer_state import MakeOptimizer, plain, tried
 
-__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer"]
+__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer",
+           "warn_of_future"]
 
 Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class that is given, for type checkers
 Rate = Callable[[int], float]  # of each update, counted from 1
@@ -79,6 +81,21 @@ def mean_loss(
     return torch.where(target != PAD, losses, 0).sum(dtype=torch.float32) / tokens
 
 
+def warn_of_future(model: Transformer) -> None:
+    "A warning where a model with parts of one's own sees target tokens that it has yet to predict; others cost nothing."
+    if only_known(model):
+        return
+    target = torch.full((1, min(6, model.config.max_length)), UNK, device=model.embedding.weight.device)
+    other = target.clone()
+    other[:, -1] = EOS
+    with suppress(Exception), torch.random.fork_rng(devices=[]), evaluating(model):  # what fails here says so in training
+        first, again, found = (model(target, ids)[:, :-1] for ids in (target, target, other))
+        if torch.equal(first, again) and not torch.allclose(first, found, 1e-4, 1e-4):
+            said = ("%s sees target tokens before it predicts them: another last one changes what it gives before. Its loss will "
+                    "fall, and its search will fail; look at other tokens in attention alone (docs/your-own-parts.md)")
+            logging.getLogger(__name__).warning(said, type(model).__name__)
+
+
 def some_rates(rate: Rate) -> dict[str, Any]:
     "What is compared when the run goes on, as far as it gives any: a table may be shorter."
     found = {}
@@ -125,6 +142,8 @@ class Own:
         self.require_loss(config)
         made = planned(self.model, config.model)  # a model that cannot stand must not bind the run to its configuration
         to_be_saved(made)                         # refuses what no checkpoint could hold
+        if not any(weight.requires_grad for weight in made.parameters()):
+            raise InputError(f"no weight of {self.model.__name__} requires gradients, so that nothing would be learnt")
         table = type(made.embedding)
         for kind, base, name in (
             (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),
@@ -141,7 +160,7 @@ class Own:
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
         "For all parameters; unless another was given, the Adam of §5.3."
         fused = model.embedding.weight.device.type in ("cpu", "cuda")
-        return (self.optimizer or partial(adam, fused=fused))(model.parameters())
+        return (self.optimizer or partial(adam, fused=fused))(list(model.parameters()))
 
     def rate_of(self, config: TrainingConfig) -> Rate:
         "Unless another was given, (3)."

@@ -44,7 +44,7 @@ def new_model(
         model = kind(dataclasses.replace(config.model, vocab_size=vocab_size))
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if weight.dim() == 2 and name.startswith(("encoder", "decoder")):
+            if weight.dim() == 2 and weight.requires_grad and name.startswith(("encoder", "decoder")):
                 weight *= config.init_gain
     return model
 

@@ -7,11 +7,12 @@ import logging
 from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .. import EOS, PAD, UNK, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..model.attention import recorded
+from ..model.class_names import only_known
 from ..model.modes import evaluating
 from ..model.transformer import Transformer
 from .few_rows import for_few_rows
@@ -176,8 +177,7 @@ def check_decoding(
 
 def warn_of_decoding(model: Transformer) -> None:
     "A warning where a model with a part that is neither the package's nor PyTorch's fails `check_decoding`; others cost nothing."
-    ours = {__name__.partition(".")[0], nn.__name__.partition(".")[0]}
-    if {type(module).__module__.partition(".")[0] for module in model.modules()} <= ours:
+    if only_known(model):
         return
     try:
         with torch.autocast(model.embedding.weight.device.type, enabled=False):

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .. import PAD
+from .. import PAD, InputError
 from ..model.attention import MultiHeadAttention, padding_mask
 from ..model.layers import LayerCache
 from ..model.transformer import Transformer
@@ -91,6 +91,9 @@ class StepwiseDecoder:
         self.cache = []
         for layer in model.decoder.layers:
             own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
+            if not (hasattr(own, "widths") and hasattr(other, "project_memory")):
+                raise InputError("a search keeps keys and values, and an attention of the decoder has none to give: let its "
+                                 "class inherit from MultiHeadAttention")
             projected = other.project_memory(memory)                        # of 16 bits under autocast, as the new ones will be
             room = (B, max_steps * n_beams, sum(own.widths[1:]))            # for the keys and values of all tokens
             earlier = PreallocatedCache(own, projected.new_empty(room), grows=True)

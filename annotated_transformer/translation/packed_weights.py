@@ -5,9 +5,7 @@ __all__ = ['FEW', 'OfFloats', 'PackedMatrix', 'SixteenBits', 'EightBits', 'in_ei
 
 # %% ../../nbs/translation/packed_weights.ipynb #61900003
 import copy
-import warnings
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, Self
 
 import torch
@@ -18,6 +16,7 @@ from .. import InputError
 from ..model.attention import MultiHeadAttention
 from ..model.embedding import SharedEmbedding
 from ..model.transformer import Transformer
+from ..threads import without_warnings
 
 # %% ../../nbs/translation/packed_weights.ipynb #61900006
 FEW = 2**20  # multiplications, up to which inputs keep more bits than the weights
@@ -168,9 +167,6 @@ def old_is_faster(bits: int) -> bool:
     return there and engine != "none" and not has_amx()
 
 
-QUIET = Lock()  # before Python 3.14, of two threads that leave `catch_warnings` one may put the other's silence back
-
-
 def old_product(
     bits: int,             # 16 or 8
     matrix: Tensor,        # (n, d)
@@ -182,8 +178,7 @@ def old_product(
         packed, operator = old.linear_prepack_fp16(matrix, bias), old.linear_dynamic_fp16
     else:
         scale, zeros = whole_rows(matrix)[1].double(), torch.zeros(len(matrix), dtype=torch.long)
-        with QUIET, warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
+        with without_warnings(category=UserWarning):
             rows = torch.quantize_per_channel(matrix, scale, zeros, 0, torch.qint8)
         packed, operator = old.linear_prepack(rows, bias), old.linear_dynamic
     return lambda x: operator(x, packed)

@@ -51,7 +51,7 @@ def score(
 ) -> Scores:
     "All scores of one set of translations."
     return Scores(
-        sacre_bleu(hypotheses, references),
+        sacre_bleu(hypotheses, references, language),
         paper_bleu(hypotheses, references, language),
         multi30k_bleu(hypotheses, references, language),
         sum(h == r for h, r in zip(hypotheses, references)) / len(references),
@@ -61,6 +61,7 @@ def score(
 def score_several(
     pairs: list[tuple[str, str]],
     hypotheses: list[str],           # one for each pair
+    language: str = "",              # as for `sacre_bleu`
 ) -> SeveralReferences | None:       # None: no source stands there twice with two references
     "BLEU that counts every way in which the split says a thing: what one reference misses, another may have."
     sources, found = references(pairs)
@@ -69,7 +70,8 @@ def score_several(
     translation = {source: hypothesis for (source, _), hypothesis in zip(pairs, hypotheses)}
     once = [translation[source] for source in sources]
     first = [own[0] for own in found]
-    return SeveralReferences(len(sources), sum(map(len, found)), sacre_bleu(once, found), sacre_bleu(once, first))
+    whole, alone = (sacre_bleu(once, references, language) for references in (found, first))
+    return SeveralReferences(len(sources), sum(map(len, found)), whole, alone)
 
 
 def score_split(
@@ -82,4 +84,4 @@ def score_split(
     pairs = list(corpus.split(split))
     hypotheses = translator.translate([source for source, _ in pairs], search, split=False)
     scores = score(hypotheses, [reference for _, reference in pairs], corpus.target_language)
-    return hypotheses, dataclasses.replace(scores, several=score_several(pairs, hypotheses))
+    return hypotheses, dataclasses.replace(scores, several=score_several(pairs, hypotheses, corpus.target_language))

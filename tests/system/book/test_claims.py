@@ -159,9 +159,10 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
 
 def test_restricted_attention_passes_less_than_the_lstm_and_the_convolution_more():
     page, shown = prose("paper/4_why_self_attention"), printed("paper/4_why_self_attention")
-    less, more = re.search(r"of 100 draws, restricted .* less than the LSTM in (\d+), .* as much in (\d+)", shown).groups()
-    assert f"pass still less (top right of each panel), in {less} of 100 draws;" in page
-    assert more == "100" and "the 8 of the convolution pass far more, in all 100." in page
+    less, more = re.search(r"beside the largest, restricted .* LSTM in (\d+) of 100 draws, .* as much in (\d+)", shown).groups()
+    assert "beside the largest of its column, restricted attention (8 layers) passes still less" in page
+    assert f"(top right), in {less} of 100 draws;" in page
+    assert more == "100" and "the convolution (8) far more, in all 100." in page
     assert "One path leads to that corner, over a thousand to the middle:" in page
     averages, kernel = (sum(torch.ones(17 - abs(k)).diag(k) for k in range(-2, end)) for end in (3, 1))  # its arrows
     number = {name: step.matrix_power(8)[-1] for name, step in (("averages", averages), ("kernel", kernel))}
@@ -380,7 +381,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
     assert min(gains(2, 4, "perplexity")) > 0 and "With each of the 20 seeds the model with smoothing has the higher" in page
     assert sum(gain > 0 for gain in gains(2, 4)) == 17 and int(100 * statistics.mean(gains(2, 4))) == 5
     assert "and yet, with 17, more sentences right: 5 points on average." in page
-    assert known(4) - known(2) > 0.03 and "smoothing helps there with the training pairs, too, and we do not know why.)" in page
+    assert known(4) - known(2) > 0.03 and "Smoothing helps them, even on training pairs, and we do not know why.)" in page
     (smooth, largest, none), (_, _, above) = (
         map(float, row) for row in re.findall(r"median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%", shown))
     assert largest < 0.99 and none == 0 and above > 60
@@ -402,7 +403,7 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     more = {way: [seed - other for seed, other in zip(right[ours], right[way])] for way in (tight, by_kind)}
     certain = {way: statistics.mean(each) > 4.3 * statistics.stdev(each) / 3**0.5 for way, each in more.items()}  # Student's t
     assert certain == {tight: False, by_kind: True} and min(more[tight]) > 0
-    assert "more mistakes than with our order with each of the three seeds, but these differ too much for certainty." in page
+    assert "more mistakes than with our order, in all three seeds, but the seeds differ too much for certainty." in page
     model = result("translation/batch-order")["config"]
     assert f"small models ({model['model']['n_layers']} layers, {model['steps']:,} batches)" in page
     shares = [f"{100 * sum(run['padding_share'] for run in figures[way]) / 3:.1f}" for way in (ours, tight, by_kind)]
@@ -512,8 +513,8 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     assert f"{words[len(outside)].capitalize()} of the 21 bars leave the band." in page
     wide = [row for row, (_, bleu) in away.items() if abs(bleu) > band[1]]
     assert f"BLEU's band is {band[1]:.1f} points, and only {words[len(wide)]} rows leave it. So we judge by perplexity" in page
-    assert f"the perplexity is {away['additive'][0]:.1f}% higher" in page
-    assert f"It helps: {-away['pre-norm'][0]:.1f}% lower" in page
+    assert f"its perplexity is {away['additive'][0]:.1f}% higher" in page
+    assert f"Here it is {-away['pre-norm'][0]:.1f}% lower" in page
     enough = next(n for n in range(1, 1000) if 0.4 > 1.96 * s * (2 / n) ** 0.5)
     assert f"0.4 BLEU: {enough}" in shown and f"we would train {enough} seeds of each row and of the base" in page
     first = [seeds["base"][seed][0] for seed in (1, 2, 3)]  # before there were pairs
@@ -768,7 +769,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert sum(tree > any_ for any_, tree in zip(*semi)) == 2 and semi[0][0] > semi[1][0]
     wider = [run["bound_chosen"]["beam_size"] > run["beam_size"] for run in alone]
     assert wider == [tree > any_ for any_, tree in zip(free, bound)]
-    assert "and those two of *gold alone* also have a wider beam." in page
+    assert "and those two of *gold alone* have a wider beam." in page
     first, then = result("parsing/parser.semi")["config"]["recipe"]
     assert first["corpus"].count("gold.mrg") == 4 and first["corpus"].startswith("treebank-words+")
     assert then["corpus"] == "treebank-words+runs/semi/exchanged-seed1.mrg" and then["steps"] == 900

@@ -89,10 +89,3 @@ def test_attend_scales_before_it_multiplies_what_float16_could_not_hold():
     query, key, value = torch.randn(3, 2, 3, 5, 24, dtype=torch.float16).unbind()   # a width whose root is no whole number
     expected = F.scaled_dot_product_attention(query.double(), key.double(), value.double())
     assert (attend(query, key, value) - expected).norm() < 1e-3 * expected.norm()
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_attend_takes_causal_in_place_of_a_mask(dtype):
-    torch.manual_seed(0)
-    query, hidden = torch.randn(1, 1, 3, 4).to(dtype), torch.tensor([False, True, True])
-    assert torch.equal(attend(query, query, query, hidden, causal=True), attend(query, query, query, None, causal=True))

@@ -7,6 +7,7 @@ import huggingface_hub
 import numpy as np
 import pytest
 import torch
+from sacrebleu.metrics import BLEU
 
 from annotated_transformer import PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
@@ -23,6 +24,7 @@ from annotated_transformer.translation.bleu import (
     sacre_bleu,
 )
 from annotated_transformer.translation.kv_cache import continuations
+from annotated_transformer.translation.scores import score
 from annotated_transformer.translation.search import Hypothesis
 from annotated_transformer.translation.translator import Translator, in_batches, usual_device
 
@@ -87,7 +89,17 @@ def test_bleu_of_a_language_that_moses_does_not_know_says_so_in_its_signature(ca
         assert of["tgt"] == of["deu"] and "tok:moses-other-" in of["deu"].signature and of["deu"].score > of["de"].score + 1
         assert "tok:moses-ja-" in of["ja"].signature
     assert [message.split(",")[0] for message in caplog.messages] == [
-        f"Moses has no rules for the language '{name}'" for name in ("deu", "tgt")], "each is warned of once"
+        *(f"Moses has no rules for the language '{name}'" for name in ("deu", "tgt")),
+        "the language 'ja' has no blanks between words"], "each is warned of once"
+
+
+@pytest.mark.parametrize("language, tokens", [("zh", "zh"), ("zh-TW", "zh"), ("ja", "char"), ("th", "char"), ("de", "13a")])
+def test_sacre_bleu_cuts_a_language_without_blanks_otherwise(language, tokens):
+    pairs = ["两只狗在雪地里玩耍。"], ["两只狗正在雪地里玩耍。"]
+    expected = BLEU(tokenize=tokens).corpus_score(pairs[0], [pairs[1]])
+    for found in (sacre_bleu(*pairs, language), score(*pairs, language).sacre_bleu):
+        assert found.score == expected.score and f"tok:{tokens}|" in found.signature
+    assert (expected.score > 40) == (tokens != "13a")
 
 
 @pytest.mark.parametrize("curly, plain", [("„“”«»", '"'), ("‚‘’‹›", "'")])
