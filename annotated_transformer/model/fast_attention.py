@@ -126,7 +126,7 @@ def attend(
         raise InputError("causal=True stands in place of a mask: give one of them, or both as `allowed & causal_mask(T)`")
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
-    with torch.autocast("cpu", enabled=False):  # a CPU's kernel is slow in 16 bits, many times so in its backward pass
+    with torch.autocast("cpu", enabled=False):  # in 16 bits a CPU's kernel is slow in the backward pass of short rows
         if key.size(2) <= SHORT:
             return attend_in_16_bits(query, key, value, allowed, causal)
         if allowed is not None and allowed.dtype != torch.bool:

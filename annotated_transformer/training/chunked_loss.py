@@ -63,7 +63,7 @@ def usual_chunk(
     device: torch.device,
     vocabulary: int,
 ) -> int:
-    "Tokens whose logits exist at a time: 256 on a CPU, and on a GPU as many as fill an eighth of its memory."
+    "Tokens whose logits exist at a time: 256 on a CPU, 4,096 elsewhere; with CUDA as many as fill an eighth of its memory."
     if device.type == "cpu":
         return 256
     if device.type != "cuda":

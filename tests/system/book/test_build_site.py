@@ -165,10 +165,11 @@ def test_the_guides_links_stay_in_the_site_where_they_can():
 
 
 def test_a_picture_of_a_guide_is_part_of_its_page(tmp_path, monkeypatch):
+    shown = build_site.shown_at()  # read where settings.ini is
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "speed.md").write_text("![bars](../results/speed/a-b.png) [file](../results/speed/a.json)\n")
-    assert build_site.guide("speed") == f"![bars](/results/speed/a-b.png) [file]({build_site.shown_at()}/results/speed/a.json)\n"
+    assert build_site.guide("speed") == f"![bars](/results/speed/a-b.png) [file]({shown}/results/speed/a.json)\n"
 
 
 def test_a_link_that_leads_nowhere_is_named(tmp_path):
