@@ -110,7 +110,10 @@ def from_tensors(
     encoder_decoder: Any = None,            # (L, h, T, S)
     target_input: list[str] | None = None,  # (T) tokens that the decoder has read; `<start>` and the target if not given
 ) -> "AttentionMaps":
-    "Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit."
+    """Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit.
+
+    A label that goes on with a word begins with `·`: `token_labels.pieces_labelled` makes such labels of pieces.
+    """
     given = {"encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder}
     return cls(**from_weights(source, target_input, target, given))
 

@@ -30,7 +30,7 @@ class AnyTokenizer(Protocol):
         "The text up to the first EOS, padding left out."
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        "How a figure shows each token; '▁' begins a word."
+        "How a figure shows each token, PAD among them; '▁' begins a word."
 
     def save(self, path: str | Path) -> None:
         "Write one file, by which you can make it again: only `save_pretrained` asks for this."

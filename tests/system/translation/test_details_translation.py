@@ -94,7 +94,7 @@ def test_bleu_of_a_language_that_moses_does_not_know_says_so_in_its_signature(ca
 
 
 @pytest.mark.parametrize("language, tokens", [("zh", "zh"), ("zh-TW", "zh"), ("ja", "char"), ("th", "char"), ("de", "13a")])
-def test_sacre_bleu_cuts_a_language_without_blanks_otherwise(language, tokens):
+def test_bleu_cuts_a_language_without_blanks_otherwise(language, tokens):
     pairs = ["两只狗在雪地里玩耍。"], ["两只狗正在雪地里玩耍。"]
     expected = BLEU(tokenize=tokens).corpus_score(pairs[0], [pairs[1]])
     for found in (sacre_bleu(*pairs, language), score(*pairs, language).sacre_bleu):
