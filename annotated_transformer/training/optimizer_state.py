@@ -106,6 +106,15 @@ def require_held(optimizer: torch.optim.Optimizer) -> None:
             raise InputError(f"a checkpoint holds {held}, and not what {kind} keeps as {key!r}: {OTHERWISE}")
 
 
+def warn_of_left(optimizer: torch.optim.Optimizer, weights: list[nn.Parameter]) -> None:
+    "A warning that counts the weights that it has not got, though they require gradients."
+    had = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
+    if left := sum(weight.requires_grad and id(weight) not in had for weight in weights):
+        said = "%s has not got %d of the %d weights that require gradients: they keep their initial numbers"
+        every = sum(weight.requires_grad for weight in weights)
+        logging.getLogger(__name__).warning(said, type(optimizer).__name__, left, every)
+
+
 def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[str, Any]:
     "As `tried`, on these weights, which change."
     optimizer = make(list(weights))  # a list, since some go through them once for each group
@@ -114,11 +123,8 @@ def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[st
     if len(rates := {plain(group.get("lr")) for group in optimizer.param_groups}) > 1:
         rates = sorted(rates, key=str)
         raise InputError(f"optimizer: its groups have rates of their own, {rates}, and one rate is set for all")
-    had = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
-    if left := sum(weight.requires_grad and id(weight) not in had for weight in weights):
-        said = "%s has not got %d of the %d weights that require gradients: they keep their initial numbers"
-        logging.getLogger(__name__).warning(said, kind, left, sum(weight.requires_grad for weight in weights))
     if is_adam(optimizer):
+        warn_of_left(optimizer, weights)
         return settings
     for weight in weights:
         weight.grad = torch.ones_like(weight) if weight.requires_grad else None
@@ -130,6 +136,7 @@ def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[st
     require_held(optimizer)
     if beside(optimizer) != before:
         raise InputError(OUTSIDE.format(kind, "numbers"))
+    warn_of_left(optimizer, weights)
     return settings
 
 

@@ -91,8 +91,8 @@ def by_decay(weights):
     return torch.optim.AdamW(groups)
 
 
-def without_biases(weights):
-    return torch.optim.AdamW([one for one in weights if one.dim() > 1])
+def without_biases(kind):
+    return lambda weights: kind([one for one in weights if one.dim() > 1], lr=0.01)
 
 
 def test_groups_of_an_optimizer_may_each_go_through_all_weights(config, tmp_path, caplog):
@@ -101,11 +101,12 @@ def test_groups_of_an_optimizer_may_each_go_through_all_weights(config, tmp_path
     assert biases and all(bias.abs().sum() > 0 for bias in biases) and not caplog.messages
 
 
-def test_weights_that_no_optimizer_has_are_counted(config, tmp_path, caplog):
-    found = train(config, tmp_path / "run", optimizer=without_biases, rate=lambda step: 0.01)
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD, torch.optim.Adagrad, torch.optim.Rprop])
+def test_weights_that_no_optimizer_has_are_counted_once(kind, config, tmp_path, caplog):
+    found = train(replace(config, steps=2), tmp_path / "run", optimizer=without_biases(kind), rate=lambda step: 0.01)
     left, every = (sum(test(one) for one in found.parameters()) for test in (lambda one: one.dim() < 2, lambda one: True))
     [said] = caplog.messages
-    assert said.startswith(f"AdamW has not got {left} of the {every} weights that require gradients:")
+    assert said.startswith(f"{kind.__name__} has not got {left} of the {every} weights that require gradients:")
 
 
 def test_given_weights_are_not_scaled_as_initial_ones(config):
