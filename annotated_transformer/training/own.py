@@ -1,4 +1,5 @@
 "What a training may have of its user's own: the class of its model, its optimizer, learning rate and loss, and what watches it."
+import copy
 import logging
 import math
 from collections.abc import Callable
@@ -88,8 +89,10 @@ def warn_of_future(model: Transformer) -> None:
     target = torch.full((1, min(6, model.config.max_length)), UNK, device=model.embedding.weight.device)
     other = target.clone()
     other[:, -1] = EOS
-    with suppress(Exception), torch.random.fork_rng(devices=[]), evaluating(model):  # what fails here says so in training
-        first, again, found = (model(target, ids)[:, :-1] for ids in (target, target, other))
+    with suppress(Exception), torch.random.fork_rng(devices=[]):  # what fails here says so in training
+        tried_on = copy.deepcopy(model)  # a part may keep what it computes, which no inference tensor may be, either
+        with evaluating(tried_on), torch.inference_mode(False), torch.no_grad():
+            first, again, found = (tried_on(target, ids)[:, :-1] for ids in (target, target, other))
         if torch.equal(first, again) and not torch.allclose(first, found, 1e-4, 1e-4):
             said = ("%s sees target tokens before it predicts them: another last one changes what it gives before. Its loss will "
                     "fall, and its search will fail; look at other tokens in attention alone (docs/your-own-parts.md)")

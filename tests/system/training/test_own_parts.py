@@ -41,6 +41,25 @@ class LookingBack(Transformer):
         return Back(self.config.d_model)
 
 
+class Keeping(Back):
+    "Computes a number once, where it is first asked for, and keeps it: for itself, and for all of its kind."
+    of_all = None
+
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.own = None
+
+    def forward(self, x):
+        self.own = torch.ones(x.size(-1)) if self.own is None else self.own
+        Keeping.of_all = torch.ones(x.size(-1)) if Keeping.of_all is None else Keeping.of_all
+        return super().forward(x) * self.own * Keeping.of_all
+
+
+class Kept(Transformer):
+    def feed_forward(self):
+        return Keeping(self.config.d_model)
+
+
 class Frozen(Transformer):
     "Its encoder is given."
 
@@ -124,6 +143,11 @@ def test_a_model_that_sees_the_future_is_named_before_it_trains(config, tmp_path
     train(config, tmp_path / "run", model=Seeing)
     [said] = caplog.messages
     assert said.startswith("Seeing sees target tokens before it predicts them")
+
+
+def test_a_part_may_keep_what_it_computes_first(config, tmp_path, caplog):
+    train(config, tmp_path / "run", model=Kept)
+    assert not caplog.messages and Keeping.of_all is not None
 
 
 def test_a_model_of_which_nothing_learns_is_refused_before_anything_is_written(config, tmp_path):
