@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from .environment import threads_given
 
-__all__ = ["Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork", "reading",
-           "without_warnings"]
+__all__ = ["ONE_THREAD", "Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork",
+           "reading", "without_warnings"]
 
 LEAST_WORK = 2**24  # multiply-adds of a step, for each thread: with fewer, threads wait longer than they work
 ENOUGH = 0.75       # of a core: so much of it free, and a thread takes it
@@ -88,17 +88,32 @@ def set_threads(number: int) -> None:
         torch.set_num_threads(number)
 
 
-SILENCE = threading.RLock()
+class OneThread:
+    """`with ONE_THREAD.lock` stands around what changes a setting of the whole process and puts it back.
+
+    A process that is forked meanwhile gets a new lock: the thread that would open the old one is not there.
+    """
+
+    def __init__(self):
+        self.renew()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.lock = threading.RLock()
+
+
+ONE_THREAD = OneThread()
 
 
 @contextmanager
 def without_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """None of this kind meanwhile, one thread at a time.
+    """None of this kind meanwhile, one thread at a time; nothing in it may wait for another thread.
 
     Before Python 3.14 the filters are those of all threads: of two that leave `catch_warnings`, one would bring the other's
     silence back, for good.
     """
-    with SILENCE, warnings.catch_warnings():
+    with ONE_THREAD.lock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message, category)
         yield
 

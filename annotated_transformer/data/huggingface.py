@@ -75,7 +75,8 @@ def open_tables(name: str) -> dict[str, Any]:
     except InputError:
         raise
     except Exception as error:  # the library has dozens of its own, and those of the network and the disk
-        raise InputError(f"hub:{name}: the data set cannot be loaded ({type(error).__name__}: {reason_of(error)})") from None
+        reason = ": ".join(dict.fromkeys([type(error).__name__, reason_of(error)]))
+        raise InputError(f"hub:{name}: the data set cannot be loaded ({reason})") from None
 
 
 def from_hub(

@@ -21,6 +21,7 @@ from .forms import require_form, require_our_tokenizer
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from ..files import named, new_directory, regular, write_directory, write_file, write_text_file
 from ..model.position import sinusoids
+from ..model.pretrained import float32_by_default
 from ..model.transformer import Transformer
 from ..training.devices import own_device
 from ..translation.translator import Translator, usual_device
@@ -197,11 +198,10 @@ def from_marian(
         max_length=c.max_position_embeddings,
     )
     swish = c.activation_function != "relu"
-    if swish or any(bias.any() for bias in biases.values()):
-        model = MarianTransformer(config, swish)
-        weights |= biases
-    else:
-        model = Transformer(config)
+    biased = swish or any(bias.any() for bias in biases.values())
+    with float32_by_default():
+        model = MarianTransformer(config, swish) if biased else Transformer(config)
+    weights |= biases if biased else {}
     model.load_state_dict(weights)
     return model.eval(), None if tokenizer is None else our_tokenizer(tokenizer, order)
 

@@ -175,6 +175,7 @@ def require_mask(allowed: Tensor | None) -> None:
 
 def boolean_mask(query: Tensor, allowed: Tensor | None, causal: bool) -> Tensor | None:
     "What `attend` may be given, as the readable form takes it: True where a key may be seen."
+    fast_attention.require_one_mask(allowed, causal)
     if causal:
         return causal_mask(query.size(-2), query.device)
     return allowed if allowed is None or allowed.dtype == torch.bool else allowed == 0

@@ -26,7 +26,7 @@ from .class_names import name_of, require_class
 from .regularization import Dropout
 from .weights import load_into, load_weights, model_directory, require_real, said_by, to_be_saved
 from ..model_record import ModelRecord
-from ..threads import one_thread_after_fork, without_warnings
+from ..threads import ONE_THREAD, one_thread_after_fork, without_warnings
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
@@ -108,15 +108,13 @@ def write_model(
 @contextmanager
 def float32_by_default() -> Iterator[None]:
     "Weights come into memory as 32 bits, whatever PyTorch's default is in a program that computes with others."
-    usual = torch.get_default_dtype()
-    if usual == torch.float32:  # the default is the whole process's: touched only where it must be
-        yield
-        return
-    torch.set_default_dtype(torch.float32)
-    try:
-        yield
-    finally:
-        torch.set_default_dtype(usual)
+    with ONE_THREAD.lock:  # the default is the whole process's
+        usual = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(usual)
 
 
 def filled(
@@ -159,11 +157,11 @@ def matrices(config) -> int:
 def planned(kind: type[nn.Module], config) -> nn.Module:
     "The model on PyTorch's meta device: shapes without numbers. InputError when this machine could not hold the numbers."
     try:
-        with torch.device("meta"), without_warnings(message="for .* copying from a non-meta parameter"):
+        with torch.device("meta"), float32_by_default(), without_warnings(message="for .* copying from a non-meta parameter"):
             model = kind(config)
     except (RuntimeError, NotImplementedError):  # a class of one's own asks for a number, and the meta device has none
         require_memory(4 * matrices(config))
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+        with torch.random.fork_rng(devices=[]), torch.device("cpu"), float32_by_default():
             model = kind(config)
     require_memory(sum(value.numel() * value.element_size() for value in (*model.parameters(), *model.buffers())))
     return model

@@ -110,7 +110,7 @@ def warn_of_left(optimizer: torch.optim.Optimizer, weights: list[nn.Parameter]) 
     "A warning that counts the weights that it has not got, though they require gradients."
     had = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
     if left := sum(weight.requires_grad and id(weight) not in had for weight in weights):
-        said = "%s has not got %d of the %d weights that require gradients: they keep their initial numbers"
+        said = "%s has not got %d of the %d weights that require gradients: they are not trained"
         every = sum(weight.requires_grad for weight in weights)
         logging.getLogger(__name__).warning(said, type(optimizer).__name__, left, every)
 

@@ -86,7 +86,7 @@ def warn_of_future(model: Transformer) -> None:
     "A warning where a model with parts of one's own sees target tokens that it has yet to predict; others cost nothing."
     if only_known(model):
         return
-    target = torch.full((1, min(6, model.config.max_length)), UNK, device=model.embedding.weight.device)
+    target = torch.full((1, min(32, model.config.max_length)), UNK, device=model.embedding.weight.device)
     other = target.clone()
     other[:, -1] = EOS
     with suppress(Exception), torch.random.fork_rng(devices=[]):  # what fails here says so in training

@@ -1,5 +1,6 @@
 "PyTorch's defaults are the user's: a device on which the library does not compute, and a kind of number that it does not take."
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import matplotlib.pyplot as plt
 import pytest
@@ -46,6 +47,17 @@ def test_what_ships_is_loaded_as_it_is_stored(kind):
         torch.set_default_dtype(torch.float32)
     assert found.keys() == expected.keys()
     assert all(found[name].dtype == value.dtype and torch.equal(found[name], value) for name, value in expected.items())
+
+
+def test_threads_that_load_at_once_leave_the_programs_kind_of_number():
+    torch.set_default_dtype(torch.float64)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            found = list(threads.map(lambda _: numbers_of_what_ships(), range(12)))
+        assert torch.get_default_dtype() == torch.float64
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert {value.dtype for numbers in found for value in numbers.values() if value.is_floating_point()} == {torch.float32}
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])

@@ -9,6 +9,7 @@ from annotated_transformer import InputError, Transformer, Translator
 from annotated_transformer.config import PRESETS
 from annotated_transformer.model.attention import MultiHeadAttention, causal_mask
 from annotated_transformer.model.pretrained import planned
+from annotated_transformer.model.variants import AdditiveMultiHeadAttention
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.starting import new_model
 from annotated_transformer.translation.fast_search import check_decoding
@@ -53,6 +54,23 @@ class Keeping(Back):
         self.own = torch.ones(x.size(-1)) if self.own is None else self.own
         Keeping.of_all = torch.ones(x.size(-1)) if Keeping.of_all is None else Keeping.of_all
         return super().forward(x) * self.own * Keeping.of_all
+
+
+class Counting(Back):
+    "Its output depends on how often it was asked."
+
+    def __init__(self, d_model):
+        super().__init__(d_model)
+        self.register_buffer("asked", torch.zeros(()))
+
+    def forward(self, x):
+        self.asked += 1
+        return super().forward(x) / self.asked
+
+
+class Counted(Transformer):
+    def feed_forward(self):
+        return Counting(self.config.d_model)
 
 
 class Kept(Transformer):
@@ -103,6 +121,18 @@ class WithPyTorchs(Transformer):
         return PyTorchs(self.config.d_model)
 
 
+class OnlyPyTorchs(WithPyTorchs):
+    attention = WithPyTorchs.memory_attention
+
+
+class Noisy(LookingBack):
+    "Gives other numbers each time."
+
+    def embed(self, ids, start=0):
+        embedded = super().embed(ids, start)
+        return embedded + 0.1 * torch.randn_like(embedded)
+
+
 def by_decay(weights):
     "Two groups, each from all weights: the usual way to let norms and biases go without decay."
     groups = [{"params": [one for one in weights if one.dim() > 1], "weight_decay": 0.1},
@@ -128,6 +158,12 @@ def test_weights_that_no_optimizer_has_are_counted_once(kind, config, tmp_path, 
     assert said.startswith(f"{kind.__name__} has not got {left} of the {every} weights that require gradients:")
 
 
+def test_frozen_weights_need_no_optimizer(config, tmp_path, caplog, recwarn):
+    train(config, tmp_path / "run", model=Frozen, rate=lambda step: 0.01,
+          optimizer=lambda weights: torch.optim.SGD([one for one in weights if one.requires_grad]))
+    assert not caplog.messages and not [one for one in recwarn if "non-meta" in str(one.message)]
+
+
 def test_given_weights_are_not_scaled_as_initial_ones(config):
     config = replace(config, init_gain=0.5)
     found, given = new_model(config, 14, Frozen), Frozen(config.model)
@@ -138,8 +174,9 @@ def test_given_weights_are_not_scaled_as_initial_ones(config):
 
 
 def test_a_model_that_sees_the_future_is_named_before_it_trains(config, tmp_path, caplog):
-    train(config, tmp_path / "back", model=LookingBack)
-    assert not caplog.messages
+    for kind in (LookingBack, Noisy):
+        train(config, tmp_path / kind.__name__, model=kind)
+        assert not caplog.messages
     train(config, tmp_path / "run", model=Seeing)
     [said] = caplog.messages
     assert said.startswith("Seeing sees target tokens before it predicts them")
@@ -150,13 +187,20 @@ def test_a_part_may_keep_what_it_computes_first(config, tmp_path, caplog):
     assert not caplog.messages and Keeping.of_all is not None
 
 
+def test_what_is_tried_of_a_model_is_tried_on_a_copy(config, tmp_path):
+    whole = train(config, tmp_path / "whole", model=Counted)
+    train(replace(config, steps=4), tmp_path / "run", model=Counted)
+    found = train(config, tmp_path / "run", model=Counted)
+    assert all(torch.equal(found.state_dict()[name], value) for name, value in whole.state_dict().items())
+
+
 def test_a_model_of_which_nothing_learns_is_refused_before_anything_is_written(config, tmp_path):
     with pytest.raises(InputError, match="no weight of Nothing requires gradients, so that nothing would be learnt"):
         train(config, tmp_path / "run", model=Nothing)
     assert not (tmp_path / "run").exists()
 
 
-def test_a_class_that_reads_numbers_while_it_is_made_is_trained_saved_and_loaded(config, tmp_path, recwarn):
+def test_a_class_that_reads_numbers_while_it_is_made_is_trained_saved_and_loaded(config, tmp_path):
     train(config, tmp_path / "run", model=Numbers)
     found = Translator.from_pretrained(tmp_path / "run", model=Numbers)
     found.save_pretrained(tmp_path / "saved")
@@ -170,16 +214,17 @@ def test_a_forged_size_of_such_a_class_takes_no_memory():
         planned(Numbers, replace(PRESETS["tiny"].model, vocab_size=300, n_layers=1_000, d_ff=2**24))
 
 
-def test_an_attention_without_keys_for_a_search_is_one_sentence(config):
-    model = WithPyTorchs(config.model).eval()
+@pytest.mark.parametrize("kind", [WithPyTorchs, OnlyPyTorchs])
+def test_an_attention_without_keys_for_a_search_is_one_sentence(kind, config):
+    model = kind(config.model).eval()
     with pytest.raises(InputError, match="a search keeps keys and values, .* inherit from MultiHeadAttention"):
         check_decoding(model)
 
 
 def test_a_mask_beside_causal_is_not_dropped():
     attention, x = MultiHeadAttention(8, 2, 4, 4), torch.randn(1, 5, 8)
-    allowed = torch.tensor([True, True, False, True, True])
-    for call in (attention, attention.weights):
+    allowed, additive = torch.tensor([True, True, False, True, True]), AdditiveMultiHeadAttention(8, 2, 4, 4)
+    for call in (attention, attention.weights, additive, additive.weights):
         with pytest.raises(InputError, match="give one of them, or both as `allowed & causal_mask"):
             call(x, allowed=allowed, causal=True)
     both, changed = allowed & causal_mask(5), x.clone()

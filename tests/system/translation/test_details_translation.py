@@ -24,7 +24,7 @@ from annotated_transformer.translation.bleu import (
     sacre_bleu,
 )
 from annotated_transformer.translation.kv_cache import continuations
-from annotated_transformer.translation.scores import score
+from annotated_transformer.translation.scores import score, score_several
 from annotated_transformer.translation.search import Hypothesis
 from annotated_transformer.translation.translator import Translator, in_batches, usual_device
 
@@ -93,11 +93,15 @@ def test_bleu_of_a_language_that_moses_does_not_know_says_so_in_its_signature(ca
         "the language 'ja' has no blanks between words"], "each is warned of once"
 
 
-@pytest.mark.parametrize("language, tokens", [("zh", "zh"), ("zh-TW", "zh"), ("ja", "char"), ("th", "char"), ("de", "13a")])
+CUTS = [("zh", "zh"), ("zh_CN", "zh"), ("ZH-TW", "zh"), ("ja", "char"), ("th", "char"), ("de", "13a")]
+
+
+@pytest.mark.parametrize("language, tokens", CUTS)
 def test_bleu_cuts_a_language_without_blanks_otherwise(language, tokens):
     pairs = ["两只狗在雪地里玩耍。"], ["两只狗正在雪地里玩耍。"]
     expected = BLEU(tokenize=tokens).corpus_score(pairs[0], [pairs[1]])
-    for found in (sacre_bleu(*pairs, language), score(*pairs, language).sacre_bleu):
+    several = score_several([("two dogs", pairs[1][0]), ("two dogs", "狗。")], [*pairs[0], *pairs[0]], language)
+    for found in (sacre_bleu(*pairs, language), score(*pairs, language).sacre_bleu, several.first_reference):
         assert found.score == expected.score and f"tok:{tokens}|" in found.signature
     assert (expected.score > 40) == (tokens != "13a")
 

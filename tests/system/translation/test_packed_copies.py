@@ -1,4 +1,6 @@
 "Copies of a model with packed products: they follow its weights, and leave alone what they could not multiply by."
+import os
+import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +12,7 @@ from torch.nn.utils import prune
 
 from annotated_transformer import EOS, PAD, Transformer, TransformerConfig
 from annotated_transformer.config import Search
+from annotated_transformer.threads import ONE_THREAD, without_warnings
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation import packed_weights
 from annotated_transformer.translation.fast_search import beam_search
@@ -90,3 +93,22 @@ def test_threads_that_pack_at_once_leave_the_warnings_of_the_program(monkeypatch
     with ThreadPoolExecutor(3) as threads:
         assert all(threads.map(in_eight_bits, [model() for _ in range(3)]))
     assert max(most) == 1 and warnings.filters == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="not on Windows")
+def test_a_process_that_is_forked_while_a_thread_holds_the_lock_has_one_of_its_own():
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with without_warnings():
+            held.set()
+            done.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(20)
+    if (child := os.fork()) == 0:
+        os._exit(0 if ONE_THREAD.lock.acquire(timeout=5) else 1)
+    done.set()
+    holder.join()
+    assert os.waitpid(child, 0)[1] == 0
