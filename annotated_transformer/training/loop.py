@@ -213,7 +213,7 @@ def train(
     directory: str | Path,  # of the run
     profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
     *, model: type[Model] = Transformer,                 # a class of your own, which overrides a part
-    optimizer: MakeOptimizer | None = None,              # takes the parameters. None: the Adam of §5.3
+    optimizer: MakeOptimizer | None = None,              # takes a list of parameters. None: §5.3's Adam
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     loss: Loss | None = None,                            # takes model and batch; gives that of each target token. None: §5.4's
     watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
