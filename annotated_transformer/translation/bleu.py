@@ -100,7 +100,8 @@ def _score(
 def cut_without_blanks(language: str) -> str | None:
     "sacreBLEU's name for how to cut a language that writes no blanks between words; None for all others."
     name = re.split("[-_]", language.lower())[0]
-    return "zh" if name in ("zh", "yue") else "char" if name in ("ja", "th", "lo", "km", "my") else None
+    letters = "ja jpn th tha lo lao km khm my mya".split()
+    return "zh" if name in ("zh", "zho", "cmn", "yue") else "char" if name in letters else None
 
 
 def sacre_bleu(
