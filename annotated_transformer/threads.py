@@ -100,6 +100,7 @@ class OneThread:
             os.register_at_fork(after_in_child=self.renew)
 
     def renew(self) -> None:
+        "A lock that nobody holds."
         self.lock = threading.RLock()
 
 
