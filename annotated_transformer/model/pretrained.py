@@ -155,7 +155,9 @@ def matrices(config) -> int:
 
 
 def planned(kind: type[nn.Module], config) -> nn.Module:
-    "The model on PyTorch's meta device: shapes without numbers. InputError when this machine could not hold the numbers."
+    """The model on PyTorch's meta device, shapes without numbers; with numbers where its class reads one while it is made.
+
+    InputError when this machine could not hold the numbers."""
     try:
         with torch.device("meta"), float32_by_default(), without_warnings(message="for .* copying from a non-meta parameter"):
             model = kind(config)

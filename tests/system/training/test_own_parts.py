@@ -201,11 +201,12 @@ def test_a_model_of_which_nothing_learns_is_refused_before_anything_is_written(c
 
 
 def test_a_class_that_reads_numbers_while_it_is_made_is_trained_saved_and_loaded(config, tmp_path):
+    config = replace(config, model=replace(config.model, n_layers=2))  # its file has fewer weights than such sizes give
     train(config, tmp_path / "run", model=Numbers)
     found = Translator.from_pretrained(tmp_path / "run", model=Numbers)
     found.save_pretrained(tmp_path / "saved")
     again = Numbers.from_pretrained(tmp_path / "saved")
-    assert again.rates == pytest.approx([0, 0.2][: len(again.rates)]) and len(again.decoder.layers) == 1
+    assert again.rates == pytest.approx([0, 0.2]) and len(again.decoder.layers) == 1
     assert all(torch.equal(one, other) for one, other in zip(found.model.parameters(), again.parameters(), strict=True))
 
 
