@@ -3,6 +3,7 @@
 Nothing else in the package renames. Why writing beside and renaming survives a kill and a power cut is told on the page
 nbs/training/checkpoints.ipynb.
 """
+import codecs
 import errno
 import hashlib
 import os
@@ -19,8 +20,8 @@ from safetensors import SafetensorError
 from . import InputError
 
 __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_directory", "named", "new_directory", "opened",
-           "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "write_directory", "write_file",
-           "write_into", "write_sums", "write_text_file"]
+           "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "what_it_is", "write_directory",
+           "write_file", "write_into", "write_sums", "write_text_file"]
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
 UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
@@ -37,6 +38,15 @@ def regular(path: Path) -> Path:
 def opened(path: Path) -> BinaryIO:
     "A file to be read, all files of users and of others: OSError for a pipe or a device."
     return open(regular(path), "rb")
+
+
+def what_it_is(beginning: bytes) -> str | None:
+    "Of what is no UTF-8, by its first bytes: what it is, and what to do. None where they do not tell."
+    if beginning.startswith(b"\x1f\x8b"):
+        return "is compressed by gzip: unpack it, as by gunzip -c"
+    if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
+    return None
 
 
 def named(path: str | Path) -> Path:

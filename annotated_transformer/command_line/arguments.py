@@ -168,6 +168,8 @@ def parse(
             raise InputError(f"there is no option {word}, and a text that begins with - stands behind --; see {prog} --help")
         if name.startswith("--") and " " not in name:
             name = name.replace("_", "-")  # --d_k is --d-k
+            if name not in known and name[2:].upper() in (argument.positional for argument in arguments):
+                raise InputError(f"there is no option {name}: {name[2:].upper()} stands as a word alone; see {prog} --help")
             if name not in known:
                 raise InputError(f"there is no option {name}{perhaps(name, known)}; see {prog} --help")
             word = name + equals + PLAIN * (value == "--") + value  # argparse would take a value -- for none

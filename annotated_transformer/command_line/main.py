@@ -44,6 +44,8 @@ def run_command(arguments: list[str]) -> None:
     for word in arguments:
         if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):  # Python's stand-ins for other bytes
             raise InputError(f"{word[:40]!a}: this is no text in your locale (LC_ALL=C.UTF-8 takes UTF-8), or has a zero in it")
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h"):
         print(overview())
     elif arguments[0] == "--version":

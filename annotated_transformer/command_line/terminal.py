@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 
 from .. import InputError
+from ..files import what_it_is
+from ..progress_bar import progress_bar
 
 __all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted", "one_line", "open_streams",
            "require_standard_input", "warnings_in_one_line"]
@@ -62,6 +64,8 @@ def may_be_interrupted() -> None:
 def read_standard_input() -> list[str]:
     r"The lines of standard input, which end at \n or \r\n and nowhere else; InputError for one that is not UTF-8."
     data = sys.stdin.buffer.read()
+    if kind := what_it_is(data):
+        raise InputError(f"standard input {kind}")
     lines = data.removesuffix(b"\n").split(b"\n") if data else []
     return [decoded(line, number) for number, line in enumerate(lines, 1)]
 
@@ -78,10 +82,12 @@ OUTPUT = "standard output"  # as messages call it
 CONTROLS = {n: f"\\x{n:02x}" for n in (*range(9), *range(10, 32), *range(127, 160))}  # all but the tab
 
 
-def print_line(line: str) -> None:
-    "One line of an answer: what a vocabulary from elsewhere may hold of line ends, or orders to a terminal, is written out."
+def print_lines(lines: list[str]) -> None:
+    "Lines of an answer: what a vocabulary from elsewhere may hold of line ends, or orders to a terminal, is written out."
     try:
-        print(line.translate(CONTROLS), flush=at_terminal())
+        for line in lines:
+            print(line.translate(CONTROLS))
+        sys.stdout.flush()
     except OSError as error:
         error.filename = OUTPUT
         raise
@@ -109,16 +115,25 @@ def at_terminal() -> bool:
     return sys.stdin.isatty()
 
 
+AT_ONCE = 2_000  # lines that are answered together: what is answered is written before the next are
+
+
 def answer_lines(
-    answer: Callable[[list[str]], list[str]],  # one line for each line
+    answer: Callable[[list[str], int], list[str]],  # lines, and how many were before them -> one line for each
+    require: Callable[[list[str]], object],         # InputError for a line that cannot be answered
 ) -> None:
-    "All of standard input at once; but where a person types, each line as it comes, and a mistake ends nothing."
-    if not at_terminal():
-        for line in answer(read_standard_input()):
-            print_line(line)
+    """All of standard input is read, and refused if a line is wrong, before the first answer is written. Where a person types,
+    each line is answered as it comes, and a mistake ends nothing."""
+    if at_terminal():
+        for number, line in enumerate(sys.stdin.buffer, 1):
+            try:
+                print_lines(answer([decoded(line.removesuffix(b"\n"), number)], number - 1))
+            except InputError as error:
+                print(one_line(str(error)), file=sys.stderr)
         return
-    for number, line in enumerate(sys.stdin.buffer, 1):
-        try:
-            print_line(*answer([decoded(line.removesuffix(b"\n"), number)]))
-        except InputError as error:
-            print(one_line(str(error)), file=sys.stderr)
+    require(lines := read_standard_input())
+    starts = range(0, len(lines), AT_ONCE)
+    with progress_bar(len(starts) > 1, total=len(lines), unit="line", leave=False) as bar:
+        for first in starts:
+            print_lines(answer(part := lines[first : first + AT_ONCE], first))
+            bar.update(len(part))

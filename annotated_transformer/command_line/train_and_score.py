@@ -139,6 +139,8 @@ def score_command(
     data = corpora.load(corpus or own) if corpus or not run else corpus_of(run)
     split = split or ("test" if data.tests else "validation")
     data.split(split)  # complains of an unknown name
+    if said := other_languages(translator.record.languages, data):
+        print(f"{model} {said}", file=sys.stderr)
     subject, score_split = scoring(data, translator)
     settings = search.over(subject.search, translator.model.config.vocab_size)
     about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
@@ -157,6 +159,18 @@ def score_command(
             command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
         )
         write_text_file(beside, text)
+
+
+def other_languages(
+    languages: tuple[str, ...],  # of a model; none where they are not known
+    corpus: "Corpus",
+) -> str:                        # empty where they are those of the corpus
+    "That a model translates from or into another language than a corpus. en, en_GB and eng are one here: two letters tell."
+    there = (corpus.source_language, corpus.target_language)
+    known = corpus.scorer == "translation" and len(languages) == 2
+    if not known or all(one[:2].lower() == other[:2].lower() for one, other in zip(languages, there)):
+        return ""
+    return f"translates {languages[0]} to {languages[1]}, and {corpus.name} is {there[0]} to {there[1]}"
 
 
 def corpus_of(run: "Run") -> "Corpus":

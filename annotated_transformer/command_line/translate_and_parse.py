@@ -70,20 +70,28 @@ def translate(
     """
     require_no_text(model, "translate")
     require_standard_input()
+    from ..data.treebanks import writes_trees
+    from ..translation.lines import cut_lines
+
     translator = open_translator(model, search)
+    if writes_trees(translator.tokenizer):
+        raise InputError(f"{model} writes trees and no language: `parse` makes them readable")
     settings = search.over(translator.search, translator.model.config.vocab_size)
     if at_terminal():
         print(greeting(model), file=sys.stderr)
 
-    def answer(lines: list[str]) -> list[str]:
+    def require(lines: list[str]) -> None:
+        cut_lines(lines, translator.tokenizer, translator.model.config.max_length, split, "line")
+
+    def answer(lines: list[str], before: int) -> list[str]:
         choose_threads(work_of_a_step(translator.model.config, settings, len(lines)))
         found = translator.translations(lines, settings, split=split)
-        for number, translation in enumerate(found, 1):
+        for number, translation in enumerate(found, before + 1):
             if translation.doubtful:  # a person sees the line above
                 print(f"line {number}: " * (not at_terminal()) + translation.warning, file=sys.stderr)
         return [translation.text for translation in found]
 
-    answer_lines(answer)
+    answer_lines(answer, require)
 
 
 def parse_command(
@@ -114,7 +122,7 @@ def parse_command(
     require_standard_input()
     from ..data import treebank_words
     from ..parsing.parser import PARSING, Parser
-    from ..parsing.self_training import parse_lines
+    from ..parsing.self_training import parse_lines, require_lines
     from ..training.runs import Run
 
     Run(model).require_checkpoints(search.average)
@@ -126,12 +134,14 @@ def parse_command(
     repaired: list[bool] = []
     warned = False
 
-    def answer(lines: list[str]) -> list[str]:
+    def words(lines: list[str]) -> list[str]:
+        return [" ".join(treebank_words.split_words(line)) for line in lines] if split_words else lines
+
+    def answer(lines: list[str], before: int) -> list[str]:
         nonlocal warned
         choose_threads(work_of_a_step(parser.translator.model.config, settings, len(lines)))
-        if split_words:
-            lines = [" ".join(treebank_words.split_words(line)) for line in lines]
-        elif not warned and (joined := next(filter(None, map(treebank_words.joined_word, lines)), "")):
+        lines = words(lines)
+        if not split_words and not warned and (joined := next(filter(None, map(treebank_words.joined_word, lines)), "")):
             print(f"{joined[:40]!r} is more than one word in a treebank, and parsed as one; --split-words parts such words",
                   file=sys.stderr)
             warned = True
@@ -139,6 +149,6 @@ def parse_command(
         repaired.extend(bool(parse.repairs) for parse in parses)
         return printed
 
-    answer_lines(answer)
+    answer_lines(answer, lambda lines: require_lines(parser, words(lines)))
     if sum(repaired):
         print(f"{sum(repaired):,} of {len(repaired):,} outputs were no trees and had to be repaired", file=sys.stderr)

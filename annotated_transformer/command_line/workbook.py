@@ -214,8 +214,9 @@ def plain(sentence: str) -> str:
 
 def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
     "Line after line, and an empty one at the end."
-    for line in stream:
-        lines.put(line)
+    with contextlib.suppress(ValueError):  # the reader closes it, as after a time limit
+        for line in stream:
+            lines.put(line)
     lines.put(b"")
 
 

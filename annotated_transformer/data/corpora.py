@@ -1,13 +1,13 @@
 "Every corpus by its name, and those of a directory. What sets must not share is told on nbs/paper/5.1_corpora.ipynb."
 import difflib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from .. import InputError
-from ..files import directory_name, named
+from ..files import directory_name, named, sha256
 from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
@@ -16,7 +16,7 @@ from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
 from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, treebank, with_parsed, wsj
 
-__all__ = ["CORPORA", "about", "load", "from_directory"]
+__all__ = ["CORPORA", "about", "load", "from_directory", "sums"]
 
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "numbers-en-de": numbers,
@@ -122,6 +122,21 @@ def in_direction(name: str) -> Corpus | None:
     return replace(corpus, name=f"{corpus.name}:{found[2]}-{found[3]}")
 
 
+def sums(
+    name: str,                # of a corpus, as `load` takes it
+) -> dict[str, str]:          # SHA-256 by name
+    "Of the user's own files that a corpus trains and validates on; nothing where it has none, or they are not there now."
+    if name in CORPORA or name.startswith("hub:"):
+        return {}
+    first, *more = [name] if Path(name).is_dir() else str(named(name)).split("+")
+    endings = ("", f":{LANGUAGE}-{LANGUAGE}", "-(?:tags|words)")
+    found = (match[1] for ending in endings if (match := re.fullmatch(f"(.+?){ending}", first)))
+    directory = next(filter(Path.is_dir, map(Path, found)), None)
+    files = sorted(directory.iterdir()) if directory else []
+    kept = [path for path in files if re.search(r"^(train|validation)\.|^(?!test).*\.(?i:mrg)(\.gz)?$", path.name)]
+    return {path.name: sha256(path) for path in (*kept, *map(Path, more)) if path.is_file()}
+
+
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
     "InputError names the first file that is not there."
     for path in paths:
@@ -135,14 +150,28 @@ def require(directory: str | Path, paths: list[Path], source: str, target: str) 
             )
 
 
-def require_two(directory: Path, endings: list[str], languages: list[str]) -> None:
-    "InputError for training files that do not say which two languages are meant."
-    unread = [f"train.{ending}" for ending in endings if ending not in languages]
-    said = f"{directory} has training files in {', '.join(languages) or 'no language'}"
+def language_of(name: str) -> str | None:
+    "Of train.en or test.2016.en, en; None where the ending is no language, and for train.de.bak."
+    found = re.fullmatch(rf"(?:train|test.*)\.({LANGUAGE})", name)
+    return found[1] if found and found[1] not in NO_LANGUAGES else None
+
+
+def languages_of(names: Iterable[str]) -> list[str]:
+    "Those of files, in order."
+    return sorted(set(filter(None, map(language_of, names))))
+
+
+def require_two(directory: Path, names: list[str], languages: list[str]) -> None:
+    "InputError for files, of training or of tests, that do not say which two languages are meant."
+    unread = [name for name in names if not language_of(name)]
+    kind = "test" if names and all(name.startswith("test") for name in names) else "training"
+    said = f"{directory} has {kind} files in {', '.join(languages) or 'no language'}"
     said += f" (not read: {', '.join(unread)})" if unread else ""
     if "train.tsv" in unread:
         raise InputError(f"{said}: cut the columns into two files, as by cut -f1 train.tsv > train.en, cut -f2 train.tsv > "
                          "train.TARGET")
+    if named_txt := next((name for name in unread if name.endswith(".txt") and language_of(name.removesuffix(".txt"))), None):
+        raise InputError(f"{said}: rename {named_txt} to {named_txt.removesuffix('.txt')}, and the others likewise")
     if len(languages) < 2 and seems_to_hold_trees(directory):
         treebank(directory)  # says how its files must be called
     if len(languages) < 2:
@@ -162,21 +191,24 @@ def from_directory(
         raise InputError(f"{directory} is no directory: give one with train.en and train.fr (or another language)")
     # A plain file wins over a gzipped one of the same name: in this order it comes later.
     files = {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}
-    endings = sorted(name.removeprefix("train.") for name in files if name.startswith("train."))
-    languages = [ending for ending in endings if re.fullmatch(LANGUAGE, ending) and ending not in NO_LANGUAGES]
+    names, tests = ([name for name in files if name.startswith(split)] for split in ("train.", "test"))
+    # A directory of test sets alone can be scored on.
+    to_fit = any(name.startswith(("train", "validation", *VALIDATION)) for name in files) or len(languages_of(tests)) < 2
+    names = names if to_fit else tests
+    languages = languages_of(names)
     source, target = two_languages(languages, source_language, target_language)
     if source is None or target is None:
-        require_two(directory, endings, languages)
+        require_two(directory, sorted(names), languages)
 
     def paths(name: str) -> list[Path]:
         return [files.get(f"{name}.{side}", directory / f"{name}.{side}") for side in (source, target)]
 
-    require(directory, paths("train") + paths("validation"), source, target)
-    tests = sorted({n.removesuffix(f".{side}") for side in (source, target) for n in files
-                    if n.startswith("test") and n.endswith(f".{side}")})
-    for path, partner in (pair for test in tests for pair in (paths(test), paths(test)[::-1])):
+    if to_fit:
+        require(directory, paths("train") + paths("validation"), source, target)
+    sets = sorted({name.removesuffix(f".{side}") for side in (source, target) for name in tests if name.endswith(f".{side}")})
+    for path, partner in (pair for test in sets for pair in (paths(test), paths(test)[::-1])):
         if not path.exists():
             raise InputError(f"{path} does not exist and {partner} does: add it, or take the other away")
-    train, validation = PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))
-    held = {test: read_pairs(*paths(test)) for test in tests}
+    train, validation = (PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))) if to_fit else ([], [])
+    held = {test: read_pairs(*paths(test)) for test in sets}
     return Corpus(directory_name(directory), source, target, train, validation, held)

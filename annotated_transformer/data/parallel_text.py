@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import InputError
-from ..files import named, opened, regular
+from ..files import named, opened, regular, what_it_is
 
 # %% ../../nbs/data/parallel_text.ipynb #1248fa4b
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
@@ -88,7 +88,8 @@ def line_batches(
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
     path = named(path)
     with one_sentence_about(path), gzip.open(regular(path)) if path.suffix == ".gz" else opened(path) as file:
-        rest = file.read(len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
+        first = file.read(len(codecs.BOM_UTF8))
+        rest = first.removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
         before, blank, more = 0, True, True
         while more:
             more = file.read(size)
@@ -101,6 +102,8 @@ def line_batches(
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:
+                if kind := what_it_is(first):
+                    raise InputError(f"{path} {kind}") from None
                 line = before + data.count(b"\n", 0, error.start) + 1
                 raise InputError(f"{path}, line {line}, is not UTF-8: convert the file, for example with iconv") from None
             lines = text.split("\n")[:-1]

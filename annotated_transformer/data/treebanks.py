@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from .. import InputError, extra
+from .. import UNK, InputError, extra
 from .downloads import Store, cache_directory, fetch
 from .parallel_text import Corpus, line_batches, one_sentence_about
 from .tokenizer import Tokenizer
@@ -184,6 +184,12 @@ class Signs:
         yield from {WORD: [WORD], "tags": sorted(tags), "words": []}[self.files.leaves]
 
 
+def writes_trees(tokenizer: Tokenizer) -> bool:
+    "Whether a model of this vocabulary is a parser: brackets with a label are pieces of their own."
+    ids = tokenizer.encode("(S )S")
+    return len(ids) == 3 and UNK not in ids  # two pieces and EOS
+
+
 def leaves_of(tokenizer: Tokenizer) -> str:
     "What a parser of this vocabulary writes for a word: if no words but brackets are kept whole, a tag where NNP is one piece."
     from annotated_transformer.data.trees import WORD
@@ -199,7 +205,7 @@ def require_signs(
     name: str,             # of that model
 ) -> None:
     "InputError for a vocabulary that writes other rows than the trees give; a warning for labels and tags that it lacks."
-    if len(tokenizer.encode("(S )S")) != 3:  # two pieces and EOS
+    if not writes_trees(tokenizer):
         raise InputError(f"--start-from {name}: it was not trained on trees; start from a parser, or leave out --start-from")
     if (there := leaves_of(tokenizer)) != (wanted := corpus.files["train"].leaves):
         writes = {"XX": "XX", "tags": "its part of speech", "words": "the word itself"}

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from .. import InputError, extra
 from ..config import Search, require_search
 from ..data.tokenizer import require_fit
-from ..data.treebanks import Treebank, leaves_of
+from ..data.treebanks import Treebank, leaves_of, writes_trees
 from ..data.trees import WORD, Tree, bracket_free, delinearize, linearize, print_tree, repair
 from .evalb import BracketScores, bracket_scores
 from .tree_search import TreeSearch
@@ -96,7 +96,7 @@ class Parser:
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
         extra("nltk.tree")  # without it there is no tree, so nothing is loaded
         translator = Translator.from_pretrained(path_or_name, average, **options)
-        if len(translator.tokenizer.encode("(S )S")) != 3:  # two pieces and EOS
+        if not writes_trees(translator.tokenizer):
             raise InputError(f"{path_or_name}: this model was not trained on trees; take one that was trained on a treebank")
         return cls(translator)
 

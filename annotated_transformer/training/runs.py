@@ -18,7 +18,17 @@ from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from ..files import SUMS, damage, leftovers, named, read_sums, write_directory, write_file, write_sums
+from annotated_transformer.files import (
+    SUMS,
+    damage,
+    leftovers,
+    named,
+    read_sums,
+    write_directory,
+    write_file,
+    write_sums,
+    write_text_file,
+)
 from ..json_files import read_json
 from ..model.class_names import same_name
 from ..model_record import read_record, write_record
@@ -31,6 +41,9 @@ from .metrics import METRICS, read_lines, record
 from .processes import Group
 
 # %% ../../nbs/training/runs.ipynb #fecb4d4f
+CORPUS = "corpus.json"  # sums of the user's own files, as they were read
+
+
 class RunFile(TypedDict):
     "What config.json of a run holds, among other things."
     training: dict
@@ -108,7 +121,8 @@ class Run:
             if other := changed(before, config) | renamed(self.own, own or {}) | dict(sorted(reset.items())):
                 said = "; ".join(f"{name}={old!r}, not {new!r}" for name, (old, new) in other.items())
                 raise InputError(
-                    f"{path}: the run was started with {said}: take another --run, or the old settings"
+                    f"{path}: the run was started with {said}: take another --run, or the old settings (with none a run goes on "
+                    "as it began)"
                 )
             self.require_no_more(config.steps)
             if rates:
@@ -125,8 +139,7 @@ class Run:
 
     def _write(self, record: dict) -> None:
         "config.json."
-        text = json.dumps(record, indent=1)
-        write_file(self.directory / "config.json", lambda path: path.write_text(text, encoding="utf-8", newline="\n"))
+        write_text_file(self.directory / "config.json", json.dumps(record, indent=1))
 
     def require_whole(self) -> None:
         "InputError, before anything is written, for what is left of a run that would be begun anew over its checkpoints."
@@ -167,6 +180,12 @@ class Run:
         "Write into record.json what is known of the model to be: its languages, and the licence of the weights it begins with."
         write_record(self.directory, dataclasses.replace(read_record(self.directory), **facts))
 
+    def changed_texts(self, now: dict[str, str]) -> list[str]:
+        "Names of files that are not what they were when the run read them, by their sums; nothing where no file is there now."
+        path = self.directory / CORPUS
+        before = read_json(path, dict[str, str], "remove it to do without this check") if path.exists() else now
+        return sorted(name for name in before | now if before.get(name) != now.get(name)) if now else []
+
     def has_data(self) -> bool:
         "Whether the corpus has been tokenised."
         return all((self.directory / "data" / f"{split}.json").exists() for split in ("train", "validation"))
@@ -189,8 +208,9 @@ class Run:
 
         def write(beside: Path) -> None:
             shutil.copytree(other.directory / "data", beside / "data")
-            for name in ("tokenizer.model", SUMS):
-                shutil.copy(other.directory / name, beside)
+            for name in ("tokenizer.model", SUMS, CORPUS):
+                if (other.directory / name).exists():  # CORPUS: only where the texts are the user's own
+                    shutil.copy(other.directory / name, beside)
             Run(beside).note(languages=read_record(other.directory).languages)
 
         write_directory(self.directory, write)
@@ -251,11 +271,21 @@ def prepare(
     directory: str | Path,  # of the run
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:  # and the training and validation pairs
     "Load the corpus, learn the vocabulary on the training split alone, tokenise; what an earlier start left is used again."
-    run = Run(directory)
+    run, texts = Run(directory), corpora.sums(config.corpus)
+    other = run.changed_texts(texts)
+    if run.has_data() and other:
+        said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
+        logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
     if not run.has_data():
         corpus = corpora.load(config.corpus)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
-        if not run.has_tokenizer():
+        if not n:
+            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language)")
+        relearn = bool(other) and not config.start_from  # a kill came between the vocabulary and the rest
+        if texts:
+            run.directory.mkdir(parents=True, exist_ok=True)
+            write_text_file(run.directory / CORPUS, json.dumps(texts, indent=1))
+        if relearn or not run.has_tokenizer():
             run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words))
         if corpus.scorer == "translation":  # trees are in no language
             run.note(languages=(corpus.source_language, corpus.target_language))

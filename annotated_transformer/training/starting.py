@@ -148,6 +148,8 @@ def begin(
     require_plain(config, config.model, config.execution)
     settings = own.require_fit(config)
     run.require_whole()
+    if not run.exists() and run.directory.is_dir() and corpora.sums(str(run.directory)):
+        raise InputError(f"{run} holds texts to train on, and a run has a directory of its own: choose another --run")
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))

@@ -10,7 +10,7 @@ from .. import UNK
 from ..data.sentences import split_sentences
 from ..data.tokenizer import Tokenizer, require_fit, require_several, require_text
 
-__all__ = ["UNSURE", "WHOLE", "Translation", "in_capitals", "sentences_of", "translate_lines"]
+__all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "sentences_of", "translate_lines"]
 
 UNSURE = "The model is unsure of this translation: do not rely on it."
 WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
@@ -82,25 +82,37 @@ def joined(parts: Sequence[Translation]) -> Translation:
     return Translation(text, log_probability, tokens, any(part.doubtful for part in parts))
 
 
-def translate_lines(
+def cut_lines(
     lines: Iterable[str],
     tokenizer: Tokenizer,
     longest: int,                # tokens that the model takes
-    search: Callable[[list[list[int]]], Sequence[Found | None]],  # ids of sentences -> the best of each, None for a blank one
-    doubtful_below: float | None = None,  # mean log-probability per token; None: nothing is doubtful
     split: bool = True,          # into sentences
-) -> list[Translation]:          # one for each line
-    "Cut, search, join. InputError names a line with a sentence too long for the model, or that is no text."
+    what: str = "sentence",      # what a line is called when it is refused, before its number
+) -> tuple[list[list[str]], list[list[int]]]:  # the sentences of each line; the ids of all of them, EOS last
+    "What is searched. InputError names a line with a sentence too long for the model, or that is no text."
     require_several(lines)
     parts = []
     for number, line in enumerate(lines, 1):
-        require_text(line, f"sentence {number}")
+        require_text(line, f"{what} {number}")
         parts.append(sentences_of(line, tokenizer) if split else [line])
-    sentences = [sentence for part in parts for sentence in part]
-    ids = tokenizer.encode_all(sentences)
+    ids = tokenizer.encode_all([sentence for part in parts for sentence in part])
     numbers = [number for number, part in enumerate(parts, 1) for _ in part]
     for number, row in zip(numbers, ids):
-        require_fit(row, longest, f"sentence {number}")
+        require_fit(row, longest, f"{what} {number}")
+    return parts, ids
+
+
+def translate_lines(
+    lines: Iterable[str],
+    tokenizer: Tokenizer,
+    longest: int,                # as for `cut_lines`
+    search: Callable[[list[list[int]]], Sequence[Found | None]],  # ids of sentences -> the best of each, None for a blank one
+    doubtful_below: float | None = None,  # mean log-probability per token; None: nothing is doubtful
+    split: bool = True,
+) -> list[Translation]:          # one for each line
+    "Cut, search, join. InputError as for `cut_lines`."
+    parts, ids = cut_lines(lines, tokenizer, longest, split)
+    sentences = [sentence for part in parts for sentence in part]
     translated = [
         Translation("") if found is None else judged(tokenizer.decode(found.tokens), sentence, row, found, doubtful_below)
         for sentence, row, found in zip(sentences, ids, search(ids))

@@ -16,10 +16,10 @@ from annotated_transformer.command_line.draw_and_export import attend
 def answers(monkeypatch, capsys):
     "What is answered to bytes of standard input, by a person or from a pipe."
 
-    def ask(data, answer, typed):
+    def ask(data, answer, typed, require=lambda lines: None):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="ascii"))
         monkeypatch.setattr(terminal, "at_terminal", lambda: typed)
-        terminal.answer_lines(answer)
+        terminal.answer_lines(lambda lines, before: answer(lines), require)
         return capsys.readouterr()
 
     return ask
@@ -51,6 +51,40 @@ def test_a_disk_that_is_full_before_the_last_line_is_told_with_the_name_of_the_s
         monkeypatch.setattr(sys, "stdout", full)
         with pytest.raises(OSError, match="No space left on device: 'standard output'"):
             answers(b"eins\n" * 5_000, shout, False)
+
+
+def test_a_part_is_written_before_the_next_is_answered_and_all_lines_are_asked_for_first(monkeypatch):
+    written, asked = io.StringIO(), []
+
+    def answer(lines, before):
+        asked.append((len(lines), before, written.getvalue().count("\n")))
+        return lines
+
+    def require(lines):
+        asked.append(len(lines))
+        if "wrong" in lines:
+            raise InputError("line 1 is wrong")
+
+    monkeypatch.setattr(terminal, "AT_ONCE", 4)
+    monkeypatch.setattr(terminal, "at_terminal", lambda: False)
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw := io.BytesIO(), write_through=False))
+    monkeypatch.setattr(written, "getvalue", lambda: raw.getvalue().decode())  # what a kill would leave
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n" * 9)))
+    terminal.answer_lines(answer, require)
+    assert asked == [9, (4, 0, 0), (4, 4, 4), (1, 8, 8)] and raw.getvalue() == b"a\n" * 9
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\n" * 9 + b"wrong")))
+    with pytest.raises(InputError, match="line 1 is wrong"):
+        terminal.answer_lines(answer, require)
+    assert asked[4:] == [10] and raw.getvalue() == b"a\n" * 9
+
+
+@pytest.mark.parametrize("data, said", [
+    (b"\x1f\x8b\x08\x00", "standard input is compressed by gzip: unpack it, as by gunzip -c"),
+    ("a\n".encode("utf-16"), "standard input is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8")])
+def test_other_kinds_of_files_are_told_by_what_they_are(answers, data, said):
+    with pytest.raises(InputError) as error:
+        answers(data, shout, False)
+    assert str(error.value) == said
 
 
 @pytest.mark.parametrize("typed", [False, True])

@@ -340,7 +340,7 @@ def test_at_a_terminal_each_line_is_answered_at_once(run, command, monkeypatch):
 
 @pytest.mark.parametrize("stdin, expected", [
     ("one\nfünf\n".encode("latin-1"), "standard input, line 2"),
-    (b"one\n\n" + b"two " * 30, "sentence 3 has "),
+    (b"one\n\n" + b"two " * 30, "line 3 has "),
 ])
 def test_input_that_cannot_be_translated(stdin, expected, run, complaint):
     assert expected in complaint("translate", run, stdin=stdin)
@@ -377,7 +377,7 @@ def no_checkpoint(run):
 
 def no_configuration(run):
     (run / "config.json").unlink()
-    return f"{run} holds SHA256SUMS, checkpoints, data, lock, metrics.jsonl, "
+    return f"{run} holds SHA256SUMS, checkpoints, corpus.json, data, lock, metrics.jsonl, "
 
 
 def damaged_configuration(run):
@@ -468,6 +468,31 @@ def test_a_corpus_without_a_test_set_is_scored_on_its_validation_split(run, corp
     asked = command("score", run, "--corpus", tmp_path / "mine", "--split", "validation", *search)[1]
     without = command("score", run, "--corpus", tmp_path / "mine", *search)[1]
     assert with_tests.startswith("mine test: 5") and without.startswith("mine validation: 5") and without == asked
+
+
+def test_test_sets_alone_are_scored_and_other_languages_are_told(run, corpus, tmp_path, command):
+    search = ("--beam-size", "1", "--extra-length", "4")
+    (mine := tmp_path / "digits").mkdir()
+    for side in ("en", "de"):
+        shutil.copy(corpus / f"test.{side}", mine)
+    assert command("score", run, "--corpus", mine, *search) == command("score", run, *search)
+    status, _, err = command("score", run, "--corpus", f"{mine}:de-en", *search)
+    assert (status, err.splitlines()[0]) == (0, f"{run} translates en to de, and digits:de-en is de to en")
+    for name in ("test.en", "test.de"):
+        (mine / name).rename(mine / name.replace(".en", ".eng").replace(".de", ".de_AT"))
+    assert "translates" not in command("score", run, "--corpus", f"{mine}:eng-de_AT", *search)[2]
+
+
+def test_a_parser_does_not_translate(complaint):
+    said = complaint("translate", "parser-en", stdin=b"A dog .\n")
+    assert said.endswith("parser-en writes trees and no language: `parse` makes them readable")
+
+
+def test_a_word_that_is_given_as_an_option_and_help_as_a_command(command, complaint):
+    assert complaint("translate", "--model", "m").endswith("there is no option --model: MODEL stands as a word alone; see "
+                                                           "annotated-transformer translate --help")
+    assert "there is no option --out: OUT stands as a word alone" in complaint("average", "m", "--out=x")
+    assert command("help", "score") == command("score", "--help") and command("help") == command()
 
 
 def test_a_run_is_scored_before_its_first_validation(run, tmp_path, command):

@@ -256,8 +256,36 @@ def test_endings_that_are_no_language_are_not_read(directory):
     (directory / "train.de").unlink()
     said = "has training files in en (not read: train.de.bak, train.de~): give it train.en and train.TARGET, line i of one"
     assert said in complaint(load, directory)
-    (directory / "train.en").rename(directory / "train.tsv")
+    (directory / "train.en").rename(directory / "train.en.txt")
+    assert complaint(load, directory).endswith("train.en.txt): rename train.en.txt to train.en, and the others likewise")
+    (directory / "train.en.txt").rename(directory / "train.tsv")
     assert "no language (not read: train.de.bak, train.de~, train.tsv): cut the columns" in complaint(load, directory)
+
+
+def test_a_directory_of_test_sets_alone_can_be_scored_and_not_trained_on(tmp_path):
+    for name, text in (("test.en", "one\ntwo\n"), ("test.de", "eins\nzwei\n"), ("test.2.en", "six\n"), ("test.2.de", "sechs\n"),
+                       ("testimony.txt", "x\n")):
+        (tmp_path / name).write_text(text)
+    corpus = load(tmp_path)
+    assert [*corpus.train] == corpus.validation == [] and corpus.tests == {
+        "test": [("one", "eins"), ("two", "zwei")], "test.2": [("six", "sechs")]}
+    assert load(f"{tmp_path}:de-en").test == [("eins", "one"), ("zwei", "two")]
+    said = f"{tmp_path / 'test.fr'} does not exist and {tmp_path / 'test.en'} does: add it, or take the other away"
+    assert complaint(load, f"{tmp_path}:fr-en") == said
+    (tmp_path / "test.fr").write_text("un\ndeux\n")
+    said = "has test files in de, en, fr (not read: testimony.txt): say from which into which, as by --corpus"
+    assert complaint(load, tmp_path) == f"{tmp_path} {said} {tmp_path}:en-de"
+    (tmp_path / "validation.en").write_text("x\n")
+    assert "has training files in no language" in complaint(load, tmp_path)
+
+
+def test_files_that_are_compressed_or_in_utf_16_are_told_by_what_they_are(directory):
+    (directory / "validation.de").write_bytes(gzip.compress(b"eins\n"))
+    said = complaint(load, directory)
+    assert said == f"{directory / 'validation.de'} is compressed by gzip: unpack it, as by gunzip -c"
+    (directory / "validation.de").write_text("eins\n", encoding="utf-16")
+    said = complaint(load, directory)
+    assert said == f"{directory / 'validation.de'} is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
 
 
 @pytest.mark.parametrize("names", [

@@ -202,6 +202,65 @@ def test_runs_keep_the_sums_of_their_data(tmp_path):
         prepare(config, run)
 
 
+@pytest.fixture
+def words(tmp_path):
+    "A corpus of three pairs in a directory, and the configuration of a run on it."
+    (place := tmp_path / "words").mkdir()
+    for part in ("train", "validation"):
+        for side, lines in (("en", "one\ntwo\nthree\n"), ("de", "eins\nzwei\ndrei\n")):
+            (place / f"{part}.{side}").write_text(lines)
+    return place, TrainingConfig(TransformerConfig.tiny(20), corpus=str(place))
+
+
+@pytest.mark.parametrize("end", ["", ":en-de"])
+def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_path, caplog, end):
+    place, config = words
+    config, run = dataclasses.replace(config, corpus=f"{place}{end}"), tmp_path / "run"
+    before = [*prepare(config, run)[1]]
+    (place / "train.de").touch()
+    (place / "test.de").write_text("eins\n")  # no run reads it
+    prepare(config, run)
+    assert not caplog.records
+    (place / "train.de").write_text("eins\nzwo\ndrei\n")
+    (place / "validation.en").unlink()
+    after = [*prepare(config, run)[1]]
+    assert [[side.tolist() for side in pair] for pair in before] == [[side.tolist() for side in pair] for pair in after]
+    message, = caplog.messages
+    assert message.startswith(f"train.de, validation.en of {config.corpus} changed after {run} read it: the run goes on with")
+    caplog.clear()
+    Run(tmp_path / "other").take_data(Run(run))
+    prepare(config, tmp_path / "other")
+    assert len(caplog.messages) == 1
+    shutil.rmtree(place)  # a run needs its texts no more
+    prepare(config, run)
+    assert len(caplog.messages) == 1
+
+
+def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_tokenised(words, tmp_path):
+    place, config = words
+    prepare(config, run := tmp_path / "run")
+    learnt = (run / "tokenizer.model").read_bytes()
+    for path in (run / "data").iterdir():  # as a kill leaves it
+        path.unlink()
+    prepare(config, run)
+    assert (run / "tokenizer.model").read_bytes() == learnt
+    for path in (run / "data").iterdir():
+        path.unlink()
+    (place / "train.de").write_text("vier\nfünf\nsechs\n", encoding="utf-8")
+    tokenizer = prepare(config, run)[0]
+    assert UNK not in tokenizer.encode("fünf") and (run / "tokenizer.model").read_bytes() != learnt
+
+
+def test_runs_on_texts_without_a_pair_and_among_texts_are_refused(words):
+    place, config = words
+    with ExitStack() as stack, pytest.raises(InputError, match=f"^{place} holds texts to train on, and a run has a directory of"):
+        begin(config, Run(place), SimpleNamespace(), stack)
+    for side in ("en", "de"):
+        (place / f"train.{side}").write_text("x\n\n" if side == "en" else "\ny\n")
+    with pytest.raises(InputError, match="has no training pairs: give it train.en and train.fr"):
+        prepare(config, place.parent / "run")
+
+
 def test_config_takes_settings_up_to_their_bounds():
     config = TrainingConfig(TransformerConfig.base(100))
     for name in ("batch_tokens", "steps", "warmup_steps", "validate_every", "checkpoint_every", "keep", "log_every"):
