@@ -478,6 +478,9 @@ def test_test_sets_alone_are_scored_and_other_languages_are_told(run, corpus, tm
     assert command("score", run, "--corpus", mine, *search) == command("score", run, *search)
     status, _, err = command("score", run, "--corpus", f"{mine}:de-en", *search)
     assert (status, err.splitlines()[0]) == (0, f"{run} translates en to de, and digits:de-en is de to en")
+    (mine / "test.fr").write_text("un\n" * 5)
+    said = command("score", run, "--corpus", f"{mine}:en-fr", *search)[2]
+    assert said.startswith(f"{run} translates en to de, and digits:en-fr is en to fr\n")
     for name in ("test.en", "test.de"):
         (mine / name).rename(mine / name.replace(".en", ".eng").replace(".de", ".de_AT"))
     assert "translates" not in command("score", run, "--corpus", f"{mine}:eng-de_AT", *search)[2]
@@ -958,6 +961,7 @@ def test_the_model_that_ships_keeps_punctuation_apart_and_knows_its_corpus(comma
 
 
 def test_what_the_model_is_unsure_of_is_told_by_line(command, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.command_line.terminal.AT_ONCE", 2)
     odd = "Zebrafish embryos exhibit pluripotency."
     given = f"A girl reads.\n{odd}\n\nWe got up early. The weather was nice. So we went to the lake. {odd}\n你好，世界。\n"
     status, out, err = command("translate", stdin=given.encode())
