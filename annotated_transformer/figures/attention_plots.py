@@ -19,11 +19,10 @@ from torch import Tensor
 from .. import InputError
 from . import drawn
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
+from .colours import COLOURS, DARK_EDGE, DARK_QUIET, EDGE, ON_DARK, QUIET, Head, head_colours, on_dark, quiet
 from .token_labels import bare, find, group_words, is_sign, is_special, shown, written_out
 
 __all__ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]
-
-Head = tuple[int, int]  # layer and head, both counted from 1
 
 
 def require_maps(given: object) -> None:
@@ -118,31 +117,6 @@ LINES, SQUARE = 1.5, 0.17   # inches: room for the lines, side of a square
 CELL = 0.18                 # side of a cell of a heat map
 FAINTEST = 0.03             # weights below are not drawn
 WIDEST, NARROWEST = 2.6, 0.9  # points: of a line
-COLOURS = "#1f5fa8 #c65d00 #2b7a3d #c0262d #7b4fa3 #7a4a2b #c03a8c #555555 #7d7a00 #0b7d8c".split()
-ON_DARK = "#6cb0ff #ff9d4d #5fce7a #ff8080 #c29bff #d9a07a #ff86c8 #b5b5b5 #cfcb4a #48cbe0".split()  # the same on a dark ground
-QUIET, EDGE = "#6b6b6b", "#bfbfbf"  # labels that matter less; edges of squares
-
-
-def on_dark() -> bool:
-    "Whether matplotlib's style, `dark_background` say, writes light on dark."
-    from matplotlib import rcParams
-    from matplotlib.colors import to_rgb
-
-    return sum(to_rgb(rcParams["text.color"])) > 1.5
-
-
-def head_colours(heads: list[Head]) -> dict[Head, tuple]:
-    "Each head's colour: by its number, or by the heads' order where two would have the same or too few colours are our own."
-    from matplotlib import colormaps
-    from matplotlib.colors import to_rgb
-
-    own, more = [*map(to_rgb, ON_DARK if on_dark() else COLOURS)], colormaps["tab20"].colors
-    places = [head - 1 for _, head in heads]
-    several = len({layer for layer, _ in heads}) > 1
-    if len({place % len(more) for place in places}) < len(heads) or several and max(places) >= len(own):
-        places = [*range(len(heads))]
-    palette = own if max(places) < len(own) else more
-    return {pair: palette[place % len(palette)] for pair, place in zip(heads, places)}
 
 
 def draw_panel(
@@ -161,15 +135,14 @@ def draw_panel(
     from matplotlib.patches import Rectangle
 
     queries, keys = [*map(shown, queries)], [*map(shown, keys)]
-    quiet, edge = ("#a3a3a3", "#4d535c") if on_dark() else (QUIET, EDGE)
     start = left + max(canvas.width(queries), canvas.width([sides[0]], SMALL))
     end = start + 2 * GAP + LINES
     after = end + SQUARE * len(heads) * squares + GAP
     for x, align, side, labels in ((start, "right", sides[0], queries), (after, "left", sides[1], keys)):
-        canvas.text(x, top - GAP, side, SMALL, ha=align, va="bottom", color=quiet)
+        canvas.text(x, top - GAP, side, SMALL, ha=align, va="bottom", color=quiet())
         for i, label in enumerate(labels):
             dim = align == "right" and i not in rows
-            canvas.text(x, top + (i + 0.5) * ROW, label, ha=align, va="center_baseline", **({"color": quiet} if dim else {}))
+            canvas.text(x, top + (i + 0.5) * ROW, label, ha=align, va="center_baseline", **({"color": quiet()} if dim else {}))
 
     beside = [((n + 0.5) / len(heads) - 0.5) * SQUARE for n in range(len(heads))]  # lines of several heads end side by side
     lines = [
@@ -180,7 +153,7 @@ def draw_panel(
     canvas.axes.add_collection(LineCollection(
         [(here, there) for _, here, there, _ in lines],
         colors=[(*colour, opacity(weight)) for weight, *_, colour in lines],
-        linewidths=[max(NARROWEST, WIDEST * weight**0.5) for weight, *_ in lines], capstyle="round",
+        linewidths=[canvas.scale * max(NARROWEST, WIDEST * weight**0.5) for weight, *_ in lines], capstyle="round",
     ))
     if squares:
         patches, shades = [], []
@@ -189,7 +162,8 @@ def draw_panel(
             for j, weight_there in enumerate(weight[list(rows)].mean(0).tolist()):
                 patches.append(Rectangle((end + n * SQUARE, top + j * ROW + (ROW - SQUARE) / 2), SQUARE, SQUARE))
                 shades.append((*colour, opacity(weight_there)))
-        canvas.axes.add_collection(PatchCollection(patches, facecolors=shades, edgecolors=edge, linewidths=0.5))
+        canvas.axes.add_collection(PatchCollection(patches, facecolors=shades, edgecolors=DARK_EDGE if on_dark() else EDGE,
+                                                linewidths=canvas.scale * 0.5))
     return after + max(canvas.width(keys), canvas.width([sides[1]], SMALL))
 
 
@@ -209,10 +183,11 @@ def plot_heads(
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
-    """Lines from each word to those it looks at, darker for a larger weight. Without `words`, a panel for each head (Figure 5).
+    """Lines from each word to those it looks at, stronger for a larger weight. Without `words`, a panel for each head (Figure 5),
+    more than four in several rows.
 
-    In a model with up to ten heads a layer, a head has the colour of its number, the same in each picture, unless two heads drawn
-    have the same number: then the first has the first colour, the second the second, and so on.
+    In a model with up to twenty heads a layer, a head has the colour of its number, the same in each picture, unless two heads
+    drawn have the same number: then the first has the first colour, the second the second, and so on.
     """
     hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, whole_words, hide_end)
@@ -233,25 +208,29 @@ def plot_heads(
     title_width = write_title(canvas, maps.kinds[kind].title, every, len(weights))
     subtitle = MARGIN + 1.5 * ROW
     top = subtitle + ROW + max(ROW, canvas.width(names.values(), SMALL) + GAP if words else 0)
-    for pair in full:
+    columns = len(full) if words or len(full) <= 4 else math.ceil(math.sqrt(len(full)))
+    down = top - subtitle + ROW * max(len(queries), len(keys)) + 2 * GAP
+    ends = [x]
+    for n, pair in enumerate(full):
+        x, y = (x if n % columns else MARGIN), n // columns * down
         _, colour, name = styles[pair]
-        canvas.text(x, subtitle, name, va="top", color=colour)
-        x = draw_panel(canvas, x, top, [styles[pair]], range(len(queries)), queries, keys, sides, squares=False)
-        x = x + 3 * GAP
+        canvas.text(x, subtitle + y, name, va="top", color=colour)
+        x = draw_panel(canvas, x, top + y, [styles[pair]], range(len(queries)), queries, keys, sides, squares=False)
+        ends.append(x := x + 3 * GAP)
     if words:
         only = "only " + ", ".join(f"“{written_out(word)}”" for word in words)
         canvas.text(x, subtitle, only, va="top")
         end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, squares=True)
-        x = max(end, x + canvas.width([only])) + 3 * GAP
-    bottom = top + ROW * max(len(queries), len(keys)) + 2 * GAP
-    legend = "a wider, darker line: more weight"
+        ends.append(max(end, x + canvas.width([only])) + 3 * GAP)
+    bottom = subtitle + down * max(1, math.ceil(len(full) / max(1, columns)))
+    legend = f"a wider, {'brighter' if on_dark() else 'darker'} line: more weight"
     if hidden:
         lost = [hidden_share(weights, full, range(len(queries)))] if full else []
         lost += [hidden_share(weights, chosen, rows)] if words else []
         legend += f"\nleft out: {', '.join(hidden)}, with {lost[0]:.0%} of the weight"
         legend += f"; {only}, {lost[1]:.0%}" if lost[1:] else ""
-    canvas.text(MARGIN, bottom, legend, SMALL, va="top", color=QUIET)
-    x = max(x - 3 * GAP, *(MARGIN + canvas.width([line], SMALL) for line in legend.split("\n")), MARGIN + title_width)
+    canvas.text(MARGIN, bottom, legend, SMALL, va="top", color=quiet())
+    x = max(max(ends) - 3 * GAP, *(MARGIN + canvas.width([line], SMALL) for line in legend.split("\n")), MARGIN + title_width)
     return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * (1 + bool(hidden)) + MARGIN)
 
 
@@ -264,6 +243,7 @@ def plot_heat_maps(
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     "Each head as a table of its weights: a row for each query, a column for each key; pieces of words apart, as `maps` has them."
+    hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, False, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
@@ -296,6 +276,10 @@ def plot_heat_maps(
     canvas.text(x + 0.16, legend, "0", SMALL, va="bottom")
     right = max(x + canvas.width(["weight"], SMALL), MARGIN + title_width, MARGIN + canvas.width([sides], SMALL))
     bottom = top + (math.ceil(len(chosen) / columns) - 1) * down + high + GAP / 2 + canvas.width(keys, SMALL)
+    if hidden:
+        said = f"left out: {', '.join(hidden)}, with {hidden_share(weights, chosen, range(len(queries))):.0%} of the weight"
+        canvas.text(MARGIN, bottom := bottom + GAP, said, SMALL, va="top", color=quiet())
+        right, bottom = max(right, MARGIN + canvas.width([said], SMALL)), bottom + 0.8 * ROW
     return canvas.finish(right + MARGIN, bottom + MARGIN)
 
 
@@ -380,16 +364,17 @@ def save_drawing(
     path: str | Path,
     form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
 ) -> None:
-    "Save a picture, the same bits each time; an SVG is dark where its reader's browser is."
+    "Save a picture, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
     from matplotlib import rc_context
+    from matplotlib.colors import to_hex
 
     form = form or Path(path).suffix[1:].lower()
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with rc_context({"svg.hashsalt": "annotated_transformer"}):
+    with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
         figure.savefig(path, format=form, dpi=200, metadata=undated.get(form))
-    if form == "svg":
+    if form == "svg" and to_hex(figure.get_facecolor()) == "#ffffff":  # another ground stays, and letters must be seen on it
         text = Path(path).read_text(encoding="utf-8")
-        pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: "#a3a3a3", EDGE: "#4d535c", **dict(zip(COLOURS, ON_DARK))}
+        pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: DARK_QUIET, EDGE: DARK_EDGE, **dict(zip(COLOURS, ON_DARK))}
         rules = [f'[style*="{what}: {light}"] {{{what}: {dark} !important}}'
                  for light, dark in pairs.items() for what in ("fill", "stroke")]
         style = "@media (prefers-color-scheme: dark) {svg {fill: #ececec}\n" + "\n".join(rules) + "}"

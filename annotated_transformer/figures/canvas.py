@@ -1,7 +1,8 @@
 """The canvas on which the figures are drawn: boxes, words, arrows and lines at computed places.
 
 It differs from a figure of Matplotlib in one point: its size is set last, by `finish`, when everything has been drawn. So a
-unit has the same length in every drawing, and a longer sentence makes a larger figure, not smaller letters. The maps of
+unit has the same length in every drawing, and a longer sentence makes a larger figure, not smaller letters. Matplotlib's
+`font.size` makes the whole drawing larger: 10 points, its default, are the size that is written here. The maps of
 attention count inches from the upper left corner, in reading order; Figures 1 and 2 count units of about two centimetres from
 the lower left corner, because the paper draws the model from the bottom up. Axes that are given have their size already: the
 drawing takes their upper left corner, and what does not fit is made smaller as a whole, letters too. Matplotlib is loaded only
@@ -77,10 +78,12 @@ class Canvas:
         upward: bool = False,  # y counts from the lower edge and not from the upper
         axes=None,             # matplotlib's Axes to draw into; a new figure, pyplot's current one, if not given
     ):
+        from matplotlib import rcParams
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-        self.unit, self.upward, self.given = unit, upward, axes is not None
+        self.scale = rcParams["font.size"] / TEXT
+        self.unit, self.upward, self.given = unit * self.scale, upward, axes is not None
         self.axes = new_axes() if axes is None else checked_axes(axes)
         self.before = [*self.axes.get_children()]
         self.axes.axis("off")
@@ -98,11 +101,12 @@ class Canvas:
 
     def text(self, x: float, y: float, string: str, size: float = TEXT, **style):
         "A text as it is written, and not as mathematics."
-        return self.axes.text(x, y, string, fontsize=size, **{"parse_math": False} | style)
+        return self.axes.text(x, y, string, fontsize=self.scale * size, **{"parse_math": False} | style)
 
     def width(self, strings: Iterable[str], size: float = TEXT, **style) -> float:
         "Of the widest string, as the renderer sets it."
-        probes = [self.probe.text(0, 0, string, fontsize=size, **{"parse_math": False} | style) for string in strings]
+        probes = [self.probe.text(0, 0, string, fontsize=self.scale * size, **{"parse_math": False} | style)
+                  for string in strings]
         widest = max(probe.get_window_extent().width for probe in probes) / self.probe.dpi / self.unit
         for probe in probes:
             probe.remove()

@@ -12,7 +12,7 @@ import pytest
 import torch
 from matplotlib import style
 from matplotlib.collections import LineCollection, PatchCollection
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 from PIL import Image
 
@@ -20,6 +20,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures import explorer
 from annotated_transformer.figures.attention_maps import AttentionMaps, explore
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
+from annotated_transformer.figures.colours import COLOURS, ON_DARK
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
@@ -160,6 +161,59 @@ def test_a_saved_picture_is_light_and_dark_and_the_same_each_time():
         assert light.min() < 40 and dark.max() > 215
 
 
+def test_a_picture_on_a_dark_ground_stays_so_in_a_dark_browser(tmp_path):
+    maps = AttentionMaps.from_tensors(["dogs", "bark"], encoder=torch.rand(2, 2, 2, 2).softmax(-1))
+    with style.context("dark_background"):
+        dark = plot_heads(maps)
+    save_drawing(dark, tmp_path / "dark.svg")
+    save_drawing(plot_heads(maps), tmp_path / "light.svg")
+    rules = ["prefers-color-scheme" in (tmp_path / name).read_text(encoding="utf-8") for name in ("dark.svg", "light.svg")]
+    assert rules == [False, True]
+    assert "a wider, brighter line: more weight" in written(dark)
+
+
+def contrast(one: str, other: str) -> float:
+    "By WCAG 2: the ratio of two luminances."
+    def luminance(colour):
+        parts = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in to_rgb(colour)]
+        return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts)) + 0.05
+
+    return max(luminance(one), luminance(other)) / min(luminance(one), luminance(other))
+
+
+def test_twenty_heads_have_colours_that_differ_and_can_be_seen():
+    for palette, ground in ((COLOURS, "white"), (ON_DARK, "black"), (ON_DARK, "#15181d")):
+        assert len({*palette}) == 20 and min(contrast(colour, ground) for colour in palette) >= 4
+    maps = AttentionMaps.from_tensors(["a", "b"], encoder=torch.full((1, 20, 2, 2), 0.5))
+    assert [to_hex(text.get_color()) for text in plot_heads(maps).findobj(Text) if "head " in text.get_text()] == COLOURS
+
+
+@pytest.mark.parametrize("h, columns, rows", [(1, 1, 1), (4, 4, 1), (5, 3, 2), (8, 3, 3), (12, 4, 3), (16, 4, 4)])
+def test_more_than_four_panels_stand_in_rows_and_none_on_another(h, columns, rows):
+    maps = AttentionMaps.from_tensors(["we", "saw", "them"], encoder=torch.rand(2, h, 3, 3).softmax(-1))
+    figure = plot_heads(maps)
+    figure.draw_without_rendering()
+    texts = {text.get_text(): text.get_window_extent() for text in figure.findobj(Text) if text.get_text().startswith("head ")}
+    assert len({round(box.x0) for box in texts.values()}) == columns and len({round(box.y0) for box in texts.values()}) == rows
+    boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
+    assert len(boxes) == h * (1 + 2 + 6) + 2 and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
+    assert all(0 <= box.x0 and box.x1 <= figure.bbox.width and 0 <= box.y0 and box.y1 <= figure.bbox.height for box in boxes)
+
+
+@pytest.mark.parametrize("draw", [lambda maps, **how: plot_figure(maps, 4, **how), plot_heads, plot_heat_maps])
+def test_matplotlibs_font_size_makes_the_whole_picture_larger(draw):
+    maps = AttentionMaps.from_tensors(["we", "saw", "them"], encoder=torch.rand(2, 4, 3, 3).softmax(-1))
+    plain = draw(maps)
+    with plt.rc_context({"font.size": 15}):
+        large, (_, small) = draw(maps), plt.subplots(figsize=(2, 2))
+        draw(maps, ax=small)
+    assert np.allclose(large.get_size_inches(), 1.5 * plain.get_size_inches(), rtol=0.05)
+    for what, length in ((Text, Text.get_fontsize), (LineCollection, lambda lines: np.sum(lines.get_linewidth()))):
+        both = [[length(one) for one in figure.findobj(what) if what is LineCollection or one.get_text()] for figure in (plain, large)]
+        assert np.allclose(1.5 * np.array(both[0]), both[1])
+    assert max(text.get_fontsize() for text in small.texts) < 10  # what does not fit still becomes smaller
+
+
 def written(figure) -> list[str]:
     return [text.get_text() for text in figure.findobj(Text)]
 
@@ -211,7 +265,8 @@ def test_a_head_has_its_colour_in_each_picture_that_can_tell_heads_by_their_numb
     assert colours([(2, 5), (1, 7)]) == {"2, head 5": alone[5], "1, head 7": alone[7]}
     assert colours([(1, 7), (2, 3)], words="a", in_full=[(2, 3)]) == {"2, head 3": alone[3], "1, head 7": alone[7]}
     assert [*colours([(2, 5), (1, 5), (1, 7)]).values()] == [alone[1], alone[2], alone[3]]  # two of one number: in their order
-    assert [*colours([(2, 12), (1, 5)], h=12).values()] == [alone[1], alone[2]]             # there are ten colours
+    assert colours([(2, 12), (1, 5)], h=12) == {"2, head 12": colours([(1, 12)], h=12)["head 12"], "1, head 5": alone[5]}
+    assert [*colours([(2, 22), (1, 2)], h=22).values()] == [alone[1], alone[2]]             # there are twenty colours
     assert len({*colours([(1, 1), (1, 21)], h=21).values()}) == 2
 
 
@@ -273,6 +328,8 @@ def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():
         assert {"a", "b", "x", "y", "z"} <= set(texts) and not {"[CLS]", "[SEP]", "<eos>"} & set(texts)
         assert {"[CLS]", "[SEP]", "<eos>"} <= set(written(draw(maps, "encoder_decoder")))
         assert not {"[CLS]", "[SEP]"} & set(written(draw(maps, hide_end=True)))  # no kind is named: the encoder's
+        share = 1 - maps.encoder_decoder[0][:, :3, 1:3].sum(-1).mean()
+        assert any(text.endswith(f"left out: [CLS], [SEP], with {share:.0%} of the weight") for text in texts)
     image, *_ = plot_heat_maps(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).axes[0].images
     assert np.array_equal(image.get_array(), maps.encoder_decoder[1, 0, :3, 1:3].numpy())
     lines, = plot_heads(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).findobj(LineCollection)
