@@ -100,6 +100,8 @@ def attend(
         save_picture(out, maps, drawn)
     if target is None:
         warn(translator, sentence)
+    elif drawn.kind is None and not (is_page(out) or is_table(out)):
+        print("The picture is of the encoder, which does not see the target: --kind encoder-decoder does.", file=sys.stderr)
     if beside is not None:
         warn(translator, beside, "second sentence: ")
     for text, one in ((sentence, maps), (beside, second)):

@@ -129,6 +129,7 @@ def draw_panel(
     keys: list[str],
     sides: tuple[str, str],                   # what stands left and right
     squares: bool,                            # one for each key and head, as dark as the lines
+    faintest: float,                          # weights below are not drawn as lines
 ) -> float:                                   # where the panel ends
     "Queries on the left, keys on the right, lines between."
     from matplotlib.collections import LineCollection, PatchCollection
@@ -147,7 +148,7 @@ def draw_panel(
     beside = [((n + 0.5) / len(heads) - 0.5) * SQUARE for n in range(len(heads))]  # lines of several heads end side by side
     lines = [
         (float(weight[i, j]), (start + GAP, top + (i + 0.5) * ROW), (end, top + (j + 0.5) * ROW + shift), colour)
-        for (weight, colour, _), shift in zip(heads, beside) for i in rows for j in range(len(keys)) if weight[i, j] >= FAINTEST
+        for (weight, colour, _), shift in zip(heads, beside) for i in rows for j in range(len(keys)) if weight[i, j] >= faintest
     ]
     lines.sort(key=lambda line: line[0])  # the strongest on top
     canvas.axes.add_collection(LineCollection(
@@ -182,6 +183,7 @@ def plot_heads(
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
+    faintest: float = FAINTEST,                  # weights below have no line; in a long sentence 0.15 leaves few
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     """Lines from each word to those it looks at, stronger for a larger weight. Without `words`, a panel for each head (Figure 5),
     more than four in several rows.
@@ -215,15 +217,17 @@ def plot_heads(
         x, y = (x if n % columns else MARGIN), n // columns * down
         _, colour, name = styles[pair]
         canvas.text(x, subtitle + y, name, va="top", color=colour)
-        x = draw_panel(canvas, x, top + y, [styles[pair]], range(len(queries)), queries, keys, sides, squares=False)
+        x = draw_panel(canvas, x, top + y, [styles[pair]], range(len(queries)), queries, keys, sides, False, faintest)
         ends.append(x := x + 3 * GAP)
     if words:
         only = "only " + ", ".join(f"“{written_out(word)}”" for word in words)
         canvas.text(x, subtitle, only, va="top")
-        end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, squares=True)
+        end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, True, faintest)
         ends.append(max(end, x + canvas.width([only])) + 3 * GAP)
     bottom = subtitle + down * max(1, math.ceil(len(full) / max(1, columns)))
     legend = f"a wider, {'brighter' if on_dark() else 'darker'} line: more weight"
+    if faintest != FAINTEST or max(float(weights[layer - 1, head - 1].max()) for layer, head in every) < faintest:
+        legend += f"; none below {faintest:g}"
     if hidden:
         lost = [hidden_share(weights, full, range(len(queries)))] if full else []
         lost += [hidden_share(weights, chosen, rows)] if words else []
@@ -319,6 +323,7 @@ def plot_figure(
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = True,                       # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
+    faintest: float = FAINTEST,                  # weights below have no line; in a long sentence 0.15 leaves few
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     """The paper's Figure 3, 4 or 5, of this sentence.
 
@@ -344,7 +349,7 @@ def plot_figure(
     def pair(place: int) -> Head:
         return first + place // n_heads + 1, place % n_heads + 1
 
-    how = {"whole_words": whole_words, "hide_end": hide_end, "ax": ax}
+    how = {"whole_words": whole_words, "hide_end": hide_end, "ax": ax, "faintest": faintest}
     if number == 5:
         apart = difference(among.flatten(0, 1))
         heads = heads or [*map(pair, sorted(set(divmod(int(apart.argmax()), len(apart)))))]
@@ -365,10 +370,14 @@ def save_drawing(
     form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
 ) -> None:
     "Save a picture, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
+    if not hasattr(figure, "savefig"):
+        raise InputError(f"save_drawing takes a figure, not {type(figure).__name__}: of axes give their .figure")
+    form = form or Path(path).suffix[1:].lower()
+    if form not in (forms := ("svg", "pdf", "png")):
+        raise InputError(f"{path}: a picture is saved as {', '.join(forms)}: let the name end so, or give it as form")
     from matplotlib import rc_context
     from matplotlib.colors import to_hex
 
-    form = form or Path(path).suffix[1:].lower()
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
         figure.savefig(path, format=form, dpi=200, metadata=undated.get(form))

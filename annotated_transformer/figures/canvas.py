@@ -37,15 +37,31 @@ def new_axes():
 
     from .pyplot_figure import Figure
 
-    return plt.figure(FigureClass=Figure).add_axes((0, 0, 1, 1))
+    return plt.figure(FigureClass=Figure, layout="none").add_axes((0, 0, 1, 1))  # whatever `figure.autolayout` says
+
+
+# As Debian, macOS and Windows call them.
+CHINESE = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei",
+           "WenQuanYi Micro Hei", "PingFang SC", "Hiragino Sans GB", "Arial Unicode MS", "Microsoft YaHei", "SimHei",
+           "Yu Gothic", "Malgun Gothic")
+
+
+def families(string: str) -> dict[str, list[str]]:
+    "Matplotlib's own fonts have no Chinese, Japanese or Korean: for such letters, those of this machine that may have them."
+    if max(string, default="") < "\u2e80":
+        return {}
+    from matplotlib import font_manager, rcParams
+
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    return {"family": [*rcParams["font.family"], *filter(there.__contains__, CHINESE)]}
 
 
 def checked_axes(axes):
     "Axes to draw into; InputError for anything else."
     from matplotlib.axes import Axes
 
-    if not isinstance(axes, Axes):
-        raise InputError(f"ax: give one of matplotlib's Axes, not {type(axes).__name__}")
+    if not isinstance(axes, Axes) or axes.name != "rectilinear":
+        raise InputError(f"ax: give one of matplotlib's flat Axes, not {type(axes).__name__}")
     return axes
 
 
@@ -101,11 +117,11 @@ class Canvas:
 
     def text(self, x: float, y: float, string: str, size: float = TEXT, **style):
         "A text as it is written, and not as mathematics."
-        return self.axes.text(x, y, string, fontsize=self.scale * size, **{"parse_math": False} | style)
+        return self.axes.text(x, y, string, fontsize=self.scale * size, **{"parse_math": False} | families(string) | style)
 
     def width(self, strings: Iterable[str], size: float = TEXT, **style) -> float:
         "Of the widest string, as the renderer sets it."
-        probes = [self.probe.text(0, 0, string, fontsize=self.scale * size, **{"parse_math": False} | style)
+        probes = [self.probe.text(0, 0, string, fontsize=self.scale * size, **{"parse_math": False} | families(string) | style)
                   for string in strings]
         widest = max(probe.get_window_extent().width for probe in probes) / self.probe.dpi / self.unit
         for probe in probes:

@@ -1,6 +1,7 @@
 "Lines, squares and heat maps stand where the weights are, labels do not overlap, and rules choose words and heads."
 import re
 import tempfile
+import warnings
 from inspect import signature
 from itertools import combinations
 from pathlib import Path
@@ -10,14 +11,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from matplotlib import style
+from matplotlib import font_manager, style
 from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 from PIL import Image
 
 from annotated_transformer import InputError
-from annotated_transformer.figures import explorer
+from annotated_transformer.figures import canvas, explorer
 from annotated_transformer.figures.attention_maps import AttentionMaps, explore
 from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
 from annotated_transformer.figures.colours import COLOURS, ON_DARK
@@ -198,6 +199,50 @@ def test_more_than_four_panels_stand_in_rows_and_none_on_another(h, columns, row
     boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
     assert len(boxes) == h * (1 + 2 + 6) + 2 and not any(one.overlaps(other) for one, other in combinations(boxes, 2))
     assert all(0 <= box.x0 and box.x1 <= figure.bbox.width and 0 <= box.y0 and box.y1 <= figure.bbox.height for box in boxes)
+
+
+def test_weights_below_the_faintest_have_no_line_and_the_picture_says_so():
+    row = torch.tensor([0.02, 0.1, 0.3, 0.58])
+    maps = AttentionMaps.from_tensors(list("abcd"), encoder=row.expand(2, 2, 4, 4))
+
+    def counted(figure):
+        return sum(len(one.get_segments()) for one in figure.findobj(LineCollection)), [t for t in written(figure) if "a wider" in t]
+
+    said = "a wider, darker line: more weight"
+    assert counted(plot_heads(maps)) == (2 * 4 * 3, [said])
+    assert counted(plot_heads(maps, faintest=0.2)) == (2 * 4 * 2, [f"{said}; none below 0.2"])
+    assert counted(plot_figure(maps, 5, heads=[1, 2], faintest=0)) == (2 * 4 * 4, [f"{said}; none below 0"])
+    even = AttentionMaps.from_tensors([*map(str, range(40))], encoder=torch.full((1, 1, 40, 40), 1 / 40))
+    assert counted(plot_heads(even)) == (0, [f"{said}; none below 0.03"])
+
+
+def test_chinese_letters_are_written_in_a_font_of_this_machine_that_has_them(monkeypatch):
+    there = next(font.name for font in font_manager.fontManager.ttflist if font.name != "DejaVu Sans")
+    monkeypatch.setattr(canvas, "CHINESE", ("a font that is nowhere", there))
+    maps = AttentionMaps.from_tensors(["a", "é", "我"], encoder=torch.eye(3).expand(1, 1, 3, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that font may not have them
+        found = {text.get_text(): text.get_fontfamily() for text in plot_heads(maps).texts + plot_heads(maps).axes[0].texts}
+    own = plt.rcParams["font.family"]
+    assert (found["a"], found["é"], found["我"]) == (own, own, [*own, there])
+
+
+def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
+    maps = AttentionMaps.from_tensors(["a", "b"], encoder=torch.eye(2).expand(2, 2, 2, 2))
+    ax = plt.figure().add_subplot()
+    with pytest.raises(InputError, match="^save_drawing takes a figure, not Axes: of axes give their .figure$"):
+        save_drawing(plot_heads(maps, ax=ax), tmp_path / "a.png")
+    save_drawing(ax.figure, tmp_path / "a.png")
+    for name in ("a", "a.jpg"):
+        with pytest.raises(InputError, match=f"{name}: a picture is saved as svg, pdf, png: let the name end so, or give it as form$"):
+            save_drawing(plot_heads(maps), tmp_path / name)
+    save_drawing(plot_heads(maps), tmp_path / "b", "pdf")
+    assert b"/FontType 3" not in (tmp_path / "b").read_bytes() and not (tmp_path / "a.jpg").exists()
+    with pytest.raises(InputError, match="flat Axes, not Axes3D"):
+        plot_heads(maps, ax=plt.figure().add_subplot(projection="3d"))
+    with plt.rc_context({"figure.constrained_layout.use": True}), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plot_heads(maps).draw_without_rendering()
 
 
 @pytest.mark.parametrize("draw", [lambda maps, **how: plot_figure(maps, 4, **how), plot_heads, plot_heat_maps])

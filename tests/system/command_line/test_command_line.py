@@ -627,7 +627,9 @@ def test_each_option_of_attend_reaches_the_picture(run, tmp_path, monkeypatch, c
     for options in ("--figure 3 --word two --heads 2 --no-whole-words", "--figure 5 --kind encoder-decoder --layer 1 --heads 2 1",
                     "--figure heat --kind decoder --heads 1", "--figure 4 --no-hide-end"):
         assert command(*given, *options.split())[0] == 0
-    one, two, three, four = drawn
+    said = "The picture is of the encoder, which does not see the target: --kind encoder-decoder does.\n"
+    assert command(*given)[2] == said and command(*given, "--kind", "encoder")[2] == command(*given[:-2])[2] == ""
+    one, two, three, four, *_ = drawn
     assert (one[0], *one[2:]) == ("plot_figure", 3, "encoder", None, [2], "two", False, True)
     assert (two[0], *two[2:]) == ("plot_figure", 5, "encoder_decoder", 1, [2, 1], None, True, True)
     assert (three[0], *three[2:]) == ("plot_heat_maps", "decoder", None, [1], True)
