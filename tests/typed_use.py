@@ -23,6 +23,8 @@ from annotated_transformer import (
     load,
     plot_figure,
     plot_heads,
+    plot_heat_maps,
+    save_drawing,
 )
 from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
@@ -32,7 +34,6 @@ from annotated_transformer.data.trees import delinearize, linearize
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
-from annotated_transformer.figures.attention_maps import plot_heat_maps
 from annotated_transformer.figures.explorer import Explorer
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated_transformer.model.layers import Residual
@@ -69,6 +70,7 @@ def translating(name: str, directory: Path) -> None:
     assert_type(explore(maps), Explorer).save("heads.html", beside=maps)
     plot_figure(maps, 3, hide_end=False).savefig("x.png")
     figure: Figure = plot_heads(maps, heads=[(1, 2)])
+    save_drawing(figure, directory / "heads.pdf")
     assert_type(plot_heat_maps(maps.words(), ax=figure.gca()), Figure | Any)
     assert_type(maps.without_end().kinds["decoder"].title, str)
     assert_type(AttentionMaps.from_tensors(source=["a"], encoder=maps.encoder), AttentionMaps)

@@ -16,8 +16,10 @@ from matplotlib.colors import to_rgb
 from annotated_transformer import Translator
 from annotated_transformer.data.pronouns import PRONOUNS
 from annotated_transformer.figures import attention_plots
-from annotated_transformer.figures.attention_plots import COLOURS, FAINTEST, ON_DARK, QUIET, save_drawing
+from annotated_transformer.figures.attention_plots import FAINTEST
 from annotated_transformer.figures.canvas import Canvas
+from annotated_transformer.figures.colours import COLOURS, ON_DARK, QUIET
+from annotated_transformer.figures.saving import save_drawing
 from annotated_transformer.model.layers import EncoderLayer
 from annotated_transformer.model_record import record_of
 
@@ -110,7 +112,7 @@ def two_heads(maps):
         card.text(x, 0.2, f"layer {layer + 1}, head {head + 1}", 11, color=COLOURS[head])
         lines, rows, sides = [(weights[layer, head], to_rgb(COLOURS[head]), "")], range(len(words)), ("a word", "looks at")
         with patch.object(attention_plots, "LINES", 0.7):
-            attention_plots.draw_panel(card, x, 0.5, lines, rows, words, words, sides, squares=False)
+            attention_plots.draw_panel(card, x, 0.5, lines, rows, words, words, sides, False, FAINTEST)
     card.text(0.12, 1.65, "left out: " + ", ".join(ends), 8.5, color=QUIET)
     return card.finish(WIDE, HIGH)
 

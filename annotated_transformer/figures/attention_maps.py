@@ -13,15 +13,16 @@ from torch import Tensor
 from .. import EOS, PAD, InputError
 from ..data.batching import shift_right
 from ..data.tokenizer import Tokenizer, require_fit
-from .attention_plots import plot_figure, plot_heads, plot_heat_maps, require_maps, save_drawing  # noqa: F401
+from .attention_plots import plot_figure, plot_heads, plot_heat_maps, require_maps  # noqa: F401
 from .from_others import AXES, LABELS, checked_labels, cropped, from_outputs, from_weights
+from .saving import save_drawing  # noqa: F401
 from .token_labels import END, START, group_words, is_special, piece_label
 from ..model.transformer import Transformer
 
 if TYPE_CHECKING:
     from annotated_transformer.figures.explorer import Explorer
 
-_all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # drawn in attention_plots, and asked for here
+_all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # written elsewhere, and asked for here
 
 # %% ../../nbs/figures/attention_maps.ipynb #a70c0072
 class Kind(NamedTuple):

@@ -10,7 +10,6 @@ import math
 import reprlib
 from collections.abc import Iterable, Sequence
 from operator import index
-from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
@@ -19,10 +18,10 @@ from torch import Tensor
 from .. import InputError
 from . import drawn
 from .canvas import GAP, MARGIN, ROW, SMALL, Canvas
-from .colours import COLOURS, DARK_EDGE, DARK_QUIET, EDGE, ON_DARK, QUIET, Head, head_colours, on_dark, quiet
+from .colours import DARK_EDGE, EDGE, Head, head_colours, on_dark, quiet
 from .token_labels import bare, find, group_words, is_sign, is_special, shown, written_out
 
-__all__ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]
+__all__ = ["plot_heads", "plot_heat_maps", "plot_figure"]
 
 
 def require_maps(given: object) -> None:
@@ -173,6 +172,24 @@ def hidden_share(weights: Tensor, heads: Sequence[Head], rows: Sequence[int]) ->
     return 1 - float(weights[[layer - 1 for layer, _ in heads], [head - 1 for _, head in heads]][:, list(rows)].sum(-1).mean())
 
 
+def legend_lines(
+    weights: Tensor,                          # (L, h, queries, keys)
+    every: Sequence[Head],                    # that are drawn
+    parts: Sequence[tuple[str, Sequence[Head], Sequence[int]]],  # of each part of the picture: its name, heads and rows
+    hidden: Sequence[str],                    # tokens that are left out
+    faintest: float,
+) -> list[str]:
+    "What the lines mean, and what is not drawn."
+    said = "a wider, brighter line: more weight" if on_dark() else "a wider, darker line: more weight"
+    if faintest != FAINTEST or max(float(weights[layer - 1, head - 1].max()) for layer, head in every) < faintest:
+        said += f"; none below {faintest:g}"
+    if not hidden:
+        return [said]
+    (_, heads, rows), *more = parts
+    lost = f"left out: {', '.join(hidden)}, with {hidden_share(weights, heads, rows):.0%} of the weight"
+    return [said, lost + "".join(f"; {name}, {hidden_share(weights, heads, rows):.0%}" for name, heads, rows in more)]
+
+
 def plot_heads(
     maps: drawn.Maps,                            # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
@@ -212,7 +229,7 @@ def plot_heads(
     top = subtitle + ROW + max(ROW, canvas.width(names.values(), SMALL) + GAP if words else 0)
     columns = len(full) if words or len(full) <= 4 else math.ceil(math.sqrt(len(full)))
     down = top - subtitle + ROW * max(len(queries), len(keys)) + 2 * GAP
-    ends = [x]
+    ends, parts = [x], [("", full, range(len(queries)))] if full else []
     for n, pair in enumerate(full):
         x, y = (x if n % columns else MARGIN), n // columns * down
         _, colour, name = styles[pair]
@@ -224,18 +241,12 @@ def plot_heads(
         canvas.text(x, subtitle, only, va="top")
         end = draw_panel(canvas, x, top, [styles[pair] for pair in chosen], rows, queries, keys, sides, True, faintest)
         ends.append(max(end, x + canvas.width([only])) + 3 * GAP)
+        parts.append((only, chosen, rows))
     bottom = subtitle + down * max(1, math.ceil(len(full) / max(1, columns)))
-    legend = f"a wider, {'brighter' if on_dark() else 'darker'} line: more weight"
-    if faintest != FAINTEST or max(float(weights[layer - 1, head - 1].max()) for layer, head in every) < faintest:
-        legend += f"; none below {faintest:g}"
-    if hidden:
-        lost = [hidden_share(weights, full, range(len(queries)))] if full else []
-        lost += [hidden_share(weights, chosen, rows)] if words else []
-        legend += f"\nleft out: {', '.join(hidden)}, with {lost[0]:.0%} of the weight"
-        legend += f"; {only}, {lost[1]:.0%}" if lost[1:] else ""
-    canvas.text(MARGIN, bottom, legend, SMALL, va="top", color=quiet())
-    x = max(max(ends) - 3 * GAP, *(MARGIN + canvas.width([line], SMALL) for line in legend.split("\n")), MARGIN + title_width)
-    return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * (1 + bool(hidden)) + MARGIN)
+    legend = legend_lines(weights, every, parts, hidden, faintest)
+    canvas.text(MARGIN, bottom, "\n".join(legend), SMALL, va="top", color=quiet())
+    x = max(max(ends) - 3 * GAP, MARGIN + canvas.width(legend, SMALL), MARGIN + title_width)
+    return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * len(legend) + MARGIN)
 
 
 def plot_heat_maps(
@@ -362,29 +373,3 @@ def plot_figure(
         return plot_heads(maps, kind, layer, heads, word, **how)
     heads = heads or [*map(pair, largest[:2].tolist())]
     return plot_heads(maps, kind, layer, heads, word, heads[:1], **how)
-
-
-def save_drawing(
-    figure: "drawn.Figure",   # of plot_heads, plot_heat_maps or plot_figure
-    path: str | Path,
-    form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
-) -> None:
-    "Save a picture, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
-    if not hasattr(figure, "savefig"):
-        raise InputError(f"save_drawing takes a figure, not {type(figure).__name__}: of axes give their .figure")
-    form = form or Path(path).suffix[1:].lower()
-    if form not in (forms := ("svg", "pdf", "png")):
-        raise InputError(f"{path}: a picture is saved as {', '.join(forms)}: let the name end so, or give it as form")
-    from matplotlib import rc_context
-    from matplotlib.colors import to_hex
-
-    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
-    with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
-        figure.savefig(path, format=form, dpi=200, metadata=undated.get(form))
-    if form == "svg" and to_hex(figure.get_facecolor()) == "#ffffff":  # another ground stays, and letters must be seen on it
-        text = Path(path).read_text(encoding="utf-8")
-        pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: DARK_QUIET, EDGE: DARK_EDGE, **dict(zip(COLOURS, ON_DARK))}
-        rules = [f'[style*="{what}: {light}"] {{{what}: {dark} !important}}'
-                 for light, dark in pairs.items() for what in ("fill", "stroke")]
-        style = "@media (prefers-color-scheme: dark) {svg {fill: #ececec}\n" + "\n".join(rules) + "}"
-        Path(path).write_text(text.replace("</style>", style + "</style>", 1), encoding="utf-8", newline="\n")

@@ -61,7 +61,7 @@ def checked_axes(axes):
     from matplotlib.axes import Axes
 
     if not isinstance(axes, Axes) or axes.name != "rectilinear":
-        raise InputError(f"ax: give one of matplotlib's flat Axes, not {type(axes).__name__}")
+        raise InputError(f"ax: give one of matplotlib's Axes, and flat ones, not {type(axes).__name__}")
     return axes
 
 

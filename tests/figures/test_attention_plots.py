@@ -20,8 +20,9 @@ from PIL import Image
 from annotated_transformer import InputError
 from annotated_transformer.figures import canvas, explorer
 from annotated_transformer.figures.attention_maps import AttentionMaps, explore
-from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps, save_drawing
+from annotated_transformer.figures.attention_plots import plot_figure, plot_heads, plot_heat_maps
 from annotated_transformer.figures.colours import COLOURS, ON_DARK
+from annotated_transformer.figures.saving import save_drawing
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
 
@@ -238,7 +239,7 @@ def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
             save_drawing(plot_heads(maps), tmp_path / name)
     save_drawing(plot_heads(maps), tmp_path / "b", "pdf")
     assert b"/FontType 3" not in (tmp_path / "b").read_bytes() and not (tmp_path / "a.jpg").exists()
-    with pytest.raises(InputError, match="flat Axes, not Axes3D"):
+    with pytest.raises(InputError, match="flat ones, not Axes3D"):
         plot_heads(maps, ax=plt.figure().add_subplot(projection="3d"))
     with plt.rc_context({"figure.constrained_layout.use": True}), warnings.catch_warnings():
         warnings.simplefilter("error")

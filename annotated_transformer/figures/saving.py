@@ -1,0 +1,34 @@
+"Drawings as files: the same bits each time, and an SVG that is dark where its reader's browser is."
+from pathlib import Path
+
+from .. import InputError
+from . import drawn
+from .colours import COLOURS, DARK_EDGE, DARK_QUIET, EDGE, ON_DARK, QUIET
+
+__all__ = ["save_drawing"]
+
+
+def save_drawing(
+    figure: "drawn.Figure",   # of plot_heads, plot_heat_maps or plot_figure
+    path: str | Path,
+    form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
+) -> None:
+    "Save a picture, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
+    if not hasattr(figure, "savefig"):
+        raise InputError(f"save_drawing takes a figure, not {type(figure).__name__}: of axes give their .figure")
+    form = form or Path(path).suffix[1:].lower()
+    if form not in (forms := ("svg", "pdf", "png")):
+        raise InputError(f"{path}: a picture is saved as {', '.join(forms)}: let the name end so, or give it as form")
+    from matplotlib import rc_context
+    from matplotlib.colors import to_hex
+
+    undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+    with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
+        figure.savefig(path, format=form, dpi=200, metadata=undated.get(form))
+    if form == "svg" and to_hex(figure.get_facecolor()) == "#ffffff":  # another ground stays, and letters must be seen on it
+        text = Path(path).read_text(encoding="utf-8")
+        pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: DARK_QUIET, EDGE: DARK_EDGE, **dict(zip(COLOURS, ON_DARK))}
+        rules = [f'[style*="{what}: {light}"] {{{what}: {dark} !important}}'
+                 for light, dark in pairs.items() for what in ("fill", "stroke")]
+        style = "@media (prefers-color-scheme: dark) {svg {fill: #ececec}\n" + "\n".join(rules) + "}"
+        Path(path).write_text(text.replace("</style>", style + "</style>", 1), encoding="utf-8", newline="\n")
