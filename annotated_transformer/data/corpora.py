@@ -16,7 +16,7 @@ from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
 from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, treebank, with_parsed, wsj
 
-__all__ = ["CORPORA", "about", "load", "from_directory", "sums"]
+__all__ = ["CORPORA", "about", "directory_of", "load", "from_directory", "sums"]
 
 CORPORA: dict[str, Callable[[], Corpus]] = {
     "numbers-en-de": numbers,
@@ -109,7 +109,7 @@ def load(name_or_directory: str | Path) -> Corpus:
 
 
 LANGUAGE = r"[A-Za-z]+(?:[-_][A-Z]\w*)?"  # en, pt_BR, zh-Hans
-NO_LANGUAGES = ("bak", "csv", "json", "jsonl", "mrg", "old", "orig", "tmp", "tsv", "txt")
+NO_LANGUAGES = ("bak", "csv", "json", "jsonl", "log", "mrg", "old", "orig", "tmp", "tsv", "txt")
 VALIDATION = ("val", "valid", "dev")  # what others call it
 
 
@@ -122,19 +122,30 @@ def in_direction(name: str) -> Corpus | None:
     return replace(corpus, name=f"{corpus.name}:{found[2]}-{found[3]}")
 
 
-def sums(
-    name: str,                # of a corpus, as `load` takes it
-) -> dict[str, str]:          # SHA-256 by name
-    "Of the user's own files that a corpus trains and validates on; nothing where it has none, or they are not there now."
+def directory_of(
+    name: str,         # of a corpus, as `load` takes it
+) -> Path | None:      # None for one that is in no directory of the user's, or where it is not there now
+    "Where the texts or trees of a corpus are."
     if name in CORPORA or name.startswith("hub:"):
-        return {}
-    first, *more = [name] if Path(name).is_dir() else str(named(name)).split("+")
+        return None
+    first = str(named(name)) if named(name).is_dir() else str(named(name)).partition("+")[0]
     endings = ("", f":{LANGUAGE}-{LANGUAGE}", "-(?:tags|words)")
     found = (match[1] for ending in endings if (match := re.fullmatch(f"(.+?){ending}", first)))
-    directory = next(filter(Path.is_dir, map(Path, found)), None)
-    files = sorted(directory.iterdir()) if directory else []
-    kept = [path for path in files if re.search(r"^(train|validation)\.|^(?!test).*\.(?i:mrg)(\.gz)?$", path.name)]
-    return {path.name: sha256(path) for path in (*kept, *map(Path, more)) if path.is_file()}
+    return next(filter(Path.is_dir, map(Path, found)), None)
+
+
+def sums(
+    name: str,                  # of a corpus, as `load` takes it
+    languages: Iterable[str],   # of its texts; trees have none
+) -> dict[str, str]:            # SHA-256 by name
+    "Of the user's own files that a corpus trains and validates on; nothing where it has none, or they are not there now."
+    if (directory := directory_of(name)) is None:
+        return {}
+    more = [] if named(name).is_dir() else [*map(Path, str(named(name)).split("+")[1:])]
+    texts = "|".join(map(re.escape, languages))
+    own = rf"(train|validation)\.({texts})(\.gz)?|(?!test).*\.(?i:mrg)(\.gz)?"
+    kept = [path for path in sorted(directory.iterdir()) if re.fullmatch(own, path.name)]
+    return {path.name: sha256(path) for path in (*kept, *more) if path.is_file()}
 
 
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:

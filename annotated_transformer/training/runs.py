@@ -271,13 +271,15 @@ def prepare(
     directory: str | Path,  # of the run
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:  # and the training and validation pairs
     "Load the corpus, learn the vocabulary on the training split alone, tokenise; what an earlier start left is used again."
-    run, texts = Run(directory), corpora.sums(config.corpus)
-    other = run.changed_texts(texts)
-    if run.has_data() and other:
-        said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
-        logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
-    if not run.has_data():
+    run = Run(directory)
+    if run.has_data():
+        if other := run.changed_texts(corpora.sums(config.corpus, read_record(run.directory).languages)):
+            said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
+            logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
+    else:
         corpus = corpora.load(config.corpus)
+        texts = corpora.sums(config.corpus, (corpus.source_language, corpus.target_language))
+        other = run.changed_texts(texts)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         if not n:
             raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language)")

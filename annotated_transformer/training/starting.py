@@ -148,7 +148,7 @@ def begin(
     require_plain(config, config.model, config.execution)
     settings = own.require_fit(config)
     run.require_whole()
-    if not run.exists() and run.directory.is_dir() and corpora.sums(str(run.directory)):
+    if (place := corpora.directory_of(config.corpus)) and not run.exists() and place.resolve() == run.directory.resolve():
         raise InputError(f"{run} holds texts to train on, and a run has a directory of its own: choose another --run")
     before = contents(run.directory)
     run.directory.mkdir(parents=True, exist_ok=True)

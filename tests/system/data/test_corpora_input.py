@@ -19,7 +19,7 @@ import sacrebleu
 from sacrebleu.dataset import DATASETS
 
 from annotated_transformer import InputError
-from annotated_transformer.data.corpora import from_directory, load
+from annotated_transformer.data.corpora import from_directory, load, sums
 from annotated_transformer.data.downloads import (
     MULTI30K_SHA256,
     WMT14,
@@ -286,6 +286,22 @@ def test_files_that_are_compressed_or_in_utf_16_are_told_by_what_they_are(direct
     (directory / "validation.de").write_text("eins\n", encoding="utf-16")
     said = complaint(load, directory)
     assert said == f"{directory / 'validation.de'} is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
+
+
+def test_sums_are_of_the_files_that_a_corpus_reads(directory, tmp_path):
+    (directory / "train.log").write_text("x\n")
+    (directory / "train.fr").write_text("un\ndeux\n")
+    pairs = {f"{part}.{side}" for part in ("train", "validation") for side in ("de", "en")}
+    assert sums(f"{directory}:en-de", ("en", "de")).keys() == sums(str(directory), ("en", "de")).keys() == pairs
+    assert sums(str(directory), ("en", "fr")).keys() == {"train.en", "train.fr", "validation.en"}
+    (trees := tmp_path / "trees").mkdir()
+    for name in ("train.mrg", "train2.mrg.gz", "validation.mrg", "test.mrg", "more.txt"):
+        (trees / name).write_text("(S)")
+    own = {"train.mrg", "train2.mrg.gz", "validation.mrg"}
+    assert sums(f"{trees}-tags", ("words", "brackets")).keys() == sums(str(trees), ("words", "brackets")).keys() == own
+    assert sums(f"{trees}-words+{trees / 'more.txt'}", ()).keys() == own | {"more.txt"}
+    assert sums("numbers-en-de", ("en", "de")) == sums(f"{tmp_path}/nowhere", ("en", "de")) == sums("hub:a/b", ()) == {}
+    assert sums(str(directory), ("en", "de"))["train.en"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
 
 
 @pytest.mark.parametrize("names", [

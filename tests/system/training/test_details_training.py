@@ -216,7 +216,9 @@ def words(tmp_path):
 def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_path, caplog, end):
     place, config = words
     config, run = dataclasses.replace(config, corpus=f"{place}{end}"), tmp_path / "run"
+    (place / "train.log").write_text("begun\n")
     before = [*prepare(config, run)[1]]
+    (place / "train.log").write_text("ended\n")
     (place / "train.de").touch()
     (place / "test.de").write_text("eins\n")  # no run reads it
     prepare(config, run)
