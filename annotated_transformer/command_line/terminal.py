@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 
 from .. import InputError
 from ..files import what_it_is
-from ..progress_bar import progress_bar
 
 __all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted", "one_line", "open_streams",
            "require_standard_input", "warnings_in_one_line"]
@@ -132,8 +131,5 @@ def answer_lines(
                 print(one_line(str(error)), file=sys.stderr)
         return
     require(lines := read_standard_input())
-    starts = range(0, len(lines), AT_ONCE)
-    with progress_bar(len(starts) > 1, total=len(lines), unit="line", leave=False) as bar:
-        for first in starts:
-            print_lines(answer(part := lines[first : first + AT_ONCE], first))
-            bar.update(len(part))
+    for first in range(0, len(lines), AT_ONCE):
+        print_lines(answer(lines[first : first + AT_ONCE], first))

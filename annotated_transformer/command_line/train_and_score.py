@@ -3,6 +3,7 @@ import contextlib
 import dataclasses
 import itertools
 import math
+import re
 import shlex
 import signal
 import sys
@@ -165,10 +166,11 @@ def other_languages(
     languages: tuple[str, ...],  # of a model; none where they are not known
     corpus: "Corpus",
 ) -> str:                        # empty where they are those of the corpus
-    "That a model translates from or into another language than a corpus. en, en_GB and eng are one here: two letters tell."
+    "That a model translates from or into another language than a corpus. en, en_GB and eng are one here."
     there = (corpus.source_language, corpus.target_language)
     known = corpus.scorer == "translation" and len(languages) == 2
-    if not known or all(one[:2].lower() == other[:2].lower() for one, other in zip(languages, there)):
+    bases = [[re.split("[-_]", language.lower())[0] for language in pair] for pair in (languages, there)]
+    if not known or all(one == other or len(one) != len(other) for one, other in zip(*bases)):  # es may be spa
         return ""
     return f"translates {languages[0]} to {languages[1]}, and {corpus.name} is {there[0]} to {there[1]}"
 

@@ -1,5 +1,6 @@
 "Every corpus by its name, and those of a directory. What sets must not share is told on nbs/paper/5.1_corpora.ipynb."
 import difflib
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -145,7 +146,8 @@ def sums(
     texts = "|".join(map(re.escape, languages))
     own = rf"(train|validation)\.({texts})(\.gz)?|(?!test).*\.(?i:mrg)(\.gz)?"
     kept = [path for path in sorted(directory.iterdir()) if re.fullmatch(own, path.name)]
-    return {path.name: sha256(path) for path in (*kept, *more) if path.is_file()}
+    names = {path.name: path for path in kept} | {str(path): path for path in more}
+    return {name: sha256(path) for name, path in names.items() if path.is_file() and os.access(path, os.R_OK)}
 
 
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
@@ -181,7 +183,8 @@ def require_two(directory: Path, names: list[str], languages: list[str]) -> None
     if "train.tsv" in unread:
         raise InputError(f"{said}: cut the columns into two files, as by cut -f1 train.tsv > train.en, cut -f2 train.tsv > "
                          "train.TARGET")
-    if named_txt := next((name for name in unread if name.endswith(".txt") and language_of(name.removesuffix(".txt"))), None):
+    txt = {name: language_of(name.removesuffix(".txt")) for name in unread if name.endswith(".txt")}
+    if named_txt := next((name for name, language in txt.items() if language and language not in languages), None):
         raise InputError(f"{said}: rename {named_txt} to {named_txt.removesuffix('.txt')}, and the others likewise")
     if len(languages) < 2 and seems_to_hold_trees(directory):
         treebank(directory)  # says how its files must be called

@@ -283,11 +283,12 @@ def prepare(
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         if not n:
             raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language)")
-        relearn = bool(other) and not config.start_from  # a kill came between the vocabulary and the rest
+        if other and not config.start_from:  # a kill came between the vocabulary and the rest
+            (run.directory / "tokenizer.model").unlink(missing_ok=True)
         if texts:
             run.directory.mkdir(parents=True, exist_ok=True)
             write_text_file(run.directory / CORPUS, json.dumps(texts, indent=1))
-        if relearn or not run.has_tokenizer():
+        if not run.has_tokenizer():
             run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words))
         if corpus.scorer == "translation":  # trees are in no language
             run.note(languages=(corpus.source_language, corpus.target_language))

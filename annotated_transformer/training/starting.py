@@ -25,12 +25,12 @@ from .devices import autocast, on_device
 from .loading import LoadedModel, load
 from .own import PAPERS, Own, mean_loss
 from .processes import Group
-from .runs import Run, prepare
+from .runs import CORPUS, Run, prepare
 
 __all__ = ["begin", "load_start", "new_model", "resume"]
 
 
-MADE = ("config.json", RECORD, "tokenizer.model", SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # before a checkpoint
+MADE = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # no checkpoint
 
 
 def new_model(

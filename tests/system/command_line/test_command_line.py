@@ -24,6 +24,7 @@ from safetensors.torch import load_file
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
 from annotated_transformer.command_line.options import Train, read_options
+from annotated_transformer.command_line.train_and_score import other_languages
 from annotated_transformer.config import PRESETS, Search, TrainingConfig, TransformerConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
@@ -484,6 +485,9 @@ def test_test_sets_alone_are_scored_and_other_languages_are_told(run, corpus, tm
     for name in ("test.en", "test.de"):
         (mine / name).rename(mine / name.replace(".en", ".eng").replace(".de", ".de_AT"))
     assert "translates" not in command("score", run, "--corpus", f"{mine}:eng-de_AT", *search)[2]
+    assert other_languages(("es", "de"), Corpus("", "spa", "DE-at", [], [], {})) == ""
+    assert other_languages(("es", "de"), Corpus("", "es", "da", [], [], {}))
+    assert not other_languages((), Corpus("", "es", "da", [], [], {}))
 
 
 def test_a_parser_does_not_translate(complaint):

@@ -258,6 +258,11 @@ def test_endings_that_are_no_language_are_not_read(directory):
     assert said in complaint(load, directory)
     (directory / "train.en").rename(directory / "train.en.txt")
     assert complaint(load, directory).endswith("train.en.txt): rename train.en.txt to train.en, and the others likewise")
+    for language in ("en", "fr", "de"):
+        (directory / f"train.{language}").write_text("x\n")
+    assert "say from which into which" in complaint(load, directory)  # train.en is there already
+    for language in ("en", "fr", "de"):
+        (directory / f"train.{language}").unlink()
     (directory / "train.en.txt").rename(directory / "train.tsv")
     assert "no language (not read: train.de.bak, train.de~, train.tsv): cut the columns" in complaint(load, directory)
 
@@ -299,7 +304,7 @@ def test_sums_are_of_the_files_that_a_corpus_reads(directory, tmp_path):
         (trees / name).write_text("(S)")
     own = {"train.mrg", "train2.mrg.gz", "validation.mrg"}
     assert sums(f"{trees}-tags", ("words", "brackets")).keys() == sums(str(trees), ("words", "brackets")).keys() == own
-    assert sums(f"{trees}-words+{trees / 'more.txt'}", ()).keys() == own | {"more.txt"}
+    assert sums(f"{trees}-words+{trees / 'more.txt'}", ()).keys() == own | {str(trees / "more.txt")}
     assert sums("numbers-en-de", ("en", "de")) == sums(f"{tmp_path}/nowhere", ("en", "de")) == sums("hub:a/b", ()) == {}
     assert sums(str(directory), ("en", "de"))["train.en"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
 

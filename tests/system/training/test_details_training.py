@@ -238,7 +238,7 @@ def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_pa
     assert len(caplog.messages) == 1
 
 
-def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_tokenised(words, tmp_path):
+def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_tokenised(words, tmp_path, monkeypatch):
     place, config = words
     prepare(config, run := tmp_path / "run")
     learnt = (run / "tokenizer.model").read_bytes()
@@ -249,6 +249,10 @@ def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_token
     for path in (run / "data").iterdir():
         path.unlink()
     (place / "train.de").write_text("vier\nfünf\nsechs\n", encoding="utf-8")
+    monkeypatch.setattr(Tokenizer, "train", None)
+    with pytest.raises(TypeError):  # a second kill, while it is learnt
+        prepare(config, run)
+    monkeypatch.undo()
     tokenizer = prepare(config, run)[0]
     assert UNK not in tokenizer.encode("fünf") and (run / "tokenizer.model").read_bytes() != learnt
 
