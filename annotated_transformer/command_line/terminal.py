@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from .. import InputError
 from ..files import what_it_is
+from ..progress_bar import progress_bar
 
 __all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted", "one_line", "open_streams",
            "require_standard_input", "warnings_in_one_line"]
@@ -131,5 +132,8 @@ def answer_lines(
                 print(one_line(str(error)), file=sys.stderr)
         return
     require(lines := read_standard_input())
-    for first in range(0, len(lines), AT_ONCE):
-        print_lines(answer(lines[first : first + AT_ONCE], first))
+    in_file = len(lines) > AT_ONCE and sys.stderr is not None and not sys.stderr.isatty()  # on a terminal each part has its bar
+    with progress_bar(in_file, total=len(lines), unit="line", leave=False) as bar:
+        for first in range(0, len(lines), AT_ONCE):
+            print_lines(answer(part := lines[first : first + AT_ONCE], first))
+            bar.update(len(part))

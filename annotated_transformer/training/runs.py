@@ -8,6 +8,7 @@ import dataclasses
 import json
 import logging
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
@@ -271,9 +272,11 @@ def prepare(
     directory: str | Path,  # of the run
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:  # and the training and validation pairs
     "Load the corpus, learn the vocabulary on the training split alone, tokenise; what an earlier start left is used again."
-    run = Run(directory)
+    run, texts = Run(directory), {}
     if run.has_data():
-        if other := run.changed_texts(corpora.sums(config.corpus, read_record(run.directory).languages)):
+        with suppress(OSError):  # a run needs its texts no more
+            texts = corpora.sums(config.corpus, read_record(run.directory).languages)
+        if other := run.changed_texts(texts):
             said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
             logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
     else:

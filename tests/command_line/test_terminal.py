@@ -3,6 +3,7 @@ import contextlib
 import io
 import os
 import sys
+import types
 
 import pytest
 
@@ -76,6 +77,17 @@ def test_a_part_is_written_before_the_next_is_answered_and_all_lines_are_asked_f
     with pytest.raises(InputError, match="line 1 is wrong"):
         terminal.answer_lines(answer, require)
     assert asked[4:] == [10] and raw.getvalue() == b"a\n" * 9
+
+
+@pytest.mark.parametrize("lines, terminal_, shown", [(9, False, True), (9, True, False), (4, False, False)])
+def test_a_file_for_messages_says_how_far_all_lines_are(answers, monkeypatch, lines, terminal_, shown):
+    asked = []
+    monkeypatch.setattr(terminal, "AT_ONCE", 4)
+    monkeypatch.setattr(terminal, "progress_bar", lambda *given, **options: asked.append(given) or contextlib.nullcontext(
+        types.SimpleNamespace(update=asked.append)))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal_, raising=False)
+    answers(b"a\n" * lines, shout, False)
+    assert asked == [(shown,), *([4, 4, 1] if lines == 9 else [4])]
 
 
 @pytest.mark.parametrize("data, said", [

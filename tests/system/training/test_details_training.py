@@ -213,7 +213,7 @@ def words(tmp_path):
 
 
 @pytest.mark.parametrize("end", ["", ":en-de"])
-def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_path, caplog, end):
+def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_path, caplog, monkeypatch, end):
     place, config = words
     config, run = dataclasses.replace(config, corpus=f"{place}{end}"), tmp_path / "run"
     (place / "train.log").write_text("begun\n")
@@ -230,6 +230,10 @@ def test_runs_tell_of_texts_that_have_changed_since_they_read_them(words, tmp_pa
     message, = caplog.messages
     assert message.startswith(f"train.de, validation.en of {config.corpus} changed after {run} read it: the run goes on with")
     caplog.clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(runs.corpora, "sums", lambda *_: open(tmp_path / "nowhere"))  # a disk that is not there
+        prepare(config, run)
+    assert not caplog.records
     Run(tmp_path / "other").take_data(Run(run))
     prepare(config, tmp_path / "other")
     assert len(caplog.messages) == 1
