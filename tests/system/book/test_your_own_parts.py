@@ -1,8 +1,11 @@
 "docs/your-own-parts.md runs: each of its sections by itself, and prints what it says."
 import re
 from pathlib import Path
+from unittest import mock
 
 import pytest
+
+from annotated_transformer.data.corpora import CORPORA
 
 PAGE = (Path(__file__).parents[3] / "docs" / "your-own-parts.md").read_text(encoding="utf-8")
 BEGINNING, *SECTIONS = (
@@ -14,8 +17,9 @@ BEGINNING, *SECTIONS = (
 def test_a_section_prints_what_it_says(name, blocks, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     known = {"__name__": "__main__"}
-    for block in [*BEGINNING[1], *blocks]:
-        exec(compile(block, name, "exec"), known)
+    with mock.patch.dict(CORPORA):  # a corpus that a section adds is taken away for the tests that come after
+        for block in [*BEGINNING[1], *blocks]:
+            exec(compile(block, name, "exec"), known)
     printed = capsys.readouterr().out.splitlines()
     assert printed == [line.removeprefix("# ") for block in blocks for line in block.splitlines() if line.startswith("# ")]
 
