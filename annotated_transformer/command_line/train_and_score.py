@@ -166,11 +166,11 @@ def other_languages(
     languages: tuple[str, ...],  # of a model; none where they are not known
     corpus: "Corpus",
 ) -> str:                        # empty where they are those of the corpus
-    "That a model translates from or into another language than a corpus. en, en_GB and eng are one here."
+    "That a model translates from or into another language than a corpus. en and en_GB are one; es may be spa, and deu ger."
     there = (corpus.source_language, corpus.target_language)
     known = corpus.scorer == "translation" and len(languages) == 2
     bases = [[re.split("[-_]", language.lower())[0] for language in pair] for pair in (languages, there)]
-    if not known or all(one == other or len(one) != len(other) for one, other in zip(*bases)):  # es may be spa
+    if not known or all(one == other or {len(one), len(other)} != {2} for one, other in zip(*bases)):
         return ""
     return f"translates {languages[0]} to {languages[1]}, and {corpus.name} is {there[0]} to {there[1]}"
 

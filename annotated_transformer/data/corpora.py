@@ -1,5 +1,7 @@
 "Every corpus by its name, and those of a directory. What sets must not share is told on nbs/paper/5.1_corpora.ipynb."
 import difflib
+import gzip
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -8,14 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from .. import InputError
-from ..files import directory_name, named, sha256
+from ..files import directory_name, named, opened
 from .downloads import multi30k, wmt14
 from .huggingface import from_hub
 from .number_words import numbers
-from .parallel_text import Corpus, PairFiles, read_pairs, two_languages
+from .parallel_text import Corpus, PairFiles, one_sentence_about, read_pairs, two_languages
 from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
-from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, tree_splits, treebank, with_parsed, wsj
 
 __all__ = ["CORPORA", "about", "directory_of", "load", "from_directory", "sums"]
 
@@ -137,17 +139,26 @@ def directory_of(
 
 def sums(
     name: str,                  # of a corpus, as `load` takes it
-    languages: Iterable[str],   # of its texts; trees have none
+    languages: Iterable[str],   # of its texts; none for trees
 ) -> dict[str, str]:            # SHA-256 by name
     "Of the user's own files that a corpus trains and validates on; nothing where it has none, or they are not there now."
     if (directory := directory_of(name)) is None:
         return {}
-    more = [] if named(name).is_dir() else [*map(Path, str(named(name)).split("+")[1:])]
-    texts = "|".join(map(re.escape, languages))
-    own = rf"(train|validation)\.({texts})(\.gz)?|(?!test).*\.(?i:mrg)(\.gz)?"
-    kept = [path for path in sorted(directory.iterdir()) if re.fullmatch(own, path.name)]
-    names = {path.name: path for path in kept} | {str(path): path for path in more}
-    return {name: sha256(path) for name, path in names.items() if path.is_file() and os.access(path, os.R_OK)}
+    if texts := {f"{split}.{language}" for split in ("train", "validation") for language in languages}:
+        names = {name: path for name, path in files_of(directory).items() if name in texts}
+    else:
+        trees = tree_splits(directory.rglob("*.*"))
+        more = [] if named(name).is_dir() else [*map(Path, str(named(name)).split("+")[1:])]
+        names = {str(path.relative_to(directory)): path for split in ("train", "validation") for path in trees[split]}
+        names |= {str(path): path for path in more}
+    return {name.removesuffix(".gz"): text_sum(path) for name, path in sorted(names.items())
+            if path.is_file() and os.access(path, os.R_OK)}
+
+
+def text_sum(path: Path) -> str:
+    "SHA-256 of a text, the same whether it is gzipped."
+    with one_sentence_about(path), gzip.open(path) if path.suffix == ".gz" else opened(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
@@ -194,6 +205,11 @@ def require_two(directory: Path, names: list[str], languages: list[str]) -> None
     raise InputError(f"{said}: say from which into which, as by --corpus {directory}:{first}-{second}")
 
 
+def files_of(directory: Path) -> dict[str, Path]:
+    "The files of a directory by name; .gz is no part of it, and a plain file wins over a gzipped one."
+    return {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}  # the plain one is later
+
+
 def from_directory(
     directory: str | Path,
     source_language: str | None = None,  # the ending of the source files; without it, en where there is one
@@ -203,11 +219,10 @@ def from_directory(
     directory = named(directory)
     if not directory.is_dir():
         raise InputError(f"{directory} is no directory: give one with train.en and train.fr (or another language)")
-    # A plain file wins over a gzipped one of the same name: in this order it comes later.
-    files = {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}
+    files = files_of(directory)
     names, tests = ([name for name in files if name.startswith(split)] for split in ("train.", "test"))
-    # A directory of test sets alone can be scored on.
-    to_fit = any(name.startswith(("train", "validation", *VALIDATION)) for name in files) or len(languages_of(tests)) < 2
+    # A directory without training files can be scored on.
+    to_fit = any(name.startswith("train") for name in files) or len(languages_of(tests)) < 2
     names = names if to_fit else tests
     languages = languages_of(names)
     source, target = two_languages(languages, source_language, target_language)
@@ -220,9 +235,10 @@ def from_directory(
     if to_fit:
         require(directory, paths("train") + paths("validation"), source, target)
     sets = sorted({name.removesuffix(f".{side}") for side in (source, target) for name in tests if name.endswith(f".{side}")})
-    for path, partner in (pair for test in sets for pair in (paths(test), paths(test)[::-1])):
-        if not path.exists():
+    for path, partner in (pair for held in (*sets, "validation") for pair in (paths(held), paths(held)[::-1])):
+        if partner.exists() and not path.exists():
             raise InputError(f"{path} does not exist and {partner} does: add it, or take the other away")
-    train, validation = (PairFiles([tuple(paths("train"))]), read_pairs(*paths("validation"))) if to_fit else ([], [])
+    train = PairFiles([tuple(paths("train"))]) if to_fit else []
+    validation = read_pairs(*paths("validation")) if paths("validation")[0].exists() else []
     held = {test: read_pairs(*paths(test)) for test in sets}
     return Corpus(directory_name(directory), source, target, train, validation, held)

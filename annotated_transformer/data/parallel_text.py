@@ -93,7 +93,7 @@ def line_batches(
         before, blank, more = 0, True, True
         while more:
             more = file.read(size)
-            data = rest + (more or b"\n" * bool(rest))  # the last line may lack its \n
+            data = rest + (more or b"\n" * (rest[-1:] not in b"\n"))  # the last line may lack its \n
             end = data.rfind(b"\n") + 1
             data, rest = data[:end], data[end:]
             if len(rest) > LONGEST:

@@ -261,7 +261,7 @@ def treebank(
         paths = directory.rglob("*.*")
     files = tree_splits(paths)
     for split in ("train", "validation"):
-        if not files[split]:
+        if not files[split] and (files["train"] or not files["test"]):  # trees for tests alone can be scored on
             raise InputError(
                 f"{directory} has no trees for the split {split}: it needs wsj_0200.mrg to wsj_2399.mrg, of which sections "
                 f"02-21 are for training and 22 is for validation, or files called train*.mrg and validation*.mrg (or .mrg.gz)"

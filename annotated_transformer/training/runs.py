@@ -19,17 +19,8 @@ from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from annotated_transformer.files import (
-    SUMS,
-    damage,
-    leftovers,
-    named,
-    read_sums,
-    write_directory,
-    write_file,
-    write_sums,
-    write_text_file,
-)
+from ..files import SUMS, damage, leftovers, named, read_sums
+from ..files import write_directory, write_file, write_sums, write_text_file
 from ..json_files import read_json
 from ..model.class_names import same_name
 from ..model_record import read_record, write_record
@@ -274,18 +265,20 @@ def prepare(
     "Load the corpus, learn the vocabulary on the training split alone, tokenise; what an earlier start left is used again."
     run, texts = Run(directory), {}
     if run.has_data():
-        with suppress(OSError):  # a run needs its texts no more
+        with suppress(OSError, InputError):  # a run needs its texts no more
             texts = corpora.sums(config.corpus, read_record(run.directory).languages)
         if other := run.changed_texts(texts):
             said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
             logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
     else:
         corpus = corpora.load(config.corpus)
-        texts = corpora.sums(config.corpus, (corpus.source_language, corpus.target_language))
+        languages = (corpus.source_language, corpus.target_language) if corpus.scorer == "translation" else ()  # trees are in none
+        texts = corpora.sums(config.corpus, languages)
         other = run.changed_texts(texts)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         if not n:
-            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language)")
+            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language), or trees "
+                             "in train.mrg")
         if other and not config.start_from:  # a kill came between the vocabulary and the rest
             (run.directory / "tokenizer.model").unlink(missing_ok=True)
         if texts:
@@ -293,8 +286,8 @@ def prepare(
             write_text_file(run.directory / CORPUS, json.dumps(texts, indent=1))
         if not run.has_tokenizer():
             run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words))
-        if corpus.scorer == "translation":  # trees are in no language
-            run.note(languages=(corpus.source_language, corpus.target_language))
+        if languages:
+            run.note(languages=languages)
         tokenizer, data = run.tokenizer, run.directory / "data"
         for name, pairs, total in (("train", corpus.train, n), ("validation", corpus.validation, len(corpus.validation))):
             if not len(TokenizedPairs.write(data, name, pairs, tokenizer, config.model.max_length, total=total)):

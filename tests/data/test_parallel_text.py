@@ -27,6 +27,9 @@ def test_only_a_newline_ends_a_line():
         for size in range(1, 40):  # wherever a read may stop, in the middle of a character too
             assert lines_of(path, size) == lines_of(path)
         assert len("one\u2028still one".splitlines()) == 2  # what Python's own method would do
+        for short in (b"x", b"x\n", b"xy\n", b"xyz\n"):  # as short as a byte-order mark
+            path.write_bytes(short)
+            assert lines_of(path) == [short.decode().strip()]
 
 
 def test_a_pass_takes_no_more_memory_for_more_text():

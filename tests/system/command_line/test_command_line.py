@@ -487,6 +487,7 @@ def test_test_sets_alone_are_scored_and_other_languages_are_told(run, corpus, tm
     assert "translates" not in command("score", run, "--corpus", f"{mine}:eng-de_AT", *search)[2]
     assert other_languages(("es", "de"), Corpus("", "spa", "DE-at", [], [], {})) == ""
     assert other_languages(("es", "de"), Corpus("", "es", "da", [], [], {}))
+    assert other_languages(("es", "deu"), Corpus("", "es", "ger", [], [], {})) == ""
     assert not other_languages((), Corpus("", "es", "da", [], [], {}))
 
 

@@ -281,7 +281,26 @@ def test_a_directory_of_test_sets_alone_can_be_scored_and_not_trained_on(tmp_pat
     said = "has test files in de, en, fr (not read: testimony.txt): say from which into which, as by --corpus"
     assert complaint(load, tmp_path) == f"{tmp_path} {said} {tmp_path}:en-de"
     (tmp_path / "validation.en").write_text("x\n")
+    said = f"{tmp_path / 'validation.de'} does not exist and {tmp_path / 'validation.en'} does: add it, or take the other away"
+    assert complaint(load, f"{tmp_path}:en-de") == said
+    (tmp_path / "validation.de").write_text("y\n")
+    assert load(f"{tmp_path}:en-de").validation == [("x", "y")] and [*load(f"{tmp_path}:en-de").train] == []
+    (tmp_path / "training.en").write_text("x\n")
     assert "has training files in no language" in complaint(load, tmp_path)
+
+
+def test_trees_for_a_test_alone_can_be_scored_and_not_trained_on(tmp_path):
+    (tmp_path / "test.mrg").write_text("(S (NN a))\n(S (NN b))\n")
+    corpus = load(tmp_path)
+    assert [*corpus.train] == corpus.validation == [] and corpus.test == [("a", "(S XX )S"), ("b", "(S XX )S")]
+    assert len(corpus.trees("test")) == 2
+    (tmp_path / "validation.mrg").write_text("(S (NN c))\n")
+    assert load(f"{tmp_path}-words").validation == [("c", "(S c )S")]
+    (tmp_path / "validation.mrg").rename(tmp_path / "train.mrg")
+    assert complaint(load, tmp_path).startswith(f"{tmp_path} has no trees for the split validation")
+    (tmp_path / "train.mrg").unlink()
+    (tmp_path / "test.mrg").rename(tmp_path / "validation.mrg")
+    assert complaint(load, tmp_path).startswith(f"{tmp_path} has no trees for the split train")
 
 
 def test_files_that_are_compressed_or_in_utf_16_are_told_by_what_they_are(directory):
@@ -300,13 +319,24 @@ def test_sums_are_of_the_files_that_a_corpus_reads(directory, tmp_path):
     assert sums(f"{directory}:en-de", ("en", "de")).keys() == sums(str(directory), ("en", "de")).keys() == pairs
     assert sums(str(directory), ("en", "fr")).keys() == {"train.en", "train.fr", "validation.en"}
     (trees := tmp_path / "trees").mkdir()
-    for name in ("train.mrg", "train2.mrg.gz", "validation.mrg", "test.mrg", "more.txt"):
+    for name in ("train.mrg", "validation.mrg", "test.mrg", "stray.mrg", "more.txt"):
         (trees / name).write_text("(S)")
-    own = {"train.mrg", "train2.mrg.gz", "validation.mrg"}
-    assert sums(f"{trees}-tags", ("words", "brackets")).keys() == sums(str(trees), ("words", "brackets")).keys() == own
+    (trees / "deep").mkdir()
+    (trees / "deep" / "train2.mrg.gz").write_bytes(gzip.compress(b"(S)"))
+    own = {"train.mrg", str(Path("deep", "train2.mrg")), "validation.mrg"}
+    assert sums(f"{trees}-tags", ()).keys() == sums(str(trees), ()).keys() == own
+    assert len(set(sums(str(trees), ()).values())) == 1  # that of what is in the gzipped file
     assert sums(f"{trees}-words+{trees / 'more.txt'}", ()).keys() == own | {str(trees / "more.txt")}
     assert sums("numbers-en-de", ("en", "de")) == sums(f"{tmp_path}/nowhere", ("en", "de")) == sums("hub:a/b", ()) == {}
-    assert sums(str(directory), ("en", "de"))["train.en"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
+    one = sums(str(directory), ("en", "de"))
+    assert one["train.en"] == hashlib.sha256(b"one\ntwo\n").hexdigest()
+    (directory / "train.en.gz").write_bytes(gzip.compress(b"three\n"))  # not read beside the plain file
+    assert sums(str(directory), ("en", "de")) == one
+    (directory / "train.en.gz").write_bytes(gzip.compress((directory / "train.en").read_bytes()))
+    (directory / "train.en").unlink()
+    assert sums(str(directory), ("en", "de")) == one
+    (directory / "train.en.gz").write_bytes(gzip.compress(b"one\ntwo\n")[:-6])
+    assert "is not a complete gzip file" in complaint(sums, str(directory), ("en", "de"))
 
 
 @pytest.mark.parametrize("names", [
