@@ -26,6 +26,7 @@ from nbdev.process import NBProcessor
 from one_file import write_one_file
 from repository import settings
 from streams import with_whole_streams
+from usage import words_given
 from workbook import write_workbook
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,4 +165,4 @@ def check() -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
-    sys.exit({"check": check, "clean": clean}.get("".join(sys.argv[1:]), build)())
+    sys.exit({"check": check, "clean": clean}.get("".join(words_given(__doc__, ("check", "clean"))), build)())

@@ -28,6 +28,7 @@ from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
 from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, read_notebook, refuse
 from links import Links, dead_links
+from usage import words_given
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.command_line.translate_and_parse import SHIPPED
@@ -354,4 +355,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     sys.exit(main())

@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from contents import NOTEBOOKS, Page, notebook_files, read_contents, read_notebook
+from usage import words_given
 
 ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ("1", "2", "3")
@@ -78,6 +79,7 @@ def complaints(notebooks: Path = NOTEBOOKS) -> Iterator[str]:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     os.chdir(ROOT)
     for name, own in equations(NOTEBOOKS, read_contents()).items():
         if own:

@@ -8,6 +8,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from usage import words_given
+
 
 class Links(HTMLParser):
     "What a page links to and asks for, and the places in it that a link can name."
@@ -55,6 +57,6 @@ def dead_links(site: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    complaints = dead_links(Path(sys.argv[1] if len(sys.argv) > 1 else "_site"))
+    complaints = dead_links(Path(*words_given(__doc__, None) or ["_site"]))
     print("\n".join(complaints) or "Every link leads somewhere.")
     sys.exit(1 if complaints else 0)

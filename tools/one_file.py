@@ -12,6 +12,7 @@ import textwrap
 from pathlib import Path
 
 from contents import notebook_of
+from usage import words_given
 
 TEMPLATE, OUT = Path("tools/one_file_template.txt"), Path("docs/transformer.py")
 MOST_LINES = 350
@@ -70,4 +71,5 @@ def write_one_file() -> None:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     write_one_file()

@@ -27,6 +27,7 @@ from pathlib import Path
 
 from contents import Page, notebook_of, read_contents, way
 from pages import ROOT, prose_of, source_of, written_here
+from usage import words_given
 
 LITERATURE = {  # source: figures that a page may state without showing where it has them from
     "§5.1, data and batches": "4.5 37,000 32,000 25,000",
@@ -195,7 +196,7 @@ def main() -> int:
     pages = read_contents()
     explained = glossary(notebook_of(GLOSSARY))
     for name in ["index", *(page.notebook for page in pages)]:
-        if name.startswith(tuple(sys.argv[1:] or [""])):
+        if name.startswith(tuple(words_given(__doc__, None) or [""])):
             notebook = notebook_of(name)
             for line in [*numbers_without_witness(notebook, Path("results")), *words_not_ours(notebook),
                          *names_too_early(name, notebook, explained, pages)]:

@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from readme_pictures import SENTENCE
+from usage import words_given
 
 ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^(\| [\w-]+ \| \[\w+\]\((results/[\w./-]+)\) \|) [\d.]+ \| [\d.]+ \| [\d.]+% \|$", re.MULTILINE)
@@ -36,4 +37,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     main()

@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from matplotlib.colors import to_rgb
+from usage import words_given
 
 from annotated_transformer import Translator
 from annotated_transformer.data.pronouns import PRONOUNS
@@ -151,4 +152,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     main()

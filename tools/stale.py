@@ -12,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from usage import words_given
+
 from annotated_transformer.model_record import shipped_models
 from annotated_transformer.results import weights_of
 
@@ -46,6 +48,7 @@ def stale(root: Path = ROOT) -> Iterator[tuple[Path, str, str]]:
 
 
 if __name__ == "__main__":
+    words_given(__doc__, ())
     found = [f"{path} {why}; {command}" for path, why, command in stale()]
     print("\n".join(found) or f"All results are of the weights that ship, but for times ({', '.join(TIMES)}), left out.")
     sys.exit(1 if found else 0)

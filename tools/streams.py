@@ -2,10 +2,10 @@
 
 python tools/streams.py NOTEBOOK ...     in these notebooks (`make run` does it after running them, and so does the build)
 """
-import sys
 from pathlib import Path
 
 from contents import read_notebook, write_notebook
+from usage import words_given
 
 
 def joined(outputs: list[dict]) -> list[dict]:
@@ -28,5 +28,5 @@ def with_whole_streams(notebook: dict) -> dict:
 
 
 if __name__ == "__main__":
-    for path in map(Path, sys.argv[1:]):
+    for path in map(Path, words_given(__doc__, None)):
         write_notebook(path, with_whole_streams(read_notebook(path)))

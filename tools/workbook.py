@@ -28,10 +28,10 @@ from contents import Page, read_contents, refuse
 from export_tests import names_of, names_offered, with_sorted_imports
 from metadata import METADATA
 from nbdev.process import NBProcessor
+from usage import words_given
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
 OWN, SECTION = chinese_workbook.PAGE, chinese_workbook.SECTION  # the page and its section that make the last notebook
-TOGETHER = "all_together"
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
     %pip install -q -c https://raw.githubusercontent.com/{user}/{repo}/{branch}/{pins} \\
@@ -39,7 +39,7 @@ if "google.colab" in str(get_ipython()):  # elsewhere the package is installed a
 USUAL = {"import math", "import torch", "import torch.nn.functional as F", "from torch import Tensor, nn",
          "from annotated_transformer.workbook import check"}  # not only what our solution imports
 LINK = re.compile(r"\]\((?!https?:|#)((?:[^()\s]|\([^()\s]*\))+)\)")
-FOLDED = {"jupyter": {"source_hidden": True}}
+TOGETHER, FOLDED = "all_together", {"jupyter": {"source_hidden": True}}
 
 
 class Words(NamedTuple):
@@ -397,4 +397,4 @@ def measure_mistakes() -> None:
 
 if __name__ == "__main__":
     os.chdir(Path(__file__).resolve().parents[1])
-    measure_mistakes() if sys.argv[1:] == ["mistakes"] else write_workbook()
+    measure_mistakes() if words_given(__doc__, ("mistakes",)) else write_workbook()

@@ -127,7 +127,7 @@ def times_whole(
     bias: Tensor | None,   # (n)
 ) -> Callable[[Tensor], Tensor]:
     "Inputs become whole, with one scale and offset for all of them: oneDNN's product, for many multiplications."
-    packed, zeros = torch.ops.onednn.qlinear_prepack(whole, None), torch.zeros(len(whole), dtype=torch.int32)
+    packed, zeros = torch.ops.onednn.qlinear_prepack(whole, None), scale.new_zeros(len(whole), dtype=torch.int32)
 
     def times(x: Tensor) -> Tensor:
         low, high = (float(end) for end in torch.aminmax(x.detach()))
@@ -177,7 +177,7 @@ def old_product(
     if bits == 16:
         packed, operator = old.linear_prepack_fp16(matrix, bias), old.linear_dynamic_fp16
     else:
-        scale, zeros = whole_rows(matrix)[1].double(), torch.zeros(len(matrix), dtype=torch.long)
+        scale, zeros = whole_rows(matrix)[1].double(), matrix.new_zeros(len(matrix), dtype=torch.long)
         with without_warnings(category=UserWarning):
             rows = torch.quantize_per_channel(matrix, scale, zeros, 0, torch.qint8)
         packed, operator = old.linear_prepack(rows, bias), old.linear_dynamic

@@ -60,8 +60,10 @@ def test_threads_that_load_at_once_leave_the_programs_kind_of_number():
     assert {value.dtype for numbers in found for value in numbers.values() if value.is_floating_point()} == {torch.float32}
 
 
-@pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_what_ships_translates_and_draws(elsewhere, precision):
+@pytest.mark.parametrize("precision, old", [("float32", True), ("float16", True), ("int8", True), ("int8", False)])
+def test_what_ships_translates_and_draws(elsewhere, precision, old, monkeypatch):
+    if not old:  # as where PyTorch's old operators are gone, or slower
+        monkeypatch.setattr("annotated_transformer.translation.packed_weights.old_is_faster", lambda bits: False)
     translator = Translator.from_pretrained("everyday-en-de", device="cpu", precision=precision)
     found, maps = translator(SENTENCE), translator.attention(SENTENCE)
     for draw in (lambda: plot_figure(maps, 3, heads=[1]), lambda: explore(maps)):
