@@ -123,11 +123,12 @@ def without_warnings(message: str = "", category: type[Warning] = Warning) -> It
 def one_thread_after_fork() -> None:
     """From here on, a process that is forked from this one computes by one thread.
 
-    A fork copies no threads, and GNU's OpenMP would wait for ever for those of the parent, which a model has started.
+    A fork copies no threads, and GNU's OpenMP would wait for ever for those of the parent, which a model has started. Whether
+    it is GNU's is not asked: PyTorch brings it along, or takes the system's.
     """
     import torch
 
-    if hasattr(os, "register_at_fork") and openmp():
+    if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 

@@ -179,11 +179,12 @@ def test_the_number_is_set_without_pytorchs_call_where_that_can_be(monkeypatch):
 
 FORKED = """
 import os, signal, threading, torch
-from annotated_transformer.threads import one_thread_after_fork
+from annotated_transformer import threads
+threads.openmp = lambda: None  # as where PyTorch takes the system's
 def compute():
     return torch.ones(2_000_000).exp().sum().item()  # enough for two threads
 if LOADS:
-    compute(), one_thread_after_fork()
+    compute(), threads.one_thread_after_fork()
 if not (child := os.fork()):
     signal.alarm(60)
     found = []
