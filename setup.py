@@ -1,5 +1,6 @@
 "Hand the metadata in settings.ini on to setuptools."
 import re
+import shutil
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -9,6 +10,7 @@ root = Path(__file__).parent
 config = ConfigParser(delimiters=["="], interpolation=None)
 config.read(root / "settings.ini", encoding="utf-8")
 about = config["DEFAULT"]
+shutil.rmtree(root / "build" / "lib", ignore_errors=True)  # modules of an earlier installation, which are gone
 readme, url = root / "README.md", f"https://github.com/{about['user']}/{about['repo']}"
 description = readme.read_text(encoding="utf-8") if readme.exists() else about["description"]
 # Elsewhere than in the repository, pictures and links need the whole address.
@@ -36,14 +38,14 @@ setup(
         "Changes": f"{url}/blob/{about['branch']}/CHANGELOG.md",
         "Licences of the weights": f"{url}/tree/{about['branch']}/annotated_transformer/pretrained",
     },
-    license=about["license"],
+    license_expression=about["license"],
     license_files=["LICENSE", "annotated_transformer/pretrained/*/README.md"],  # of the code; of the weights and their data
     classifiers=[
         "Development Status :: 3 - Alpha",
         "Intended Audience :: Developers",
         "Intended Audience :: Education",
         "Intended Audience :: Science/Research",
-        "Operating System :: OS Independent",
+        *(f"Operating System :: {system}" for system in ("POSIX :: Linux", "MacOS", "Microsoft :: Windows")),
         *(f"Programming Language :: Python :: {version}" for version in ("3", "3 :: Only", *PYTHONS)),
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Topic :: Text Processing :: Linguistic",

@@ -96,7 +96,8 @@ def blamed(error: BaseException) -> str | None:
     "One sentence for what a package of others raises at its import because of a variable of its own; None for all else."
     for frame in traceback.extract_tb(error.__traceback__):
         for package, beginning in OTHERS.items():
-            inside = Path("site-packages", package).as_posix() in Path(frame.filename).as_posix()
+            places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # Debian's is the second
+            inside = any(place in Path(frame.filename).as_posix() for place in places)
             own = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(beginning)]
             if inside and frame.name == "<module>" and own:
                 return f"{package} cannot be loaded with {', '.join(own)} ({reason_of(error)}): unset or correct the variable"

@@ -112,7 +112,9 @@ def differences() -> Iterator[str]:
         elif path not in wanted:
             yield f"{path} comes from no notebook: remove it, or write its notebook."
         elif wanted[path] != found[path]:
-            yield f"{path} is {'not clean' if path.startswith('nbs') else 'out of step with its notebook'}: run `make build`."
+            yield f"{path} is " + (
+                "not clean: run `make build`." if path.startswith("nbs") else
+                "out of step with its notebook: edit the notebook alone, and run `make build`, which writes this file anew.")
 
 
 def run_by(statements: list[ast.stmt]) -> Iterator[ast.stmt]:

@@ -66,7 +66,10 @@ def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
 
 def read_notebook(path: Path) -> dict:
     "What its file holds."
-    return json.loads(path.read_text(encoding="utf-8"))
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        refuse(f"{path} is no notebook ({error}): if a merge left its marks in it, take one side whole, and edit it again.")
 
 
 def notebook_of(name: str) -> dict:

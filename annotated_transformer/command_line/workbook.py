@@ -168,7 +168,9 @@ class Said(TypedDict):
 
 def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
     "What `tell` says in another process; at last why it says no more."
-    words = [sys.executable, "-c", PROGRAM, str(directory), *(exercise.name for exercise in left)]
+    own = [*filter(None, sys.path), str(Path(__file__).parents[2]), str(directory)]  # not the working directory before all others
+    program = f"import sys; sys.path[:] = {own!r}; {PROGRAM}"
+    words = [sys.executable, "-c", program, str(directory), *(exercise.name for exercise in left)]
     apart = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for us, and our end is the end of its input
     with subprocess.Popen(words, stdout=subprocess.PIPE, **apart) as child:
         lines: queue.Queue[bytes] = queue.Queue()

@@ -7,7 +7,7 @@ run: `datasets` 4 no longer can, and older versions are refused.
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,18 @@ from .parallel_text import Corpus, both_sides, two_languages
 __all__ = ["from_hub"]
 
 CODE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # en, de, pt_BR
+NO_LANGUAGES = ("id", "idx", "ref", "src", "tgt", "uid", "url")  # usual columns beside two languages
 
 
-def languages(row: dict[str, Any]) -> list[str]:
+def languages(
+    row: dict[str, Any],
+    named: Collection[str | None] = (),   # columns that are taken for languages whatever they are called
+) -> list[str]:
     "The languages of a row, in order of the alphabet."
     texts = row.get("translation") or row
     if not isinstance(texts, dict):
         return []
-    return sorted(name for name, value in texts.items() if isinstance(value, str) and CODE.fullmatch(name))
+    return sorted(name for name, value in texts.items() if isinstance(value, str) and (name in named or CODE.fullmatch(name)))
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def open_tables(name: str) -> dict[str, Any]:
         if Path(saved, "dataset_dict.json").exists():
             return dict(datasets.load_from_disk(saved))
         if not re.fullmatch(r"\w[\w.-]*(/\w[\w.-]*){1,2}", name):
-            forms = "hub:OWNER/NAME, hub:OWNER/NAME/CONFIGURATION, or hub: and the directory of a saved data set"
+            forms = "hub:OWNER/NAME, hub:OWNER/NAME/CONFIGURATION, or hub: and a directory of DatasetDict.save_to_disk"
             raise InputError(f"hub:{name}: write {forms}")
         return dict(datasets.load_dataset(f"{owner}/{set_name}", configuration or None))
     except InputError:
@@ -80,16 +84,19 @@ def open_tables(name: str) -> dict[str, Any]:
 
 
 def from_hub(
-    name: str,                           # OWNER/NAME, OWNER/NAME/CONFIGURATION, or a directory that `save_to_disk` wrote
+    name: str | Path,                    # OWNER/NAME, OWNER/NAME/CONFIGURATION, or a directory that `save_to_disk` wrote
     source_language: str | None = None,  # without it, en where there is one
     target_language: str | None = None,
 ) -> Corpus:
     "A data set of the Hugging Face hub: its splits train, validation and any that begin with test."
-    tables = open_tables(name)
+    tables = open_tables(name := str(name))
     validation = next((split for split in ("validation", "valid", "val", "dev") if split in tables), None)
     if "train" not in tables or validation is None or not len(tables["train"]):
-        raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation")
-    found = languages(tables["train"][0])
+        raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation; in Python "
+                         "train_test_split parts one, and DatasetDict(train=..., validation=...).save_to_disk keeps them")
+    found = languages(tables["train"][0], {source_language, target_language})
+    if len(found) > 2:
+        found = [language for language in found if language not in NO_LANGUAGES]
     source, target = two_languages(found, source_language, target_language)
     if source not in found or target not in found:
         raise InputError(

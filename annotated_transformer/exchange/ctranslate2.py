@@ -11,7 +11,7 @@ from .. import EOS, PAD, UNK, extra
 from ..files import new_directory, write_directory
 from ..model.transformer import Transformer
 from ..translation.translator import Translator
-from .forms import require_form
+from .forms import require_form, write_card
 
 __all__ = ["to_ctranslate2", "token_names"]
 
@@ -77,6 +77,7 @@ def to_ctranslate2(
     def write(beside: Path) -> None:
         if tokenizer is not None:
             tokenizer.save(beside / "tokenizer.model")
+            write_card(beside, what.record)
         spec.save(str(beside))
 
     spec.validate()

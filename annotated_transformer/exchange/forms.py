@@ -1,9 +1,13 @@
-"What other software has no form for is refused before anything is written, with the reason."
-from .. import InputError
-from ..model.pretrained import require_made
-from ..model.transformer import Transformer
+"""What other software has no form for is refused before anything is written, with the reason; and what its files say of a model
+beside the weights."""
+from pathlib import Path
 
-__all__ = ["require_form", "require_our_tokenizer", "require_ours", "require_widths"]
+from .. import InputError
+from ..model.pretrained import facts, require_made
+from ..model.transformer import Transformer
+from ..model_record import ModelRecord
+
+__all__ = ["require_form", "require_our_tokenizer", "require_ours", "require_widths", "write_card"]
 
 
 def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
@@ -45,3 +49,9 @@ def require_form(
         if getattr(c, name) not in values:
             raise InputError(f"{software} has no form for a model with {name}={getattr(c, name)!r}: it cannot be carried over")
     require_made(model, c, usual=Transformer)
+
+
+def write_card(directory: Path, record: ModelRecord) -> None:
+    "README.md beside a model's files: its languages, and for what its weights may be used, which go where the files go."
+    text = f"# From `annotated_transformer`\n\n{facts(record)}\n"
+    (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")

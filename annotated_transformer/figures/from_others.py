@@ -107,7 +107,11 @@ def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
         raise InputError(f"{name}: not every layer has weights (sentences, heads, queries, keys): {NO_WEIGHTS}")
     if len(layers) and not 0 <= number < len(layers[0]):
         raise InputError(f"there is no sentence {number} in the batch: they are counted from 0 to {len(layers[0]) - 1}")
-    return [torch.as_tensor(layer)[number] for layer in layers]
+    found = [torch.as_tensor(layer)[number] for layer in layers]
+    if found and (most := max(float(layer.sum(-1).max()) for layer in found)) > 1.01:
+        raise InputError(f"{name}: the weights of one query sum to {most:.3g} and not to 1, as where a model in training drops "
+                         "some: call the model's eval() first")
+    return found
 
 
 def row_of(name: str, ids: Any, number: int) -> list:
@@ -151,17 +155,25 @@ class Reader:
             raise InputError(f"name what the model has read: the tokenizer's own output, or a list of tokens; `{ids}` is missing")
         return self.labels(row), [bool(seen) for seen in self.row(mask) or [1] * len(row)]
 
+    def padding(self) -> set:
+        "What stands for no token: ids, and the piece."
+        return {-100, *(getattr(self.tokenizer, name, None) for name in ("pad_token_id", "pad_token"))}
+
     def target(self) -> tuple[list[str], list[str], list[bool]]:
         "Labels of what the decoder has read and of what it writes, and which of them count."
         written = self.row("labels")
-        if self.row("decoder_input_ids") is not None:
+        if (row := self.row("decoder_input_ids")) is not None:
             read, counts = self.read("decoder_input_ids", "decoder_attention_mask")
-            return read, [*read[1:], NOT_YET], counts
+            written = [*read[1:], NOT_YET]
+            if self.row("decoder_attention_mask") is None:  # what `generate` has written ends in padding, which may begin it, too
+                last = max((place for place, piece in enumerate(row) if piece not in self.padding()), default=0)
+                counts = [place <= last for place in range(len(row))]
+                written[last] = NOT_YET
+            return read, written, counts
         if written is None:
             raise InputError("name what the decoder has read, as target_tokens=..., or give all that the model was called with, "
                              "`labels` or `decoder_input_ids` among it")
-        padding = {-100, getattr(self.tokenizer, "pad_token_id", None)}
-        counts = [piece not in padding for piece in written]
+        counts = [piece not in self.padding() for piece in written]
         kept = iter(self.labels([piece for piece, real in zip(written, counts) if real]))
         labels = [next(kept) if real else "" for real in counts]
         return [START, *labels[:-1]], labels, counts

@@ -5,7 +5,8 @@ others: a piece that continues a word has a dot before it, as in `play ·ing`. A
 lone `▁`, or a word that itself begins with a dot) keeps its `▁`. Punctuation continues a word too, but is drawn without the dot.
 
 Other tokenizers have other marks, and `pieces_labelled` makes the same labels of them: `Ġ` before a piece with a space before it
-(GPT-2, RoBERTa, which also write each byte beyond ASCII as a letter), `##` before a piece that continues a word (BERT).
+(GPT-2, RoBERTa, which also write each byte beyond ASCII as a letter), `##` before a piece that continues a word (BERT), `</w>`
+after one that ends a word (CLIP, XLM), `@@` after one whose word goes on (BERTweet, CTRL).
 """
 import re
 from collections.abc import Collection
@@ -24,7 +25,8 @@ __all__ = [
 
 START, END = "<start>", "<eos>"
 CONTINUES = "·"  # before a piece that goes on with a word
-BEGINS, SPACE, GOES_ON = MARKS = "▁", "Ġ", "##"  # how SentencePiece, GPT-2's and BERT's tokenizers mark pieces
+BEGINS, SPACE, GOES_ON = BEFORE = "▁", "Ġ", "##"  # how SentencePiece, GPT-2's and BERT's tokenizers mark pieces
+ENDS, JOINED = AFTER = "</w>", "@@"  # those that mark their ends
 
 # Tokens that stand for no word: ours, those of BERT, T5, GPT and their kin, and the languages that translation models are told.
 SPECIAL = re.compile(
@@ -44,8 +46,9 @@ def piece_label(
 
 
 def mark_of(pieces: Collection[str]) -> str:
-    "The mark that most of these pieces begin with; an empty string where none has one."
-    count = {mark: sum(piece.startswith(mark) and piece != mark for piece in pieces) for mark in MARKS}
+    "The mark that most of these pieces begin or end with; an empty string where none has one."
+    count = {mark: sum(piece.startswith(mark) and piece != mark for piece in pieces) for mark in BEFORE}
+    count |= {mark: sum(piece.endswith(mark) and piece != mark for piece in pieces) for mark in AFTER}
     mark = max(count, key=count.get)
     return mark if count[mark] else ""
 
@@ -79,7 +82,12 @@ def spelled(
 def begins_word(text: str, mark: str) -> bool:
     "Whether a piece begins a word by this mark; where there is no mark, each does."
     found = {BEGINS: text.startswith(BEGINS), SPACE: text[:1].isspace(), GOES_ON: not text.startswith(GOES_ON)}
-    return found.get(mark, True)
+    return found.get(mark, mark not in AFTER)
+
+
+def goes_out(text: str, mark: str) -> bool:
+    "Whether the next piece begins a word, whatever stands before it."
+    return text.endswith("\n") or mark == ENDS and text.endswith(ENDS) or mark == JOINED and not text.endswith(JOINED)
 
 
 def pieces_labelled(
@@ -96,9 +104,10 @@ def pieces_labelled(
             continue
         for text in spelled([*run]) if mark == SPACE else run:
             begins = begins or begins_word(text, mark)
-            written = text.removeprefix(mark).strip(" ").replace("\n", "↵").replace("\t", "⇥")
+            own = text.removesuffix(mark) if mark in AFTER else text.removeprefix(mark)
+            written = own.strip(" ").replace("\n", "↵").replace("\t", "⇥")
             labels.append(piece_label(BEGINS * begins + written))
-            begins = text.endswith("\n")
+            begins = goes_out(text, mark)
     return labels
 
 
@@ -132,7 +141,11 @@ def word_starts(
     labels: list[str],      # of pieces
     signs_apart: bool,      # punctuation before and after a word is a word of its own; inside, as in well-known, it is not
 ) -> list[bool]:
-    "Which pieces begin a word: those without a dot, and the first."
+    "Which pieces begin a word: those without a dot, and the first. One that has no letter of its own begins none."
+    if CONTINUES in labels[1:]:  # a part of a letter: another has the whole
+        kept = [i for i, label in enumerate(labels) if i == 0 or label != CONTINUES]
+        found = dict(zip(kept, word_starts([labels[i] for i in kept], signs_apart)))
+        return [found.get(i, False) for i in range(len(labels))]
     starts = [i == 0 or not label.startswith(CONTINUES) for i, label in enumerate(labels)]
     if signs_apart:
         for i in range(len(labels) - 1, 0, -1):  # from the end, so that each of `?!` finds that a word begins after it

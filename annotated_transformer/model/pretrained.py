@@ -88,6 +88,8 @@ def load_model(
     directory = model_directory(path_or_name, **options)
     if "training" in said_by(directory):
         raise InputError(f"{directory} is a run: load({str(path_or_name)!r}).model gives the mean of its last checkpoints")
+    if kin := said_by(directory).get("model_type"):
+        raise InputError(f"{directory} is a model of {kin!r} of other software: Translator.from_pretrained reads a Marian model")
     path, weights = directory / "config.json", directory / "model.safetensors"
     said = asdict(read_json(path, NotedConfig, f"is {directory} the directory of a model? Copy the file again"))
     require_class(said.pop("model"), kind, path_or_name)

@@ -9,7 +9,7 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
 
@@ -98,7 +98,8 @@ def forget_old(
     passing = [directory for directory in older if not is_regular(directory)]
     lasting = [directory for directory in older if directory not in passing]
     for directory in passing + lasting[: max(0, len(lasting) + 1 - keep)]:
-        remove_directory(directory)
+        with suppress(PermissionError):  # Windows moves none of which a file is open: the next save tries again
+            remove_directory(directory)
 
 # %% ../../nbs/training/checkpoints.ipynb #23fdd5ce
 def save_checkpoint(

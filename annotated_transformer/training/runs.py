@@ -19,8 +19,17 @@ from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
 from ..data.tokenizer import Tokenizer
-from ..files import SUMS, damage, leftovers, named, read_sums
-from ..files import write_directory, write_file, write_sums, write_text_file
+from annotated_transformer.files import (
+    SUMS,
+    damage,
+    leftovers,
+    named,
+    read_sums,
+    write_directory,
+    write_file,
+    write_sums,
+    write_text_file,
+)
 from ..json_files import read_json
 from ..model.class_names import same_name
 from ..model_record import read_record, write_record
@@ -272,13 +281,14 @@ def prepare(
             logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
     else:
         corpus = corpora.load(config.corpus)
-        languages = (corpus.source_language, corpus.target_language) if corpus.scorer == "translation" else ()  # trees are in none
+        in_languages = corpus.scorer == "translation"  # trees are in none
+        languages = (corpus.source_language, corpus.target_language) if in_languages else ()
         texts = corpora.sums(config.corpus, languages)
         other = run.changed_texts(texts)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
         if not n:
-            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language), or trees "
-                             "in train.mrg")
+            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language), or "
+                             "trees in train.mrg")
         if other and not config.start_from:  # a kill came between the vocabulary and the rest
             (run.directory / "tokenizer.model").unlink(missing_ok=True)
         if texts:

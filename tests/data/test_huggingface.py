@@ -35,7 +35,19 @@ def test_a_set_that_was_saved_is_a_corpus_in_either_form(rows, tmp_path):
     assert corpus.validation == PAIRS[:1] and list(corpus.tests) == ["test", "test_hard"]
     assert corpus.test == [("a dog", "ein Hund"), ("", "nichts"), ("a cat", "eine Katze")]
     assert list(from_hub(name, "de", "en").train)[0] == ("ein Hund", "a dog")
-    assert from_hub(name, target_language="en").source_language == "de"
+    assert from_hub(Path(name), target_language="en").source_language == "de"
+
+
+def test_other_columns_than_two_languages_are_left_and_any_may_be_named(tmp_path):
+    rows = [{"id": "7", "url": "x", "en": "one", "de": "eins"}]
+    assert list(from_hub(saved(tmp_path / "more", train=rows, validation=rows)).train) == [("one", "eins")]
+    rows = [{"id": "satu", "en": "one"}]  # Indonesian
+    assert from_hub(saved(tmp_path / "id", train=rows, validation=rows)).target_language == "id"
+    rows = [{"question": "one", "answer": "eins"}]
+    name = saved(tmp_path / "named", train=rows, validation=rows)
+    assert list(from_hub(name, "question", "answer").train) == [("one", "eins")]
+    with pytest.raises(InputError, match="has text in no language"):
+        from_hub(name)
 
 
 ROW = {"en": "one", "de": "eins"}

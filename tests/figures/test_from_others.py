@@ -123,6 +123,7 @@ def test_a_model_that_never_looks_ahead_is_a_decoder():
     assert [*maps.kinds] == ["decoder"] and maps.of("decoder")[1:] == (list("efg"), list("efg"))
     assert torch.equal(maps.decoder, attentions[:, 0, :, 2:, 2:])
     later = attentions.clone()
+    later[1, 0, 2, 3] *= 0.9
     later[1, 0, 2, 3, 4] = 0.1  # one weight of one head
     assert [*AttentionMaps.from_hugging_face(outputs(attentions=later), tokens, tokenizer).kinds] == ["encoder"]
 
@@ -144,6 +145,10 @@ def test_of_two_stacks_each_label_stands_at_its_axis():
     assert torch.equal(second.decoder, three["decoder_attentions"][:, 1, :, :3, :3])
     by_hand = AttentionMaps.from_hugging_face(outputs(**three), source[0], target_tokens=read[0])
     assert torch.equal(by_hand.encoder, three["encoder_attentions"][:, 0]) and by_hand.target_input == read[0]
+    tokenizer = SimpleNamespace(all_special_tokens=["x"], unk_token="?", pad_token="x", pad_token_id=None, get_vocab=lambda: {"x": 0})
+    written = [*"xvwxx"]  # by `generate`, which begins and ends with padding
+    short = AttentionMaps.from_hugging_face(outputs(**three), source[0], tokenizer, target_tokens=written)
+    assert (short.target_input, short.target) == ([*"xvw"], [*"vw…"]) and short.decoder.shape[2:] == (3, 3)
     beside = outputs(attentions=three["decoder_attentions"], cross_attentions=three["cross_attentions"])
     maps = AttentionMaps.from_hugging_face(beside, source[0], target_tokens=read[0])
     assert [*maps.kinds] == ["decoder", "encoder_decoder"] and torch.equal(maps.decoder, three["decoder_attentions"][:, 0])
@@ -162,6 +167,7 @@ STEPS = [(weights(1, h, 1, n),) for n in (1, 2)]  # what `generate` returns
     (outputs(attentions=weights(L, 1, h, S, S)), {"attention_mask": [[1]]}, "name what the model has read"),
     (outputs(attentions=[weights(1, h, S, S), None]), list("abcd"), "attentions: not every layer has weights"),
     (outputs(attentions=[weights(1, h, S, S), weights(1, h + 1, S, S)]), list("abcd"), "encoder: give one tensor"),
+    (outputs(attentions=torch.full((L, 1, h, S, S), 1.1 / S)), list("abcd"), "attentions: the weights of one query sum to 1.1 and not to 1"),
     (outputs(attentions=STEPS), list("abcd"), "attentions of `generate` hold one step each"),
     (outputs(encoder_attentions=weights(L, 1, h, S, S), decoder_attentions=STEPS), list("abcd"), "decoder_attentions of `generate`"),
     (outputs(cross_attentions=weights(L, 1, h, T, S)), list("abcd"), "name what the decoder has read, as target_tokens=..."),

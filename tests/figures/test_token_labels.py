@@ -52,12 +52,22 @@ def test_a_word_is_found_with_its_pieces_and_without_its_punctuation():
      ["Playing", "↵", "↵", "Balls", "▁", "x"]),
     (["ĠÃ¤", "Å¡", "â", "Ĥ", "¬", "Ġna"], ["ä", "·š", "·€", "·", "·", "na"], ["äš€", "na"]),
     (["<s>", "ð", "Ł", "</s>", "ĠÃ¤"], ["<s>", "�", "·�", "</s>", "ä"], ["<s>", "��", "</s>", "ä"]),
+    (["ĠâĢ", "ľ", "Hello", "âĢ", "Ŀ", "Ġyes"], ["“", "·", "·Hello", "·”", "·", "yes"], ["“Hello”", "yes"]),
+    (["<s>", "un", "play", "able</w>", "dog</w>", ".</w>", "</s>"], ["<s>", "un", "·play", "·able", "dog", ".", "</s>"],
+     ["<s>", "unplayable", "dog", ".", "</s>"]),
+    (["un@@", "play@@", "able", "dog", "s@@"], ["un", "·play", "·able", "dog", "s"], ["unplayable", "dog", "s"]),
     (["[CLS]", "the", "play", "##ers", "'", "s", ".", "[SEP]"], ["[CLS]", "the", "play", "·ers", "'", "s", ".", "[SEP]"],
      ["[CLS]", "the", "players", "'", "s", ".", "[SEP]"]),
     (["no", "marks", "at", "·all", ""], ["no", "marks", "at", "▁·all", "▁"], ["no", "marks", "at", "▁·all", "▁"]),
 ])
 def test_the_marks_of_other_tokenizers_say_where_a_word_begins(pieces, labels, words):
     assert pieces_labelled(pieces) == labels and group_words(labels)[0] == words
+
+
+def test_a_piece_without_a_letter_of_its_own_is_no_word():
+    assert group_words(["–", "·", "yes", "·!", "·"], signs_apart=True)[0] == ["–", "yes", "!"]
+    assert group_words(["·", "a", "·"], signs_apart=True)[0] == ["·", "a"]
+    assert group_words(["–", "·", "yes"], signs_apart=True)[1].tolist() == [[1, 0], [1, 0], [0, 1]]
 
 
 def test_a_vocabulary_says_how_pieces_are_marked_that_show_no_mark_themselves():

@@ -232,8 +232,10 @@ def solve(directory: Path, name: str, source: str) -> None:
     path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def test_a_student_writes_solves_and_breaks(command, tmp_path):
+def test_a_student_writes_solves_and_breaks(command, tmp_path, monkeypatch):
     directory = tmp_path / "mine"
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")  # a file of the student's own
+    monkeypatch.chdir(tmp_path)
     status, out, _ = command("workbook", directory)
     assert status == 0 and "notebooks written" in out and "3.2_attention.ipynb" in out
     three = ("scaled_dot_product_attention", "causal_mask", "learning_rate")

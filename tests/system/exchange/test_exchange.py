@@ -361,7 +361,8 @@ def test_a_directory_that_is_no_model_is_told_what_it_holds(tmp_path):
 
 def test_our_files_of_ctranslate2_are_told_for_what_they_are(translator, tmp_path):
     to_ctranslate2(translator, tmp_path / "ct2")
-    refused = pytest.raises(InputError, match="holds config.json, model.bin, .*: a model of 'CTranslate2', which is not read")
+    said = "holds README.md, config.json, model.bin, .*: a model of 'CTranslate2', which is not read"
+    refused = pytest.raises(InputError, match=said)
     for read in (Translator.from_pretrained, load):
         with refused:
             read(tmp_path / "ct2")
@@ -383,16 +384,17 @@ def translator():
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(60, n_layers=2, d_model=15, d_ff=20, n_heads=3, max_length=33))
     nn.init.normal_(model.decoder.layers[-1].feed_forward.norm.weight, std=3)
-    return Translator(model, tokenizer, Search(alpha=1.25))
+    return Translator(model, tokenizer, Search(beam_size=5, alpha=1.25))
 
 
 def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_converter(translator, tmp_path):
     save_marian(translator, tmp_path / "marian")
     settings = json.loads((tmp_path / "marian" / "generation_config.json").read_text())
-    assert (settings["num_beams"], settings["length_penalty"], settings["max_length"]) == (4, 1.25, 33)
+    assert (settings["num_beams"], settings["length_penalty"], settings["max_length"]) == (5, 1.25, 33)
     back = load_marian(tmp_path / "marian", device="cpu")
+    assert back.search == translator.search and back.record.languages == ()
     assert back.tokenizer.model == translator.tokenizer.model
-    assert back.translate(ENGLISH, Search(alpha=1.25)) == translator.translate(ENGLISH)
+    assert back.translate(ENGLISH) == translator.translate(ENGLISH)
 
     ctranslate2.converters.TransformersConverter(str(tmp_path / "marian")).convert(str(tmp_path / "converted"))
     converted = ctranslate2.Translator(str(tmp_path / "converted"), compute_type="float32", intra_threads=1)
@@ -403,14 +405,28 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     assert [best.hypotheses[0] for best in found] == ours and len(set(map(tuple, ours))) > 2
 
 
+def test_a_published_model_as_a_pickle_is_told_what_to_do_and_ours_are_asked_for_no_other(translator, tmp_path):
+    save_marian(translator, tmp_path / "opus")
+    with pytest.raises(InputError, match="opus is a model of 'marian' of other software: Translator.from_pretrained reads"):
+        Transformer.from_pretrained(tmp_path / "opus")
+    (tmp_path / "opus" / "model.safetensors").rename(tmp_path / "opus" / "pytorch_model.bin")
+    with pytest.raises(InputError, match="opus: its weights are pytorch_model.bin, a pickle, .* is not read here: if you trust it"):
+        Translator.from_pretrained(tmp_path / "opus")
+
+
 def test_other_softwares_files_name_the_languages_where_they_have_a_place_for_them(translator, tmp_path):
     to_onnx(translator, tmp_path / "unknown")
     assert not [*onnx.load(tmp_path / "unknown" / "encoder.onnx").metadata_props]
     translator.record = ModelRecord(languages=("en", "de"), licence="CC BY 4.0")
     save_marian(translator, tmp_path / "marian")
+    to_ctranslate2(translator, tmp_path / "ctranslate2")
+    for name in ("marian", "ctranslate2"):
+        said = (tmp_path / name / "README.md").read_text()
+        assert "The languages: en to de." in said and "The licence of the weights: CC BY 4.0." in said
     theirs = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
     assert (theirs.source_lang, theirs.target_lang) == ("en", "de")
-    assert load_marian(tmp_path / "marian", device="cpu").translate(ENGLISH) == translator.translate(ENGLISH, Search(alpha=0.6))
+    assert load_marian(tmp_path / "marian", device="cpu").record.languages == ("en", "de")
+    assert load_marian(tmp_path / "marian", device="cpu").translate(ENGLISH) == translator.translate(ENGLISH)
     for precision in ("float32", "float16", "int8"):
         to_onnx(translator, tmp_path / precision, precision=precision)
         for name in ("encoder.onnx", "decoder.onnx"):

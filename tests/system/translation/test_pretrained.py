@@ -166,6 +166,8 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tm
     shutil.copytree(ROOT / "annotated_transformer", place / "annotated_transformer", ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("setup.py", "settings.ini", "pyproject.toml", "README.md", "LICENSE", "MANIFEST.in"):
         shutil.copy(ROOT / name, place)
+    (place / "build" / "lib" / "annotated_transformer").mkdir(parents=True)  # of an earlier version
+    (place / "build" / "lib" / "annotated_transformer" / "gone.py").touch()
     subprocess.run(build, cwd=place, check=True)
     [wheel] = tmp_path.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
@@ -174,6 +176,8 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tm
     relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
     assert relative_link.search((ROOT / "README.md").read_bytes())
     assert not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
+    assert b"\nLicense-Expression: Apache-2.0\n" in zipfile.ZipFile(wheel).read(metadata)
+    assert "annotated_transformer/gone.py" not in held
     subprocess.run([*pip, "install", "--no-deps", "--target", str(tmp_path / "installed"), str(wheel)], check=True)
     source, expected = shipped_run("everyday-en-de")["examples"][0]  # the model of whoever names none
     done = subprocess.run(
