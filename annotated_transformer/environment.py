@@ -10,7 +10,7 @@ from . import InputError, reason_of
 
 __all__ = [
     "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "require_docstrings",
-    "threads_given", "wait_briefly",
+    "threads_given", "wait_briefly", "with_this_package",
 ]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
@@ -84,6 +84,14 @@ def wait_briefly() -> None:
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # GNU's OpenMP
         os.environ.setdefault("KMP_BLOCKTIME", "0")      # Intel's and LLVM's, in milliseconds
+
+
+def with_this_package() -> dict[str, str]:
+    "Variables by which another Python finds the package that runs, also where it is not installed, but a clone in sys.path."
+    place, found = Path(__file__).parents[1], os.environ.get("PYTHONPATH", "")
+    if place.name in ("site-packages", "dist-packages"):
+        return {**os.environ}
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, [found, str(place)]))}
 
 
 def require_docstrings() -> None:

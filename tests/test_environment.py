@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import InputError
-from annotated_transformer.environment import Launched, data_directory, keep_few_kernels, launched, threads_given, wait_briefly
+from annotated_transformer.environment import (
+    Launched,
+    data_directory,
+    keep_few_kernels,
+    launched,
+    threads_given,
+    wait_briefly,
+    with_this_package,
+)
 
 PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
 TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "MASTER_PORT": "29500", "MASTER_ADDR": "localhost"}
@@ -24,6 +32,19 @@ def test_nothing_else_reads_the_environment():
     for path in sorted(PACKAGE.rglob("*.py")):
         read = {node.attr for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)}
         assert path.name == "environment.py" or not read & {"environ", "getenv"}, path
+
+
+def test_another_python_finds_the_package_that_runs_behind_what_it_finds_first(monkeypatch, tmp_path):
+    asks = [sys.executable, "-S", "-c", "import annotated_transformer; print(annotated_transformer.__file__)"]  # -S: none installed
+    for given in (None, str(tmp_path)):
+        monkeypatch.setenv("PYTHONPATH", given) if given else monkeypatch.delenv("PYTHONPATH", raising=False)
+        assert subprocess.run(asks, cwd=tmp_path, capture_output=True).returncode
+        done = subprocess.run(asks, cwd=tmp_path, env=with_this_package(), capture_output=True, text=True)
+        assert done.stdout.strip() == str(PACKAGE / "__init__.py"), done.stderr
+    (tmp_path / "annotated_transformer").mkdir()
+    (tmp_path / "annotated_transformer" / "__init__.py").touch()
+    done = subprocess.run(asks, env=with_this_package(), capture_output=True, text=True, cwd=PACKAGE.parents[1])
+    assert done.stdout.strip() == str(tmp_path / "annotated_transformer" / "__init__.py"), "what the user put first stays first"
 
 
 def test_what_torchrun_says(monkeypatch):

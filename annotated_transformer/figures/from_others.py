@@ -102,7 +102,8 @@ def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
     if layers is None:
         return []
     if any(isinstance(layer, tuple | list) for layer in layers):
-        raise InputError(f"{name} of `generate` hold one step each: call the model once, with what it has written as `labels`")
+        raise InputError(f"{name} of `generate` hold one step each: call the model once, with all that it has written, "
+                         "as `labels` where it has an encoder")
     if any(layer is None or layer.ndim != 4 for layer in layers):
         raise InputError(f"{name}: not every layer has weights (sentences, heads, queries, keys): {NO_WEIGHTS}")
     if len(layers) and not 0 <= number < len(layers[0]):
@@ -182,6 +183,9 @@ class Reader:
 def of_one_stack(layers: list[Tensor], reader: Reader) -> Fields:
     "The fields of an AttentionMaps of an encoder, or of a decoder, which never looks ahead."
     labels, counts = reader.read("input_ids", "attention_mask")
+    if (queries := layers[0].shape[-2]) != (keys := layers[0].shape[-1]):
+        raise InputError(f"attentions: {queries} queries look at {keys} keys, as where keys are kept from earlier calls: call "
+                         "the model once, with the whole text and without past_key_values")
     maps = from_weights(labels, None, None, {"encoder": layers})
     maps = cropped(maps, lambda name, place: counts[place])  # a row of padding may look anywhere
     weights, labels = maps["encoder"], maps["source"]
@@ -202,6 +206,8 @@ def from_outputs(
     value = outputs.get if isinstance(outputs, Mapping) else lambda name: getattr(outputs, name, None)
     given = {kind: layers for kind, name in names.items() if (layers := one_sentence(name, value(name), number))}
     alone, reader = one_sentence("attentions", value("attentions"), number), Reader(tokens, target_tokens, tokenizer, number)
+    if isinstance(outputs, tuple) and not hasattr(outputs, "_fields"):
+        raise InputError("the outputs are a tuple, which does not say what is what: call the model with return_dict=True")
     if not given and not alone:
         raise InputError(f"the outputs hold no attentions: {NO_WEIGHTS}")
     if alone and not given:

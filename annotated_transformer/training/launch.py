@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from .. import InputError
 from ..config import TrainingConfig
+from ..environment import with_this_package
 from ..model.pretrained import planned
 from ..model.transformer import Transformer
 from ..progress_bar import progress_bar
@@ -45,7 +46,7 @@ def launch(
     command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run-directory", str(run)]
     file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # the command writes UTF-8 whatever the locale
     with file as output, progress_bar(total=config.steps, unit="step", desc=run.directory.name) as bar:
-        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=with_this_package())
         try:
             while child.poll() is None:
                 time.sleep(0.2)
