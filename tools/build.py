@@ -5,9 +5,11 @@ python tools/build.py clean   clean the notebooks alone, as after running them
 python tools/build.py check   as without a word, in a copy, then one sentence for each file that would change; nothing is written
 """
 import ast
+import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,22 +70,39 @@ def clean(notebooks: Path = Path("nbs")) -> None:
         write_notebook(path, with_metadata(with_whole_streams(read_notebook(path))))
 
 
+def whole(notebook: Path) -> bool:
+    "Whether a notebook can be read."
+    try:
+        return bool(json.loads(notebook.read_text(encoding="utf-8")))
+    except ValueError:
+        return False
+
+
+def stopped(number: int, frame: object) -> None:
+    "For signals that would end Python at once."
+    raise KeyboardInterrupt
+
+
 def build() -> None:
     "Bring what is made from the notebooks up to date."
     if mistakes := [*misspelt()]:
         print(*mistakes, sep="\n", file=sys.stderr)
         sys.exit(2)
-    prepare_notebooks()
+    notebooks = {path: path.read_bytes() for path in notebook_files()}
     modules = {path: path.read_bytes() for path in PACKAGE.rglob("*.py") if made(path)}
-    for path in modules:  # a module whose notebook is gone goes, too
-        path.unlink()
     try:
+        prepare_notebooks()
+        for path in modules:  # a module whose notebook is gone goes, too
+            path.unlink()
         clean()
         nbdev_export.__wrapped__()
         (PACKAGE / "_modidx.py").unlink()  # nbdev's index of names, for links that its own documentation makes
-    except BaseException:  # Ctrl+C too: whoever is stopped has the package that there was
+    except BaseException:  # Ctrl+C too: whoever is stopped has the package that there was, and no half notebook
         for path, module in modules.items():
             path.write_bytes(module)
+        for path, notebook in notebooks.items():
+            if not whole(path):
+                path.write_bytes(notebook)
         raise
     export_tests()
     write_workbook()
@@ -167,4 +186,7 @@ def check() -> int:
 
 if __name__ == "__main__":
     os.chdir(ROOT)
+    for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), stopped)
     sys.exit({"check": check, "clean": clean}.get("".join(words_given(__doc__, ("check", "clean"))), build)())

@@ -302,13 +302,31 @@ def test_a_cell_that_is_no_python_is_named_before_anything_is_written(project):
     assert all(before[path] == text for path, text in after.items())
 
 
-def test_a_build_that_is_stopped_leaves_the_package_that_there_was(project):
+@pytest.mark.parametrize("stop", ["raise KeyboardInterrupt", "os.kill(os.getpid(), signal.SIGTERM)"])
+def test_a_build_that_is_stopped_leaves_the_package_that_there_was_and_no_half_notebook(project, stop):
     with open(project / "tools" / "metadata.py", "a") as file:
-        file.write("\n\ndef with_metadata(notebook):\n    raise KeyboardInterrupt\n")
-    module = project / "annotated_transformer" / "toy.py"
-    before = module.read_bytes()
+        file.write("\n\nimport os, signal\ndef with_metadata(notebook):\n"
+                   f"    open('nbs/00_toy.ipynb', 'w').write('half')\n    {stop}\n")
+    paths = [project / "annotated_transformer" / "toy.py", project / "nbs" / "00_toy.ipynb"]
+    before = [path.read_bytes() for path in paths]
     assert subprocess.run([sys.executable, "tools/build.py"], cwd=project, stderr=subprocess.DEVNULL).returncode != 0
-    assert module.read_bytes() == before
+    assert [path.read_bytes() for path in paths] == before
+
+
+def test_a_notebook_with_the_marks_of_a_merge_is_named(project):
+    path = project / "nbs" / "00_toy.ipynb"
+    path.write_text("<<<<<<< ours\n" + path.read_text())
+    done = subprocess.run([sys.executable, "tools/build.py", "check"], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("nbs/00_toy.ipynb is no notebook") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("word, status", [("--help", 0), ("-h", 0), ("chek", 2), ("--check", 2)])
+def test_a_tool_that_is_asked_or_not_understood_writes_nothing(project, word, status):
+    before = {path: path.stat().st_mtime_ns for path in project.rglob("*.*")}
+    done = subprocess.run([sys.executable, "tools/build.py", word], cwd=project, capture_output=True, text=True)
+    assert done.returncode == status and ("Keep notebooks" in done.stdout) == (status == 0)
+    assert done.stderr == (f"not understood: {word}; --help says what may follow\n" if status else "")
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items() if "__pycache__" not in path.parts)
 
 
 def test_the_pieces_of_a_stream_are_joined_and_nothing_else_is():
