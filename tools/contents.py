@@ -8,6 +8,7 @@ A page is named by its path under nbs, without .ipynb: paper/3.2_attention. The 
 """
 import functools
 import json
+import os
 import posixpath
 import re
 import sys
@@ -78,8 +79,14 @@ def notebook_of(name: str) -> dict:
 
 
 def write_notebook(path: Path, notebook: dict) -> None:
-    "As nbdev writes it."
-    path.write_text(json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n", encoding="utf-8", newline="\n")
+    "As nbdev writes it; all of it or nothing."
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"]).splitlines(keepends=True)  # some programs write one string
+    text = json.dumps(notebook, sort_keys=True, indent=1, ensure_ascii=False) + "\n"
+    if not path.exists() or path.read_bytes() != text.encode():
+        beside = path.with_name(f"{path.name}.tmp")
+        beside.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(beside, path)
 
 
 def refuse(why: str):

@@ -170,7 +170,8 @@ class SearchOptions:
     """How an output is searched for (§6.1, §6.3).
 
     Args:
-        beam_size: Hypotheses kept at each step. If not given: the paper's, 4 to translate and 21 to parse.
+        beam_size: Hypotheses kept at each step. If not given: the model's own, or else the paper's, 4 to translate and 21 to
+            parse.
 
     More:
         alpha: Strength of the length penalty; 0 is none. If not given: to translate the model's own or else 0.6, to parse 0.3,

@@ -168,7 +168,8 @@ class Said(TypedDict):
 
 def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
     "What `tell` says in another process; at last why it says no more."
-    own = [*filter(None, sys.path), str(Path(__file__).parents[2]), str(directory)]  # not the working directory before all others
+    # Not the working directory before all others.
+    own = [*map(str, filter(None, sys.path)), str(Path(__file__).parents[2]), str(directory)]
     program = f"import sys; sys.path[:] = {own!r}; {PROGRAM}"
     words = [sys.executable, "-c", program, str(directory), *(exercise.name for exercise in left)]
     apart = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for us, and our end is the end of its input

@@ -83,7 +83,11 @@ def trees_of(
         if leaves not in ("tags", "words"):
             raise InputError(f"there is no corpus and no directory {name!r}: behind {directory} stands, if it has trees, -tags, "
                              "-words or nothing")
-    return treebank(directory, leaves) if Path(directory).is_dir() and (leaves != "XX" or holds_trees(directory)) else None
+    if not Path(directory).is_dir() or leaves == "XX" and not holds_trees(directory):
+        return None
+    tests_alone = not any(holds_trees(directory, split) for split in ("train", "validation"))
+    texts = tests_alone and leaves == "XX" and languages_of(path.name.removesuffix(".gz") for path in Path(directory).iterdir())
+    return None if texts else treebank(directory, leaves)
 
 
 def load(name_or_directory: str | Path) -> Corpus:
@@ -149,9 +153,9 @@ def sums(
     else:
         trees = tree_splits(directory.rglob("*.*"))
         more = [] if named(name).is_dir() else [*map(Path, str(named(name)).split("+")[1:])]
-        names = {str(path.relative_to(directory)): path for split in ("train", "validation") for path in trees[split]}
+        names = {path.relative_to(directory).as_posix(): path for split in ("train", "validation") for path in trees[split]}
         names |= {str(path): path for path in more}
-    return {name.removesuffix(".gz"): text_sum(path) for name, path in sorted(names.items())
+    return {name: text_sum(path) for name, path in sorted(names.items())
             if path.is_file() and os.access(path, os.R_OK)}
 
 

@@ -94,9 +94,10 @@ def from_hub(
     if "train" not in tables or validation is None or not len(tables["train"]):
         raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation; in Python "
                          "train_test_split parts one, and DatasetDict(train=..., validation=...).save_to_disk keeps them")
-    found = languages(tables["train"][0], {source_language, target_language})
-    if len(found) > 2:
-        found = [language for language in found if language not in NO_LANGUAGES]
+    asked, first = {source_language, target_language}, tables["train"][0]
+    found = languages(first, asked)
+    if len(found) > 2 and "translation" not in first:
+        found = [language for language in found if language in asked or language not in NO_LANGUAGES]
     source, target = two_languages(found, source_language, target_language)
     if source not in found or target not in found:
         raise InputError(

@@ -231,9 +231,13 @@ def tree_splits(paths: Iterable[Path | zipfile.Path]) -> dict[str, list[Path | z
     }
 
 
-def holds_trees(directory: str | Path) -> bool:
+def holds_trees(
+    directory: str | Path,
+    split: str | None = None,   # None: for any
+) -> bool:
     "Whether a directory has files of trees for one of the splits."
-    return any(tree_splits(Path(directory).rglob("*.*")).values())
+    found = tree_splits(Path(directory).rglob("*.*"))
+    return any(found.values()) if split is None else bool(found[split])
 
 
 def seems_to_hold_trees(directory: str | Path) -> bool:

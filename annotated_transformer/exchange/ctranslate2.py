@@ -26,8 +26,7 @@ def to_ctranslate2(
     what: Translator | Transformer,  # a model alone has its tokens named by `token_names`
     directory: str | Path,           # to be made
 ) -> None:
-    """Write the same model as a directory that `ctranslate2.Translator` opens: all or nothing. EOS is put behind each source
-    there."""
+    "Write the same model as a directory that `ctranslate2.Translator` opens, all or nothing; it puts EOS behind each source."
     extra("ctranslate2")
     from ctranslate2.specs import TransformerSpec
 

@@ -259,8 +259,8 @@ def search_of(
     settings,    # transformers.GenerationConfig
 ) -> Search:
     "How a published model is searched, as it says; as the paper's where it does not say."
-    beams, alpha = settings.num_beams, settings.length_penalty
-    said = type(beams) is int and beams > 1 and type(alpha) in (int, float) and 0 <= alpha <= 100
+    beams, alpha = settings.num_beams, 1.0 if settings.length_penalty is None else settings.length_penalty  # 1.0: theirs
+    said = type(beams) is int and beams > 0 and type(alpha) in (int, float) and 0 <= alpha <= 100
     return Search(beams, float(alpha)) if said else Search()
 
 
@@ -300,7 +300,8 @@ def save_marian(translator: Translator, directory: str | Path) -> None:
     a new directory, all or nothing."""
     directory = new_directory(directory)
     marian, tokenizer = to_marian(translator.model, translator.tokenizer, translator.record.languages)
-    marian.generation_config.update(num_beams=translator.search.beam_size, length_penalty=translator.search.alpha)
+    beams, alpha = translator.search.beam_size, translator.search.alpha
+    marian.generation_config.update(num_beams=beams, length_penalty=alpha if beams > 1 else None)  # greedy search has none
 
     def write(beside: Path) -> None:
         for part in (marian, tokenizer):

@@ -109,7 +109,7 @@ def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
     if len(layers) and not 0 <= number < len(layers[0]):
         raise InputError(f"there is no sentence {number} in the batch: they are counted from 0 to {len(layers[0]) - 1}")
     found = [torch.as_tensor(layer)[number] for layer in layers]
-    if found and (most := max(float(layer.sum(-1).max()) for layer in found)) > 1.01:
+    if (most := max((float(layer.sum(-1).max()) for layer in found if layer.numel()), default=0)) > 1.01:
         raise InputError(f"{name}: the weights of one query sum to {most:.3g} and not to 1, as where a model in training drops "
                          "some: call the model's eval() first")
     return found
@@ -168,6 +168,8 @@ class Reader:
             written = [*read[1:], NOT_YET]
             if self.row("decoder_attention_mask") is None:  # what `generate` has written ends in padding, which may begin it, too
                 last = max((place for place, piece in enumerate(row) if piece not in self.padding()), default=0)
+                if getattr(self.tokenizer, "eos_token_id", None) == getattr(self.tokenizer, "pad_token_id", None) is not None:
+                    last = min(last + 1, len(row) - 1)  # the first of those that look alike was written
                 counts = [place <= last for place in range(len(row))]
                 written[last] = NOT_YET
             return read, written, counts

@@ -27,6 +27,7 @@ START, END = "<start>", "<eos>"
 CONTINUES = "·"  # before a piece that goes on with a word
 BEGINS, SPACE, GOES_ON = BEFORE = "▁", "Ġ", "##"  # how SentencePiece, GPT-2's and BERT's tokenizers mark pieces
 ENDS, JOINED = AFTER = "</w>", "@@"  # those that mark their ends
+WHOLE = re.compile(r"<\w+>|\[\w+\]")  # <unk>, which no mark is put behind
 
 # Tokens that stand for no word: ours, those of BERT, T5, GPT and their kin, and the languages that translation models are told.
 SPECIAL = re.compile(
@@ -87,7 +88,8 @@ def begins_word(text: str, mark: str) -> bool:
 
 def goes_out(text: str, mark: str) -> bool:
     "Whether the next piece begins a word, whatever stands before it."
-    return text.endswith("\n") or mark == ENDS and text.endswith(ENDS) or mark == JOINED and not text.endswith(JOINED)
+    ends = text.endswith(ENDS) or WHOLE.fullmatch(text)
+    return text.endswith("\n") or mark == ENDS and bool(ends) or mark == JOINED and not text.endswith(JOINED)
 
 
 def pieces_labelled(

@@ -164,6 +164,8 @@ def score_split(
 ) -> tuple[list[str], ParsingScores]:  # the printed trees, and what they are worth
     "Parse a split of a treebank and score it."
     sentences = [source.split() for source, _ in corpus.split(split)]
+    if not sentences:
+        raise InputError(f"{corpus.name} has no trees in {split}: there is nothing to score")
     parser.require_room(sentences, corpus.files[split].place, whole=True)
     parses = parser.parse(sentences, search or parser.search)
     return [print_tree(parse.tree) for parse in parses], score_parses(corpus.trees(split), parses)

@@ -286,9 +286,10 @@ def prepare(
         texts = corpora.sums(config.corpus, languages)
         other = run.changed_texts(texts)
         n = sum(1 for _ in progress_bar(iterable=corpus.train, unit="pair", desc="reading", leave=False, delay=1))
-        if not n:
-            raise InputError(f"{config.corpus} has no training pairs: give it train.en and train.fr (or another language), or "
-                             "trees in train.mrg")
+        for kind, split, size in (("training", "train", n), ("validation", "validation", len(corpus.validation))):
+            if not size:
+                raise InputError(f"{config.corpus} has no {kind} pairs: give it {split}.en and {split}.fr (or another language), "
+                                 f"or trees in {split}.mrg")
         if other and not config.start_from:  # a kill came between the vocabulary and the rest
             (run.directory / "tokenizer.model").unlink(missing_ok=True)
         if texts:

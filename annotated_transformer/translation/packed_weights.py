@@ -27,7 +27,7 @@ class OfFloats(InputError, AttributeError):
 
     def __init__(self, what: str):
         super().__init__(f"a packed matrix only multiplies, by F.linear(x, matrix), and knows no {what}: call F.linear in a part "
-                         "of your own")
+                         "of your own, or search in precision='float32', as with adapters that are not merged")
 
 
 class PackedMatrix:

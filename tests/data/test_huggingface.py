@@ -40,7 +40,11 @@ def test_a_set_that_was_saved_is_a_corpus_in_either_form(rows, tmp_path):
 
 def test_other_columns_than_two_languages_are_left_and_any_may_be_named(tmp_path):
     rows = [{"id": "7", "url": "x", "en": "one", "de": "eins"}]
-    assert list(from_hub(saved(tmp_path / "more", train=rows, validation=rows)).train) == [("one", "eins")]
+    assert list(from_hub(name := saved(tmp_path / "more", train=rows, validation=rows)).train) == [("one", "eins")]
+    assert list(from_hub(name, "id", "de").train) == [("7", "eins")]
+    rows = [{"translation": {"en": "one", "id": "satu", "vi": "một"}}]
+    with pytest.raises(InputError, match="has text in en, id, vi: it needs"):
+        from_hub(saved(tmp_path / "three", train=rows, validation=rows))
     rows = [{"id": "satu", "en": "one"}]  # Indonesian
     assert from_hub(saved(tmp_path / "id", train=rows, validation=rows)).target_language == "id"
     rows = [{"question": "one", "answer": "eins"}]

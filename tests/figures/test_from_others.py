@@ -149,6 +149,11 @@ def test_of_two_stacks_each_label_stands_at_its_axis():
     written = [*"xvwxx"]  # by `generate`, which begins and ends with padding
     short = AttentionMaps.from_hugging_face(outputs(**three), source[0], tokenizer, target_tokens=written)
     assert (short.target_input, short.target) == ([*"xvw"], [*"vw…"]) and short.decoder.shape[2:] == (3, 3)
+    tokenizer = SimpleNamespace(convert_ids_to_tokens=lambda row: [*map("abcdefg".__getitem__, row)], all_special_tokens=["g"],
+                                unk_token="?", pad_token="g", pad_token_id=6, eos_token_id=6, get_vocab=lambda: {"a": 0})
+    given = {"input_ids": [0, 1, 2, 3], "decoder_input_ids": [0, 1, 6, 6, 6]}
+    ended = AttentionMaps.from_hugging_face(outputs(**three), given, tokenizer)
+    assert (ended.target_input, ended.target) == ([*"abg"], [*"bg…"])
     beside = outputs(attentions=three["decoder_attentions"], cross_attentions=three["cross_attentions"])
     maps = AttentionMaps.from_hugging_face(beside, source[0], target_tokens=read[0])
     assert [*maps.kinds] == ["decoder", "encoder_decoder"] and torch.equal(maps.decoder, three["decoder_attentions"][:, 0])
@@ -169,6 +174,7 @@ STEPS = [(weights(1, h, 1, n),) for n in (1, 2)]  # what `generate` returns
     (outputs(attentions=[weights(1, h, S, S), weights(1, h + 1, S, S)]), list("abcd"), "encoder: give one tensor"),
     (outputs(attentions=torch.full((L, 1, h, S, S), 1.1 / S)), list("abcd"), "attentions: the weights of one query sum to 1.1 and not to 1"),
     (outputs(attentions=weights(L, 1, h, 1, S)), list("abcd"), "attentions: 1 queries look at 4 keys, as where keys are kept"),
+    (outputs(attentions=weights(L, 1, 0, S, S)), list("abcd"), "encoder: the weights hold nothing, their shape is (2, 0, 4, 4)"),
     (outputs(attentions=STEPS), list("abcd"), "attentions of `generate` hold one step each"),
     (outputs(encoder_attentions=weights(L, 1, h, S, S), decoder_attentions=STEPS), list("abcd"), "decoder_attentions of `generate`"),
     (outputs(cross_attentions=weights(L, 1, h, T, S)), list("abcd"), "name what the decoder has read, as target_tokens=..."),

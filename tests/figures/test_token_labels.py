@@ -55,6 +55,7 @@ def test_a_word_is_found_with_its_pieces_and_without_its_punctuation():
     (["ĠâĢ", "ľ", "Hello", "âĢ", "Ŀ", "Ġyes"], ["“", "·", "·Hello", "·”", "·", "yes"], ["“Hello”", "yes"]),
     (["<s>", "un", "play", "able</w>", "dog</w>", ".</w>", "</s>"], ["<s>", "un", "·play", "·able", "dog", ".", "</s>"],
      ["<s>", "unplayable", "dog", ".", "</s>"]),
+    (["un", "do</w>", "<unk>", "dog</w>", "s</w>"], ["un", "·do", "<unk>", "dog", "s"], ["undo", "<unk>", "dog", "s"]),
     (["un@@", "play@@", "able", "dog", "s@@"], ["un", "·play", "·able", "dog", "s"], ["unplayable", "dog", "s"]),
     (["[CLS]", "the", "play", "##ers", "'", "s", ".", "[SEP]"], ["[CLS]", "the", "play", "·ers", "'", "s", ".", "[SEP]"],
      ["[CLS]", "the", "players", "'", "s", ".", "[SEP]"]),

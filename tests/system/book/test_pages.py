@@ -30,6 +30,8 @@ def test_a_page_keeps_its_measure(name):
     else:
         assert not said
 
+SHORTER = f"shorten a page; the wings may have {MOST_WORDS} words, and `python tools/pages.py` shows where they are"
+
 
 def test_no_output_links_to_a_notebook():
     # The site turns links of prose into those of its pages, and not those of outputs.
@@ -56,12 +58,12 @@ def together(names: list[str]) -> Measures:
 
 def test_half_of_what_one_sees_of_the_papers_part_demonstrates_and_it_is_not_too_long():
     found = together(["index", *(name for name, part in PARTS.items() if part == "paper")])
-    assert found.share >= 0.5 and found.words <= MOST_WORDS["paper"], found
+    assert found.share >= 0.5 and found.words <= MOST_WORDS["paper"], f"{found}: {SHORTER}"
 
 
 def test_the_workshop_is_not_too_long():
     found = together(["reference", *(name for name, part in PARTS.items() if part == "workshop")])
-    assert found.words <= MOST_WORDS["workshop"], found
+    assert found.words <= MOST_WORDS["workshop"], f"{found}: {SHORTER}"
 
 
 def test_what_is_still_to_be_mended_exists():

@@ -206,11 +206,13 @@ def test_a_marian_directory_that_is_damaged(model, tmp_path, changes, complaint)
     from annotated_transformer.exchange.marian import save_marian
 
     save_marian(Translator.from_pretrained(model), tmp_path / "marian")
-    if "pytorch_model.bin" in changes:  # pickles may run programs when they are loaded: none is
+    pickled = "pytorch_model.bin" in changes
+    if pickled:  # pickles may run programs when they are loaded: none is
         (tmp_path / "marian" / "model.safetensors").rename(tmp_path / "marian" / "pytorch_model.bin")
     else:
         edit(tmp_path / "marian" / "config.json", **changes)
-    assert f"{tmp_path / 'marian'}: this is no Marian model, or it is damaged" in complaint("translate", tmp_path / "marian")
+    kind = "its weights are pytorch_model.bin, a pickle" if pickled else "this is no Marian model, or it is damaged"
+    assert f"{tmp_path / 'marian'}: {kind}" in complaint("translate", tmp_path / "marian")
 
 
 def test_strays_among_the_checkpoints(run):

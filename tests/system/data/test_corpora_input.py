@@ -35,6 +35,7 @@ from annotated_transformer.data.number_words import numbers
 from annotated_transformer.data.parallel_text import Corpus, PairFiles, line_batches
 from annotated_transformer.data.tatoeba import tatoeba_pairs
 from annotated_transformer.data.treebanks import Treebank
+from annotated_transformer.parsing.parser import score_split
 
 
 @pytest.fixture
@@ -294,6 +295,8 @@ def test_trees_for_a_test_alone_can_be_scored_and_not_trained_on(tmp_path):
     corpus = load(tmp_path)
     assert [*corpus.train] == corpus.validation == [] and corpus.test == [("a", "(S XX )S"), ("b", "(S XX )S")]
     assert len(corpus.trees("test")) == 2
+    said = f"{tmp_path.name} has no trees in validation: there is nothing to score"
+    assert complaint(score_split, None, corpus, "validation") == said
     (tmp_path / "validation.mrg").write_text("(S (NN c))\n")
     assert load(f"{tmp_path}-words").validation == [("c", "(S c )S")]
     (tmp_path / "validation.mrg").rename(tmp_path / "train.mrg")
@@ -301,6 +304,11 @@ def test_trees_for_a_test_alone_can_be_scored_and_not_trained_on(tmp_path):
     (tmp_path / "train.mrg").unlink()
     (tmp_path / "test.mrg").rename(tmp_path / "validation.mrg")
     assert complaint(load, tmp_path).startswith(f"{tmp_path} has no trees for the split train")
+
+
+def test_texts_with_a_file_of_test_trees_among_them_are_texts(directory):
+    (directory / "test.mrg").write_text("(S (NN a))\n")
+    assert load(directory).scorer == "translation" and [*load(directory).train] and load(f"{directory}-tags").scorer == "parsing"
 
 
 def test_files_that_are_compressed_or_in_utf_16_are_told_by_what_they_are(directory):
@@ -323,7 +331,7 @@ def test_sums_are_of_the_files_that_a_corpus_reads(directory, tmp_path):
         (trees / name).write_text("(S)")
     (trees / "deep").mkdir()
     (trees / "deep" / "train2.mrg.gz").write_bytes(gzip.compress(b"(S)"))
-    own = {"train.mrg", str(Path("deep", "train2.mrg")), "validation.mrg"}
+    own = {"train.mrg", "deep/train2.mrg.gz", "validation.mrg"}
     assert sums(f"{trees}-tags", ()).keys() == sums(str(trees), ()).keys() == own
     assert len(set(sums(str(trees), ()).values())) == 1  # that of what is in the gzipped file
     assert sums(f"{trees}-words+{trees / 'more.txt'}", ()).keys() == own | {str(trees / "more.txt")}

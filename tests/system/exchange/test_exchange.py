@@ -393,6 +393,14 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     assert (settings["num_beams"], settings["length_penalty"], settings["max_length"]) == (5, 1.25, 33)
     back = load_marian(tmp_path / "marian", device="cpu")
     assert back.search == translator.search and back.record.languages == ()
+    greedy = Translator(translator.model, translator.tokenizer, Search(beam_size=1, alpha=1.25))
+    save_marian(greedy, tmp_path / "greedy")
+    assert load_marian(tmp_path / "greedy", device="cpu").search.beam_size == 1
+    path = tmp_path / "greedy" / "generation_config.json"
+    odd = {"num_beams": 2, "length_penalty": -1.0}
+    for said, search in (({"num_beams": 6}, Search(6, 1.0)), ({}, Search()), (odd, Search())):
+        path.write_text(json.dumps(said))
+        assert load_marian(tmp_path / "greedy", device="cpu").search == search
     assert back.tokenizer.model == translator.tokenizer.model
     assert back.translate(ENGLISH) == translator.translate(ENGLISH)
 
