@@ -39,6 +39,8 @@ PRODUCTS = ["nbs/**/*.ipynb", "annotated_transformer/workbook/**/*.*", "docs/tra
 
 def made(path: Path) -> bool:
     "Whether a module or a file of tests comes from a notebook; the others are written by hand."
+    if ".ipynb_checkpoints" in path.parts:  # JupyterLab's copy of a module
+        return False
     with open(path, encoding="utf-8") as file:
         return file.readline().startswith((MADE, GENERATED))
 

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from contents import refuse
 from usage import words_given
 
 
@@ -57,6 +58,9 @@ def dead_links(site: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    complaints = dead_links(Path(*words_given(__doc__, None) or ["_site"]))
+    site = Path(*words_given(__doc__, None) or ["_site"])
+    if not site.is_dir():
+        refuse(f"{site} is no directory: `make site` makes one.")
+    complaints = dead_links(site)
     print("\n".join(complaints) or "Every link leads somewhere.")
     sys.exit(1 if complaints else 0)

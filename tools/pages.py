@@ -184,6 +184,8 @@ def main() -> int:
         print(row(name, found, str(found.picture or "none")) + marks, flush=True)
     if seconds.keys() == places.keys():
         keep(seconds)
+    elif seconds:
+        print("Not kept in results/checks/pages.json, whose seconds are of one machine: `tools/pages.py --run` runs all pages.")
     for part, total in totals.items():
         print(row(PARTS[part], total, ""))
     print(f"Goals: at most {MOST_WORDS['paper']:,} words in the paper's part, where half of the lines in sight demonstrate, and "

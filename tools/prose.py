@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contents import Page, notebook_of, read_contents, way
+from contents import Page, notebook_of, read_contents, refuse, way
 from pages import ROOT, prose_of, source_of, written_here
 from usage import words_given
 
@@ -194,14 +194,18 @@ def names_too_early(name: str, notebook: dict, explained: dict[str, str], pages:
 
 def main() -> int:
     pages = read_contents()
-    explained = glossary(notebook_of(GLOSSARY))
-    for name in ["index", *(page.notebook for page in pages)]:
-        if name.startswith(tuple(words_given(__doc__, None) or [""])):
-            notebook = notebook_of(name)
-            for line in [*numbers_without_witness(notebook, Path("results")), *words_not_ours(notebook),
-                         *names_too_early(name, notebook, explained, pages)]:
-                print(f"{name}, {line}")
-    return 0
+    explained, beginnings = glossary(notebook_of(GLOSSARY)), words_given(__doc__, None) or [""]
+    names = [name for name in ["index", *(page.notebook for page in pages)] if name.startswith(tuple(beginnings))]
+    if not names:
+        refuse(f"no page's name begins with {' or '.join(beginnings)}: write paper/3.3_feed_forward, say, or paper.")
+    found = 0
+    for name in names:
+        notebook = notebook_of(name)
+        for line in [*numbers_without_witness(notebook, Path("results")), *words_not_ours(notebook),
+                     *names_too_early(name, notebook, explained, pages)]:
+            print(f"{name}, {line}")
+            found = 1
+    return found
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
         raise InputError(f"{name}: not every layer has weights (sentences, heads, queries, keys): {NO_WEIGHTS}")
     if len(layers) and not 0 <= number < len(layers[0]):
         raise InputError(f"there is no sentence {number} in the batch: they are counted from 0 to {len(layers[0]) - 1}")
-    found = [torch.as_tensor(layer)[number] for layer in layers]
+    found = [torch.as_tensor(layer)[number].detach() for layer in layers]
     if (most := max((float(layer.sum(-1).max()) for layer in found if layer.numel()), default=0)) > 1.01:
         raise InputError(f"{name}: the weights of one query sum to {most:.3g} and not to 1, as where a model in training drops "
                          "some: call the model's eval() first")

@@ -47,7 +47,8 @@ def test_each_picture_is_told_to_those_who_hear_the_page():
         for found in read_notebook(path)["cells"]:
             if any(kind.startswith("image/") for output in found.get("outputs", []) for kind in output.get("data", {})):
                 text = alt("".join(found["source"]))
-                assert len(text) >= 20 and not text.endswith("."), (path.name, found["id"], text)
+                assert len(text) >= 20 and not text.endswith("."), (
+                    f"{path}, cell {found['id']} draws: say in `#| fig-alt:` what one sees, in 20 letters or more, not {text!r}")
                 told[text] += 1
     assert told and [text for text, times in told.items() if times > 1] == []
 

@@ -23,7 +23,7 @@ def expect(said: list[str], name: str, to_mend: set[str], where: str) -> None:
     if name in to_mend:
         assert said, f"{name} is in order now: take it out of {where}"
     else:
-        assert said == []
+        assert said == [], f"{name}: {'; '.join(said)} (`python tools/prose.py --help` says what a page needs)"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -66,7 +66,7 @@ def test_every_function_class_and_method_says_what_it_does(module):
             methods = {key: value for key, value in vars(thing).items() if inspect.isfunction(value) and not key.startswith("_")}
             # what a module computes stands in its class's docstring and in the comments of its arguments
             silent += [f"{name}.{key}" for key, method in methods.items() if key != "forward" and not own_doc(method)]
-    assert not silent
+    assert not silent, f"{module}: write a docstring for {', '.join(silent)}"
 
 
 @pytest.mark.parametrize("module", MODULES)
