@@ -189,6 +189,6 @@ def check() -> int:
 if __name__ == "__main__":
     os.chdir(ROOT)
     for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
-        if hasattr(signal, name):
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) != signal.SIG_IGN:  # as under nohup
             signal.signal(getattr(signal, name), stopped)
     sys.exit({"check": check, "clean": clean}.get("".join(words_given(__doc__, ("check", "clean"))), build)())
