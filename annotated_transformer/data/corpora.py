@@ -17,7 +17,7 @@ from .number_words import numbers
 from .parallel_text import Corpus, PairFiles, one_sentence_about, read_pairs, two_languages
 from .pronouns import pronouns
 from .tatoeba import everyday, tatoeba
-from .treebanks import Treebank, craft, holds_trees, seems_to_hold_trees, tree_splits, treebank, with_parsed, wsj
+from .treebanks import Treebank, craft, seems_to_hold_trees, tree_splits, treebank, with_parsed, wsj
 
 __all__ = ["CORPORA", "about", "directory_of", "load", "from_directory", "sums"]
 
@@ -83,11 +83,14 @@ def trees_of(
         if leaves not in ("tags", "words"):
             raise InputError(f"there is no corpus and no directory {name!r}: behind {directory} stands, if it has trees, -tags, "
                              "-words or nothing")
-    if not Path(directory).is_dir() or leaves == "XX" and not holds_trees(directory):
+    if not Path(directory).is_dir():
         return None
-    tests_alone = not any(holds_trees(directory, split) for split in ("train", "validation"))
-    texts = tests_alone and leaves == "XX" and languages_of(path.name.removesuffix(".gz") for path in Path(directory).iterdir())
-    return None if texts else treebank(directory, leaves)
+    if leaves == "XX":  # nothing was said of trees
+        found = tree_splits(Path(directory).rglob("*.*"))
+        texts = languages_of(files_of(Path(directory)))  # a file of test trees among them makes no treebank
+        if not (found["train"] or found["validation"] or found["test"] and not texts):
+            return None
+    return treebank(directory, leaves)
 
 
 def load(name_or_directory: str | Path) -> Corpus:

@@ -231,15 +231,6 @@ def tree_splits(paths: Iterable[Path | zipfile.Path]) -> dict[str, list[Path | z
     }
 
 
-def holds_trees(
-    directory: str | Path,
-    split: str | None = None,   # None: for any
-) -> bool:
-    "Whether a directory has files of trees for one of the splits."
-    found = tree_splits(Path(directory).rglob("*.*"))
-    return any(found.values()) if split is None else bool(found[split])
-
-
 def seems_to_hold_trees(directory: str | Path) -> bool:
     "Whether a directory has trees in files of other names: by an ending that treebanks use, or by brackets in a file train*."
     for path in filter(Path.is_file, Path(directory).rglob("*")):
