@@ -106,6 +106,9 @@ def show_stale(chosen: list[str]) -> None:
 
 def main(options: list[str]) -> int:
     os.chdir(ROOT)
+    pages = [name for name in options[1:] if name != CHECKED]
+    if unknown := [name for name in pages if name != README and not (ROOT / "nbs" / f"{name}.ipynb").is_file()]:
+        refuse(f"No page of the book: {', '.join(unknown)}. There are {', '.join(wanted())}.")
     match options:
         case ["stale", *chosen]:
             show_stale(chosen)

@@ -58,7 +58,9 @@ def dead_links(site: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    site = Path(*words_given(__doc__, None) or ["_site"])
+    if len(given := words_given(__doc__, None)) > 1:
+        refuse("One site at a time: python tools/links.py [_site]")
+    site = Path(*given or ["_site"])
     if not site.is_dir():
         refuse(f"{site} is no directory: `make site` makes one.")
     complaints = dead_links(site)

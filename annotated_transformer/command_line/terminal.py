@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from typing import TextIO
 
 from .. import InputError
 from ..files import what_it_is
@@ -115,6 +116,11 @@ def at_terminal() -> bool:
     return sys.stdin.isatty()
 
 
+def shows(stream: TextIO | None) -> bool:
+    "Whether what is written there is seen on a terminal."
+    return stream is not None and not stream.closed and stream.isatty()
+
+
 AT_ONCE = 2_000  # lines that are answered together: what is answered is written before the next are
 
 
@@ -132,8 +138,8 @@ def answer_lines(
                 print(one_line(str(error)), file=sys.stderr)
         return
     require(lines := read_standard_input())
-    in_file = len(lines) > AT_ONCE and sys.stderr is not None and not sys.stderr.isatty()  # on a terminal each part has its bar
-    with progress_bar(in_file, total=len(lines), unit="line", leave=False) as bar:
+    apart = not (shows(sys.stdout) and shows(sys.stderr))  # where both are seen, answers would run through a bar that stays
+    with progress_bar(len(lines) > AT_ONCE and apart, total=len(lines), unit="line", leave=False) as bar:
         for first in range(0, len(lines), AT_ONCE):
             print_lines(answer(part := lines[first : first + AT_ONCE], first))
             bar.update(len(part))

@@ -79,13 +79,14 @@ def test_a_part_is_written_before_the_next_is_answered_and_all_lines_are_asked_f
     assert asked[4:] == [10] and raw.getvalue() == b"a\n" * 9
 
 
-@pytest.mark.parametrize("lines, terminal_, shown", [(9, False, True), (9, True, False), (4, False, False)])
-def test_a_file_for_messages_says_how_far_all_lines_are(answers, monkeypatch, lines, terminal_, shown):
+@pytest.mark.parametrize("lines, seen, shown", [
+    (9, "", True), (9, "stderr", True), (9, "stdout", True), (9, "stdout stderr", False), (4, "", False)])
+def test_a_bar_says_how_far_all_lines_are_but_among_answers(answers, monkeypatch, lines, seen, shown):
     asked = []
     monkeypatch.setattr(terminal, "AT_ONCE", 4)
     monkeypatch.setattr(terminal, "progress_bar", lambda *given, **options: asked.append(given) or contextlib.nullcontext(
         types.SimpleNamespace(update=asked.append)))
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal_, raising=False)
+    monkeypatch.setattr(terminal, "shows", lambda stream: ("stderr" if stream is sys.stderr else "stdout") in seen)
     answers(b"a\n" * lines, shout, False)
     assert asked == [(shown,), *([4, 4, 1] if lines == 9 else [4])]
 

@@ -4,6 +4,7 @@ import os
 import posixpath
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import chinese
@@ -76,10 +77,17 @@ def test_note_leaves_and_names_a_cell_whose_chinese_is_the_old_one(clone):
 
 def test_note_says_what_to_do_and_fails(clone, capsys, monkeypatch):
     monkeypatch.setattr(chinese, "ROOT", Path.cwd())
+    Path("nbs").mkdir(exist_ok=True)
+    Path("nbs/page.ipynb").touch()
     assert chinese.main(["note", "page"]) == 1
     said = capsys.readouterr().out
     assert said.count("its English has changed and its Chinese has not") == 2 and "note --checked page" in said
     assert chinese.main(["note", "--checked", "page"]) == 0 and capsys.readouterr().out == ""
+
+
+def test_a_page_that_is_not_there_is_told():
+    asked = subprocess.run([sys.executable, "tools/chinese.py", "stale", "nosuch"], capture_output=True, text=True)
+    assert asked.returncode == 2 and asked.stderr.startswith("No page of the book: nosuch. There are index, "), asked
 
 
 @pytest.mark.parametrize("cell, ours, kind", [
