@@ -62,6 +62,9 @@ def checked_axes(axes):
 
     if not isinstance(axes, Axes) or axes.name != "rectilinear":
         raise InputError(f"ax: give one of matplotlib's Axes, and flat ones, not {type(axes).__name__}")
+    if any(len(shared.get_siblings(axes)) > 1 for shared in (axes.get_shared_x_axes(), axes.get_shared_y_axes())):
+        raise InputError("ax: these axes share a scale with others, whose plots the drawing would turn upside down: make them "
+                         "without sharex and sharey")
     return axes
 
 

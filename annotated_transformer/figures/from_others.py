@@ -110,8 +110,8 @@ def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
         raise InputError(f"there is no sentence {number} in the batch: they are counted from 0 to {len(layers[0]) - 1}")
     found = [torch.as_tensor(layer)[number].detach() for layer in layers]
     if (most := max((float(layer.sum(-1).max()) for layer in found if layer.numel()), default=0)) > 1.01:
-        raise InputError(f"{name}: the weights of one query sum to {most:.3g} and not to 1: scores before the softmax, or weights "
-                         "of a model in training, which drops some (call its eval() first)")
+        raise InputError(f"{name}: the weights of one query sum to {most:.3g} and not to 1: scores before the softmax, or "
+                         "weights of a model in training, which drops some (call its eval() first)")
     return found
 
 

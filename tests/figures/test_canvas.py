@@ -73,3 +73,13 @@ def test_a_layout_that_is_set_last_has_its_say_before_the_drawing():
 def test_what_is_no_axes_is_refused():
     with pytest.raises(InputError, match="ax: give one of matplotlib's Axes, and flat ones, not Figure"):
         Canvas(axes=plt.figure())
+
+
+@pytest.mark.parametrize("shared", [{"sharey": True}, {"sharex": True}])
+def test_axes_that_others_share_are_left_as_they_are(shared):
+    _, (left, right) = plt.subplots(1, 2, **shared)
+    left.plot([0, 1], [2, 5])
+    before = left.get_xlim(), left.get_ylim()
+    with pytest.raises(InputError, match="make them without sharex and sharey"):
+        Canvas(axes=right)
+    assert (left.get_xlim(), left.get_ylim()) == before
