@@ -7,6 +7,7 @@ and imported when a model is made of them.
 import dataclasses
 import math
 import reprlib
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import MappingProxyType
@@ -280,11 +281,11 @@ FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: 
 MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}
 
 
-def changed(before: TrainingConfig, now: TrainingConfig) -> dict[str, tuple]:
-    """The settings in which two configurations differ and that may not change during a run: by name, what they were and are.
+def changed(before: TrainingConfig, now: TrainingConfig, free: Collection[str] = MAY_CHANGE) -> dict[str, tuple]:
+    """The settings in which two configurations differ, but for free ones: by name, what they were and are.
     `mine`, `mine/` and `./mine` are one corpus."""
     old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()
-                 if name not in {*MAY_CHANGE, "model"}} for config in (before, now))
+                 if name not in {*free, "model"}} for config in (before, now))
     if PurePath(before.corpus) == PurePath(now.corpus):
         new["corpus"] = before.corpus
     return {name: (value, new[name]) for name, value in old.items() if new[name] != value}

@@ -31,7 +31,7 @@ from .r_drop import fused_consistent_loss
 from .readable import readable_train
 from .runs import Run
 from .shares import shares
-from .starting import begin, new_model, resume
+from .starting import begin, new_model, prepared, resume
 from .stopping import all_finite, noted_signals, refuse_to_go_on, stopped
 from .watch import watching
 
@@ -225,7 +225,7 @@ def train(
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)
         group.lead(lambda: begin(config, run, group, stack, own))
-        tokenizer, pairs, validation = group.together(run.prepared)
+        tokenizer, pairs, validation = group.together(partial(prepared, config, run, group, own))
         model = new_model(config, tokenizer.vocab_size, own.model).to(group.device)
         optimizer, rate = own.optimizer_of(model), own.rate_of(config)
         state = resume(config, run, group, model, optimizer)
@@ -249,7 +249,7 @@ def train(
             if not (due := schedule.due(step)):
                 continue
             current = meter.read()                           # waits for the device
-            if not math.isfinite(current) or (due.measure or due.save or watch) and not all_finite(model):
+            if not math.isfinite(current) or (due.measure or due.save or reporter.watched) and not all_finite(model):
                 group.lead(partial(refuse_to_go_on, run, step))
             if due.line:
                 reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())

@@ -133,6 +133,7 @@ class Reporter:
         watch: Callable[[dict], Any] | None = None,  # gets each line
     ):
         self.state, self.group, self.watch, self.unseen = state, group, watch, []
+        self.watched = bool(group.highest(group.rank == 0 and watch is not None)[0])  # others may have been given none
         self.metrics = group.lead(lambda: stack.enter_context(Metrics(run.directory, state["step"])))
         named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
         self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
@@ -144,7 +145,7 @@ class Reporter:
     def enough(self) -> bool:
         "Whether `watch` wants the training to end, now that the leader shows it the new lines; all get the same answer."
         lines, self.unseen = self.unseen, []
-        if self.watch is None:
+        if not self.watched:
             return False
         answers = self.group.lead(lambda: [is_true(self.watch(line)) for line in lines])
         return bool(self.group.highest(any(answers or []))[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 
 from .. import UNK, InputError
-from ..config import TrainingConfig, require_plain
+from ..config import TrainingConfig, changed, require_plain
 from ..data import corpora
 from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs
@@ -25,9 +25,9 @@ from .devices import autocast, on_device
 from .loading import LoadedModel, load
 from .own import PAPERS, Own, mean_loss
 from .processes import Group
-from .runs import CORPUS, Run, prepare
+from .runs import CORPUS, Run, prepare, renamed
 
-__all__ = ["begin", "load_start", "new_model", "resume"]
+__all__ = ["begin", "load_start", "new_model", "prepared", "resume"]
 
 
 MADE = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # no checkpoint
@@ -179,6 +179,22 @@ def begin(
     except InputError:
         undo(run.directory, before)
         raise
+
+
+def prepared(
+    config: TrainingConfig, run: Run, group: Group, own: Own = PAPERS,
+) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
+    """What the leader has prepared, as `Run.prepared` gives it. InputError where this process was started with other settings:
+    of another batch it would take its share, and no number would look wrong."""
+    if not run.exists():
+        raise InputError(f"{run}: process {group.rank} does not see the run that the first began: put it on a file system that "
+                         "all share")
+    theirs, ours = (dataclasses.replace(one, execution=dataclasses.replace(one.execution, device=None))  # each has its own
+                    for one in (run.config, config))
+    if group.rank and (other := changed(theirs, ours, free=()) | renamed(run.own, own.names())):
+        said = "; ".join(f"{name}={new!r}, and the first with {old!r}" for name, (old, new) in other.items())
+        raise InputError(f"{run}: process {group.rank} was started with {said}: give all processes the same")
+    return run.prepared()
 
 
 def whole_state(

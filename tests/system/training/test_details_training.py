@@ -35,8 +35,9 @@ from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.metrics import Metrics
 from annotated_transformer.training.optimizer import adam
+from annotated_transformer.training.own import Own
 from annotated_transformer.training.runs import Run, prepare
-from annotated_transformer.training.starting import begin
+from annotated_transformer.training.starting import begin, prepared
 from annotated_transformer.training.stopping import Stopped, all_finite
 
 SMALL = TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, dropout=0.0, max_length=64)
@@ -54,6 +55,27 @@ def test_processes_meet_however_many_they_are(monkeypatch):
         thread.join()
     found[0].set("word", "heard")
     assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
+
+
+def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_path):
+    config = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, vocab_size=300))
+    run, cpu = Run(tmp_path / "run"), torch.device("cpu")
+    second = processes.Group(cpu, 1, 2)
+    with pytest.raises(InputError, match="process 1 does not see the run that the first began"):
+        prepared(config, run, second)
+    with ExitStack() as stack:
+        begin(config, run, processes.Group(cpu), stack)
+    with_device = dataclasses.replace(config, execution=Execution(device="cuda:0"))
+    assert len(prepared(with_device, run, second)) == 3, "each has a device of its own"
+    for other, said in (
+        (dataclasses.replace(config, seed=2, log_every=7), "with seed=2, and the first with 1; log_every=7, and the first with 10"),
+        (dataclasses.replace(config, execution=Execution(device_tokens=500)), "device_tokens': 500.*, and the first with .*None"),
+    ):
+        with pytest.raises(InputError, match=f"process 1 was started {said}" if said[0] == "w" else said):
+            prepared(other, run, second)
+    with pytest.raises(InputError, match="loss.*: give all processes the same"):
+        prepared(config, run, second, Own(loss=label_smoothed_cross_entropy))
+    assert len(prepared(dataclasses.replace(config, seed=2), run, processes.Group(cpu, 0, 2))) == 3, "its own are the first's"
 
 
 def test_processes_take_the_device_they_are_told(monkeypatch):

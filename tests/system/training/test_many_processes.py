@@ -237,6 +237,35 @@ def test_who_watches_is_asked_by_the_leader_and_all_end_together_at_that_update(
     assert run.last()["step"] == 20 and difference(tmp_path / "watched", alone) < 1e-4
 
 
+FIRST_WATCHES = """
+from functools import partial
+lines = []
+if os.environ["RANK"] == "0":
+    train = partial(train, watch=lines.append)
+"""
+
+
+def test_a_script_may_give_watch_to_the_leader_alone(corpus, alone, tmp_path):
+    train_together(config_for(corpus), tmp_path / "watched", 2, FIRST_WATCHES)
+    assert difference(tmp_path / "watched", alone) < 1e-6
+
+
+OTHERWISE = """
+if os.environ["RANK"] == "1":
+    config["batch_tokens"] = 175
+"""
+
+
+def test_a_process_with_other_settings_ends_all_before_the_first_update(corpus, tmp_path):
+    children = begin_together(config_for(corpus), tmp_path / "run", 2, OTHERWISE)
+    for child in children:
+        child.join(timeout=60)
+    codes = [child.exitcode for child in children]
+    for child in children:
+        child.kill()
+    assert codes == [2, 1] and not Run(tmp_path / "run").checkpoints()
+
+
 ALONE = """
 from annotated_transformer.training import loop
 step, count = loop.train_step, []
