@@ -9,8 +9,8 @@ from typing import NamedTuple
 from . import InputError, reason_of
 
 __all__ = [
-    "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "require_docstrings",
-    "threads_given", "wait_briefly", "with_this_package",
+    "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "meeting_place",
+    "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
 ]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
@@ -46,6 +46,11 @@ def launched() -> Launched:
         if not os.environ.get("MASTER_ADDR"):
             raise InputError("environment: MASTER_ADDR, where the processes meet, is missing: start them by torchrun")
     return found
+
+
+def meeting_place() -> str:
+    "Where the processes meet, as messages name it."
+    return f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
 
 
 def data_directory() -> Path | None:

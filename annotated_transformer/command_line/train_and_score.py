@@ -30,12 +30,12 @@ __all__ = ["average", "cost", "list_corpora", "score_command", "train_command", 
 
 
 def train_command(arguments: list[str]) -> None:
-    "`train`: what torchrun starts several times speaks once."
+    "`train`: what torchrun starts several times speaks once; of options, once on each machine, where others may be typed."
     leads = launched().rank == 0
     try:
         options = read_options(Train, arguments)
     except InputError:
-        if not leads:
+        if launched().local:
             sys.exit(2)
         raise
     from ..tables.training_cost import training_flops

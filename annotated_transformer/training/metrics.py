@@ -1,6 +1,7 @@
 "What a run reports: metrics.jsonl for programs, and curves for TensorBoard; and how its lines are read."
 import json
 import logging
+from contextlib import suppress
 from pathlib import Path
 from typing import TypedDict
 
@@ -54,14 +55,19 @@ class Metrics:
         return self
 
     def __exit__(self, *error) -> None:
-        self.log.close()
+        with suppress(OSError):  # what a full disk does not take was told when the line was written
+            self.log.close()
         if self.board:
             self.board.close()
 
     def record(self, state: dict, **values: float | dict) -> dict:
         "One line, as it is returned; one point in each curve: of slow updates, which the line names, their number."
         place = {"step": state["step"], "epoch": state["epoch"], "seconds": round(state["seconds"], 2)}
-        self.log.write(json.dumps(place | values) + "\n")
+        try:
+            self.log.write(json.dumps(place | values) + "\n")
+        except OSError as error:
+            error.filename = self.log.name  # a full disk names no file
+            raise
         if self.board and not self.curves.is_dir():  # its own thread would fail at the next write, and end the run
             logging.getLogger(__name__).warning("%s is gone: no more curves for TensorBoard; metrics.jsonl has all", self.curves)
             self.board = None

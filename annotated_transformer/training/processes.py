@@ -6,9 +6,12 @@ __all__ = ['part_seed', 'Group', 'join']
 # %% ../../nbs/training/processes.ipynb #b49afe22
 import hashlib
 import inspect
+import logging
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,8 +23,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from .. import InputError
-from ..environment import launched
+from .. import InputError, reason_of
+from ..environment import launched, meeting_place
 from .devices import own_device, ready
 
 # %% ../../nbs/training/processes.ipynb #2dc19220
@@ -121,6 +124,36 @@ def meet(
         time.sleep(0.01)
     return dist.PrefixStore(own, store)
 
+
+QUIET = 30  # seconds to wait for the others without a word
+
+
+def met(
+    rank: int,
+    size: int,
+) -> dist.Store:
+    "The store of `meet`. Who waits long says so, and hears Ctrl-C and SIGTERM; InputError where they do not meet."
+    found: Future[dist.Store] = Future()
+
+    def look() -> None:
+        try:
+            found.set_result(meet(rank, size))
+        except BaseException as error:
+            found.set_exception(error)
+
+    threading.Thread(target=look, daemon=True).start()  # PyTorch waits in C++, half an hour, where no signal is heard
+    if wait([found], QUIET).not_done:
+        said = ("process %d of %d, counted from 0, waits for the others at %s: are all %d started, and does each reach that "
+                "address? It goes on waiting")
+        logging.getLogger(__name__).warning(said, rank, size, meeting_place(), size)
+    try:
+        return found.result()
+    except dist.DistError as error:
+        raise InputError(
+            f"process {rank} of {size}, counted from 0, has not met the others at {meeting_place()} ({reason_of(error)}): "
+            "start all of them by torchrun, with an address that each reaches and a port that is free"
+        ) from error
+
 # %% ../../nbs/training/processes.ipynb #fcd8b168
 class Stopped(BaseException):  # as KeyboardInterrupt, so that nothing on the way takes it for a fault
     "SIGTERM came, and a checkpoint is written: the same command goes on from there."
@@ -139,10 +172,10 @@ def connected(
     # The others wait for the leader as long as it takes to prepare a corpus; that a process died, torchrun notices at once.
     patient, known = timedelta(days=1), {"rank": rank, "world_size": size}
     if device.type != "cuda":
-        dist.init_process_group("gloo", store=meet(rank, size), timeout=patient, **known)
+        dist.init_process_group("gloo", store=met(rank, size), timeout=patient, **known)
         return None
     # Gradients never wait for a leader: if they take ten minutes, a process hangs, and NCCL ends the others.
-    dist.init_process_group("nccl", store=meet(rank, size), timeout=timedelta(minutes=10), **known)
+    dist.init_process_group("nccl", store=met(rank, size), timeout=timedelta(minutes=10), **known)
     return dist.new_group(backend="gloo", timeout=patient)
 
 # %% ../../nbs/training/processes.ipynb #fcd8b169

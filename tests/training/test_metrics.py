@@ -4,6 +4,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from annotated_transformer.training.metrics import Metrics, curves
@@ -37,6 +38,13 @@ def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):
             told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]  # seen at once
         assert told == [*good[:2], {"step": 3, "epoch": 1, "seconds": 1.23, "loss": 2.5}]
         assert [said] == [record.getMessage().split(": ")[1].split(" left")[0] for record in caplog.records] or not said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"), Metrics(tmp_path, 0) as metrics:
+        metrics.log = open("/dev/full", "a", buffering=1)
+        metrics.record({"step": 1, "epoch": 0, "seconds": 1.0}, loss=2.5)
 
 
 def test_they_draw_their_curves_anew_from_where_they_stand(tmp_path, monkeypatch):

@@ -57,6 +57,17 @@ def test_processes_meet_however_many_they_are(monkeypatch):
     assert [found[rank].get("word") for rank in (1, 2)] == [b"heard", b"heard"]
 
 
+def test_processes_that_do_not_meet_say_so_in_a_sentence(monkeypatch):
+    def fails(address):
+        raise dist.DistNetworkError("address already in use\nframe #1")
+
+    monkeypatch.setattr(dist, "rendezvous", fails)
+    monkeypatch.setenv("MASTER_ADDR", "host")
+    monkeypatch.setenv("MASTER_PORT", "29500")
+    with pytest.raises(InputError, match=r"process 1 of 3, .* at host:29500 \(address already in use\): start all of them"):
+        processes.met(1, 3)
+
+
 def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_path):
     config = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, vocab_size=300))
     run, cpu = Run(tmp_path / "run"), torch.device("cpu")

@@ -17,6 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 from annotated_transformer import InputError
+from annotated_transformer.command_line.train_and_score import train_command
 from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
 from annotated_transformer.training import launch as launching
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
@@ -164,6 +165,31 @@ def test_more_processes_than_sentences(corpus, tmp_path):
     train_together(config, tmp_path / "one", 1)
     train_together(config, tmp_path / "three", 3)
     assert difference(tmp_path / "three", tmp_path / "one") < 1e-6
+
+
+IMPATIENT = "from annotated_transformer.training import processes as p; p.QUIET = 0.1; from annotated_transformer.command_line.main " \
+            "import main; main()"
+
+
+@pytest.mark.parametrize("rank", (0, 1))
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGTERM that a program could hear")
+def test_a_process_that_waits_for_the_others_says_so_and_hears_sigterm(rank, tmp_path):
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "RANK": str(rank), "LOCAL_RANK": "0"}
+    command = [sys.executable, "-c", IMPATIENT, "train", "--preset", "demo", "--run-directory", tmp_path / "run"]
+    child = subprocess.Popen(command, env={**os.environ, **place}, stderr=subprocess.PIPE, text=True)
+    said = next(line for line in child.stderr if line.startswith("process "))
+    assert said.startswith(f"process {rank} of 2, counted from 0, waits for the others at 127.0.0.1:{place['MASTER_PORT']}: ")
+    child.terminate()
+    assert child.wait(60) == 75, child.communicate()
+
+
+@pytest.mark.parametrize("local, told", [("0", 1), ("1", 0)])
+def test_a_wrong_option_is_told_by_the_first_process_of_each_machine(local, told, monkeypatch):
+    for name, value in {"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": local, "MASTER_ADDR": "host", "MASTER_PORT": "29500"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises((InputError, SystemExit)) as met:
+        train_command(["--no-such-option"])
+    assert isinstance(met.value, InputError) == told
 
 
 @pytest.mark.parametrize("goes_on", (False, True))  # from trained weights, with two draws of dropout that must agree
