@@ -184,7 +184,7 @@ def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
     with tempfile.TemporaryDirectory() as directory:
         for split, n in (("train", 9), ("validation", 4)):
             for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text("the cat sat on the mat\n" * n)
+                Path(directory, f"{split}.{language}").write_text("ships sail seven seas\n" * n)
         tokenizer = Tokenizer.train(["seven ships sail"] * 9, 26)
         sizes = TransformerConfig(26, n_layers=1, d_model=8, d_ff=8, n_heads=2)
         loading.save(Path(directory, "model"), Transformer(sizes), tokenizer)
@@ -194,7 +194,7 @@ def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
             begin(config, run := Run(Path(directory, "run")), Group(torch.device("cpu")), stack)
         found, pairs, _ = run.prepared()
         assert found.encode("ships") == tokenizer.encode("ships") and found.vocab_size == 26
-        assert pairs[0][0].tolist() == tokenizer.encode("the cat sat on the mat")
+        assert pairs[0][0].tolist() == tokenizer.encode("ships sail seven seas")
         for wrong in ({"d_ff": 9}, {"n_heads": 4, "d_k": None, "d_v": None}, {"positions": "learned"}):
             try:
                 load_start(dataclasses.replace(config, model=dataclasses.replace(here, **wrong)))
