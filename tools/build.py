@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from chinese import complaints as behind_in_chinese
 from colab import PINS, pins, with_colab
-from contents import NOTEBOOKS, notebook_files, read_contents, read_notebook, with_contents, write_notebook
+from contents import called, notebook_files, read_contents, read_notebook, with_contents, write_notebook
 from equations import complaints as mistakes_in_equations
 from export_tests import GENERATED, export_tests
 from metadata import with_metadata
@@ -49,7 +49,7 @@ def products(root: Path) -> dict[str, bytes]:
     "All that the build makes, by its path."
     modules = [path for folder in (PACKAGE, "tests") for path in (root / folder).rglob("*.py") if made(path)]
     others = [path for pattern in PRODUCTS for path in root.glob(pattern) if ".ipynb_checkpoints" not in path.parts]
-    return {str(path.relative_to(root)): path.read_bytes() for path in [*modules, *others]}
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in [*modules, *others]}
 
 
 def prepare_notebooks() -> None:
@@ -58,8 +58,7 @@ def prepare_notebooks() -> None:
     known = Path("constraints.txt").read_text(encoding="utf-8")
     Path(PINS).write_text(pins(about, known), encoding="utf-8", newline="\n")
     for path in notebook_files():
-        name = str(path.relative_to(NOTEBOOKS).with_suffix(""))
-        found = read_notebook(path)
+        name, found = called(path), read_notebook(path)
         wanted = with_whole_streams(with_contents(with_colab(found, name, about), name, pages))
         if wanted != found:
             write_notebook(path, wanted)
@@ -80,6 +79,13 @@ def whole(notebook: Path) -> bool:
         return False
 
 
+def end_lines_as_everywhere() -> None:
+    "In what nbdev has written: on Windows it ends lines with \\r\\n, and then no module would be the one of the repository."
+    for path in filter(made, PACKAGE.rglob("*.py")):
+        if b"\r\n" in (content := path.read_bytes()):
+            path.write_bytes(content.replace(b"\r\n", b"\n"))
+
+
 def stopped(number: int, frame: object) -> None:
     "For signals that would end Python at once."
     raise KeyboardInterrupt
@@ -98,6 +104,7 @@ def build() -> None:
             path.unlink()
         clean()
         nbdev_export.__wrapped__()
+        end_lines_as_everywhere()
         (PACKAGE / "_modidx.py").unlink()  # nbdev's index of names, for links that its own documentation makes
     except BaseException:  # Ctrl+C too: whoever is stopped has the package that there was, and no half notebook
         for path, module in modules.items():

@@ -26,7 +26,7 @@ import vl_convert
 from chinese_figures import CHART, PICTURE, alt
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, chapters, notebook_files, read_contents, read_notebook, refuse
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, called, chapters, notebook_files, read_contents, read_notebook, refuse
 from links import Links, dead_links
 from usage import words_given
 
@@ -217,7 +217,7 @@ def write_all(source: Path, pages: dict[str, str]) -> None:
     for name, text in pages.items():
         write(source / name, text)
     for path in source.rglob("*.*"):
-        if path.suffix in (".ipynb", ".rst", ".md") and str(path.relative_to(source)) not in pages:
+        if path.suffix in (".ipynb", ".rst", ".md") and path.relative_to(source).as_posix() not in pages:
             path.unlink()
 
 
@@ -271,7 +271,7 @@ def prepare() -> None:
     write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
     for name in ("style.css", "charts.js", "search.js", "language.js", "figures.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
-    notebooks = {str(path.relative_to(NOTEBOOKS).with_suffix("")): read_notebook(path) for path in notebook_files()}
+    notebooks = {called(path): read_notebook(path) for path in notebook_files()}
     listed = read_contents()
     pages = reference(listed)
     for name, notebook in notebooks.items():
@@ -292,12 +292,12 @@ def prepare() -> None:
 
 def published() -> dict[str, str]:
     "Of files of the repository the page of the site that shows them; of '' where the others are shown."
-    modules = [path.relative_to(PACKAGE).with_suffix("") for path in Path(PACKAGE).rglob("[a-z]*.py")]
+    modules = [called(path, Path(PACKAGE)) for path in Path(PACKAGE).rglob("[a-z]*.py")]
     return {
         "": shown_at(),
-        **{str(path): str(path.relative_to(NOTEBOOKS).with_suffix(".html")) for path in notebook_files()},
+        **{path.as_posix(): f"{called(path)}.html" for path in notebook_files()},
         **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
-        **{f"{PACKAGE}/{module}.py": f"api/{str(module).replace('/', '.')}.html" for module in modules},
+        **{f"{PACKAGE}/{module}.py": f"api/{module.replace('/', '.')}.html" for module in modules},
         f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE, f"{site_address()}{EXPLORER}": EXPLORER,
     }
 

@@ -23,7 +23,7 @@ import chinese_terms
 import chinese_texts
 import chinese_workbook
 from chinese_texts import CHINESE, NO_PROSE, README, TITLES, digits, parsed, place, wanted, write_chinese
-from contents import refuse
+from contents import called, refuse
 
 ROOT = Path(__file__).resolve().parents[1]
 HAN = r"[\0\u3400-\u9fff\u3000-\u303f\uff00-\uffef*”’]"
@@ -90,7 +90,7 @@ def complaints() -> Iterator[str]:
     for name in chinese_figures.words().keys() - {*wanted()}:
         yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
-        if str(path.relative_to(CHINESE).with_suffix("")) not in [*wanted(), "workbook", *chinese_workbook.apart()]:
+        if called(path, CHINESE) not in [*wanted(), "workbook", *chinese_workbook.apart()]:
             yield f"{path} is of no page of the edition"
     yield from chinese_compared.title_complaints()
     yield from chinese_workbook.complaints()

@@ -65,6 +65,11 @@ def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
     return sorted(path for path in notebooks.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
+def called(path: Path, notebooks: Path = NOTEBOOKS) -> str:
+    "What a notebook is called: its path under nbs without .ipynb, with / on any system."
+    return path.relative_to(notebooks).with_suffix("").as_posix()
+
+
 def read_notebook(path: Path) -> dict:
     "What its file holds."
     try:
@@ -141,7 +146,7 @@ def read_contents(notebooks: Path = NOTEBOOKS) -> list[Page]:
     for twice in sorted({tag for tag in tags if tags.count(tag) > 1}):
         refuse(f"{contents} has more than one page with the tag {twice}.")
     for path in notebook_files(notebooks):
-        if str(path.relative_to(notebooks).with_suffix("")) not in [*names, INDEX]:
+        if called(path, notebooks) not in [*names, INDEX]:
             refuse(f"{path} has no row in {contents}: write one where a reader should come to it.")
     return pages
 

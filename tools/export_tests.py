@@ -127,7 +127,7 @@ def convert(notebook: Path, notebooks: Path = Path("nbs")) -> tuple[str, str] | 
         taken[kind].add(name)
         imports.update([offered[used] for used in wanted] + ["import pytest"] * function.startswith("@pytest"))
     path = notebook.relative_to(notebooks) if notebook.is_relative_to(notebooks) else notebook.name
-    head = HEADER.format(path) + "\n".join(imports)
+    head = HEADER.format(Path(path).as_posix()) + "\n".join(imports)
     return module, with_sorted_imports("\n\n\n".join([head, *functions]) + "\n", f"tests/{test_file(module)}")
 
 

@@ -17,7 +17,6 @@ picture    at which of the cells that a reader sees the first picture stands, fr
 import argparse
 import os
 import re
-import resource
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -138,6 +137,8 @@ def beyond(found: Measures, part: str = "paper") -> list[str]:
 def seconds_to_run(path: Path) -> float:
     """Run a notebook from top to bottom, as it stands; its file is not changed. Counted is the processor's time in the kernel and
     in what it starts, which is the same on a busy machine; on a quiet one the clock shows about as much."""
+    import resource  # here: Windows has none, and other tools take from this one what it does not need there
+
     import nbformat
     from nbclient import NotebookClient
 

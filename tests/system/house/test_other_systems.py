@@ -3,6 +3,7 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,49 @@ def test_a_page_reads_files_of_the_repository_in_utf_8(path):
     lines = [line for cell in cells if cell["cell_type"] == "code" for line in "".join(cell["source"]).splitlines()]
     found = [line for line in lines if "read_text()" in line and ("../" in line or "json.loads" in line)]
     assert not found, "read_bytes() for JSON, else encoding"
+
+
+BUILDS = r"""
+import builtins, io, os, pathlib, sys
+plain, opened = pathlib.PurePath.__str__, io.open
+def ending_lines(file, mode="r", buffering=-1, encoding=None, errors=None, newline=None, *more):
+    newline = "\r\n" if newline is None and "b" not in mode and {*mode} & {*"wax"} else newline
+    return opened(file, mode, buffering, encoding, errors, newline, *more)
+def with_backslashes(path):  # as our own tools see it: others' modules would open what is called so
+    own = os.path.dirname(sys._getframe(1).f_code.co_filename).endswith("tools")
+    return plain(path).replace("/", "\\") if own else plain(path)
+io.open = builtins.open = ending_lines
+pathlib.PurePath.__fspath__ = pathlib.PurePath.as_posix = plain
+pathlib.PurePosixPath.__str__ = with_backslashes
+"""
+
+
+def test_the_build_makes_the_same_files_where_paths_have_backslashes_and_lines_another_end(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    shutil.copytree(ROOT / "tools", here / "tools")
+    for name in ("settings.ini", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, here)
+    for name in ("nbs/wing", "tests", "annotated_transformer"):
+        (here / name).mkdir(parents=True)
+    shutil.copy(PACKAGE / "__init__.py", here / "annotated_transformer")
+    code = ("#| default_exp wing.toy", "#| export\ndef half(x):\n    return x / 2", "#| test halves\nassert half(2) == 1")
+    cells = [dict(cell_type="code", id=f"cell-{n}", metadata={}, execution_count=None, outputs=[], source=source)
+             for n, source in enumerate(code)]
+    titles = [dict(cell_type="markdown", id=name, metadata={}, source="# Toys") for name in ("title", "contents")]
+    rows = [dict(notebook="wing/toy", title="Toy", shows="halves")]
+    for name, found in (("wing/toy", [*titles[:1], *cells]), ("index", titles)):
+        text = json.dumps(dict(cells=found, metadata={}, nbformat=4, nbformat_minor=5))
+        (here / "nbs" / f"{name}.ipynb").write_text(text, encoding="utf-8")
+    contents = json.dumps([dict(part="paper", chapter="Toys", notebooks=rows)])  # JSON is YAML
+    (here / "nbs" / "contents.yml").write_text(contents, encoding="utf-8")
+    shutil.copytree(here, there)
+    (tmp_path / "sitecustomize.py").write_text(BUILDS, encoding="utf-8")
+    for root, more in ((here, {}), (there, {"PYTHONPATH": str(tmp_path)})):
+        subprocess.run([sys.executable, "tools/build.py"], cwd=root, env=os.environ | more, check=True)
+    made = ("annotated_transformer/wing/toy.py", "tests/wing/test_toy.py", "nbs/wing/toy.ipynb", "nbs/index.ipynb")
+    assert {name: (there / name).read_bytes() for name in made} == {name: (here / name).read_bytes() for name in made}
+
+
+def test_tools_that_others_import_load_without_the_modules_of_posix():
+    program = f"import sys; sys.modules.update(dict.fromkeys({MODULES.split()})); sys.path.insert(0, 'tools'); import prose, contents"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)
