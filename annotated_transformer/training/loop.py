@@ -126,10 +126,10 @@ def nothing_of(batch: Batch) -> Batch:
 
 
 def on_its_way(batch: Batch, device: torch.device) -> Batch:
-    "On the device, or soon to be: from pinned memory a GPU fetches by itself, and nobody waits for it."
+    "On the device, or soon to be: from pinned memory a CUDA GPU fetches by itself, and nobody waits for it."
     if device.type == "cuda":
-        batch = Batch(*(ids.pin_memory() for ids in batch))
-    return Batch(*(ids.to(device, non_blocking=True) for ids in batch))
+        return Batch(*(ids.pin_memory().to(device, non_blocking=True) for ids in batch))
+    return Batch(*(ids.to(device) for ids in batch))  # Apple's would fetch what others have overwritten (PyTorch issue 189690)
 
 # %% ../../nbs/training/loop.ipynb #2723007d
 def own_parts(

@@ -89,6 +89,25 @@ def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_
     assert len(prepared(dataclasses.replace(config, seed=2), run, processes.Group(cpu, 0, 2))) == 3, "its own are the first's"
 
 
+def test_nobody_but_a_cuda_gpu_fetches_a_batch_while_the_training_goes_on():
+    class Ids:
+        pinned = False
+
+        def pin_memory(self):
+            self.pinned = True
+            return self
+
+        def to(self, device, non_blocking=False):
+            return device.type, self.pinned, non_blocking
+
+    def sent(device):
+        return {*training.on_its_way(Batch(Ids(), Ids(), Ids()), torch.device(device))}
+
+    assert sent("cuda") == {("cuda", True, True)}
+    assert sent("mps") == {("mps", False, False)}, "an Apple GPU would read memory that is another batch's by then"
+    assert sent("cpu") == {("cpu", False, False)}
+
+
 def test_processes_take_the_device_they_are_told(monkeypatch):
     chosen, there = [], SimpleNamespace(cuda=False, mps=False)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: there.cuda)
