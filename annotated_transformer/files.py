@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -108,7 +109,7 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
             write(beside)
             beside.chmod(mode)
             sync(beside)
-            beside.replace(place)
+            moved(beside.replace, place)
         finally:
             beside.unlink(missing_ok=True)
         sync(place.parent)
@@ -131,7 +132,7 @@ def write_directory(path: Path, write: Callable[[Path], object]) -> None:
         beside.mkdir(parents=True)
         try:
             fill(beside, write)
-            beside.rename(path)
+            moved(beside.rename, path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
         for directory in above[: len(made) + 1]:  # a new one survives only where the one that holds it was synced
@@ -172,10 +173,25 @@ def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] 
         finish(path)
 
 
+WAITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
+
+
+def moved(move: Callable[[Path], object], to: Path) -> None:
+    """Let a path's `rename` or `replace` give it this name. On Windows nothing moves while somebody has it open, and scanners for
+    viruses open what is new: they are given a second."""
+    for seconds in WAITS if os.name == "nt" else ():
+        try:
+            move(to)
+            return
+        except PermissionError:
+            time.sleep(seconds)
+    move(to)
+
+
 def rename_if_free(path: Path, to: Path) -> None:
     "Give a directory a name that no other has, or else leave it as it is."
     try:
-        path.rename(to)
+        moved(path.rename, to)
     except OSError as error:
         if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
             raise
@@ -192,7 +208,7 @@ def finish(path: Path) -> None:
     try:
         for part in sorted(whole.iterdir()):
             with suppress(FileNotFoundError):  # another process has moved it
-                part.replace(path / part.name)
+                moved(part.replace, path / part.name)
         sync(path)
         with suppress(FileNotFoundError):
             whole.rmdir()
@@ -230,14 +246,14 @@ def one_name(path: Path, beside: Path) -> Iterator[None]:
 def remove_directory(path: Path) -> None:
     "Remove a directory: other processes see all of it or nothing."
     gone = fresh(path)
-    path.rename(gone)
+    moved(path.rename, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def move_directory(path: Path, to: Path) -> None:
     "Give a directory another name, in place of what has that name."
     shutil.rmtree(to, ignore_errors=True)
-    path.rename(to)
+    moved(path.rename, to)
 
 
 def sha256(path: Path) -> str:

@@ -35,7 +35,7 @@ def environment(device: torch.device | None = None) -> dict:
     lines = linux.read_text(encoding="utf-8").splitlines() if linux.exists() else []
     names = [line.partition(": ")[2] for line in lines if "model name" in line]
     versions = {"annotated_transformer": annotated_transformer.__version__, "torch": torch.__version__}
-    hardware = {"processor": names[0] if names else platform.processor(), "cores": os.cpu_count()}
+    hardware = {"processor": names[0] if names else platform.processor() or platform.machine(), "cores": os.cpu_count()}
     if device is not None and device.type == "cuda":
         hardware["accelerator"] = torch.cuda.get_device_name(device)
     return {

@@ -331,3 +331,48 @@ def test_a_file_system_that_syncs_no_directory_keeps_files_all_the_same(tmp_path
     monkeypatch.setattr(os, "fsync", files_alone)
     write_file(tmp_path / "kept", lambda path: path.write_text("kept"))
     assert (tmp_path / "kept").read_text() == "kept"
+
+
+class OnWindows:
+    "`os` as it is there, as far as files.py asks; whoever waits lets the scanner go on."
+    name = "nt"
+
+    def __getattr__(self, name):
+        return getattr(os, name)
+
+
+def held_for(monkeypatch, tries: int) -> list[float]:
+    "A virus scanner has whatever is to be moved open, so many times; the seconds that are waited."
+    left, waited = [tries], []
+
+    def one(move):
+        def moved(*args):
+            if left[0]:
+                left[0] -= 1
+                raise PermissionError(errno.EACCES, "Access is denied", str(args[0]))
+            left[0] = tries
+            return move(*args)
+        return moved
+
+    for name in ("rename", "replace"):
+        monkeypatch.setattr(Path, name, one(getattr(Path, name)))
+    monkeypatch.setattr(written, "os", OnWindows())
+    monkeypatch.setattr(written.time, "sleep", waited.append)
+    return waited
+
+
+def test_on_windows_what_a_scanner_has_open_is_moved_as_soon_as_it_lets_go(tmp_path, monkeypatch):
+    waited = held_for(monkeypatch, 3)
+    write_text_file(tmp_path / "notes.txt", "new")
+    write_directory(tmp_path / "model", writes(OLD))
+    write_into(tmp_path / "model", writes(NEW))
+    move_directory(tmp_path / "model", tmp_path / "moved")
+    assert files(tmp_path) == NEW | {"notes.txt": "new"} and names(tmp_path) == ["moved", "notes.txt"]
+    assert 0 < sum(waited[:3]) < sum(written.WAITS) <= 1
+
+
+def test_what_nobody_may_move_is_told_after_a_second_at_most(tmp_path, monkeypatch):
+    waited = held_for(monkeypatch, 100)
+    with pytest.raises(PermissionError, match="Access is denied"):
+        write_text_file(tmp_path / "notes.txt", "new")
+    assert names(tmp_path) == [] and waited == [*written.WAITS]

@@ -1,8 +1,10 @@
 "A file of results says all that it takes to get its figures again."
 import json
+import types
 
 import torch
 
+from annotated_transformer import results
 from annotated_transformer.results import environment, load, machine_load, write
 
 
@@ -28,3 +30,10 @@ def test_how_busy_the_machine_was_stands_beside_figures_of_time(tmp_path):
 def test_an_accelerator_is_named_only_where_it_worked():
     assert "accelerator" not in environment()["hardware"] and "accelerator" not in environment(torch.device("cpu"))["hardware"]
     assert environment().keys() == {"versions", "hardware", "date"}
+
+
+def test_a_processor_that_has_no_name_is_called_by_its_kind(monkeypatch):
+    monkeypatch.setattr(results, "Path", lambda name: types.SimpleNamespace(exists=lambda: False))  # as on ARM, no model name
+    monkeypatch.setattr(results.platform, "processor", lambda: "")
+    monkeypatch.setattr(results.platform, "machine", lambda: "aarch64")
+    assert environment()["hardware"]["processor"] == "aarch64"

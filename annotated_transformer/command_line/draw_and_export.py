@@ -1,12 +1,11 @@
 "The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
-import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from .. import InputError
-from .terminal import may_be_interrupted
+from .terminal import as_typed, may_be_interrupted
 from .translate_and_parse import SHIPPED, Model, open_translator
 
 if TYPE_CHECKING:
@@ -259,5 +258,5 @@ def page(
 
     may_be_interrupted()
     write_page(Translator.from_pretrained(model, device="cpu"), directory)
-    serve = f"python -m http.server --directory {shlex.quote(str(directory))}"
+    serve = f"python -m http.server --directory {as_typed(directory)}"
     print(f"{directory}: {model} in a page. Next: {serve}, and open its {PAGE}")

@@ -7,17 +7,20 @@ import codecs
 import contextlib
 import logging
 import os
+import shlex
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TextIO
 
 from .. import InputError
 from ..files import what_it_is
 from ..progress_bar import progress_bar
 
-__all__ = ["answer_lines", "at_terminal", "give_up_output", "may_be_interrupted", "one_line", "open_streams",
-           "require_standard_input", "warnings_in_one_line"]
+__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted", "one_line",
+           "open_streams", "require_standard_input", "warnings_in_one_line"]
 
 
 def open_streams() -> None:
@@ -56,6 +59,11 @@ def one_line(text: str) -> str:
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
+def as_typed(path: Path) -> str:
+    "A path as the shell takes it. Those of Windows part words at blanks, and know double quotation marks alone."
+    return subprocess.list2cmdline([str(path)]) if os.name == "nt" else shlex.quote(str(path))
+
+
 def may_be_interrupted() -> None:
     "From here on Ctrl-C raises KeyboardInterrupt, so that what is half written is removed; before, it ends the process at once."
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
@@ -79,6 +87,7 @@ def decoded(line: bytes, number: int) -> str:
         raise InputError(f"standard input, line {number}, is not UTF-8: convert it first, for example with iconv") from None
 
 
+END_OF_INPUT = "Ctrl-Z and Enter end" if os.name == "nt" else "Ctrl-D ends"  # what is typed
 OUTPUT = "standard output"  # as messages call it
 CONTROLS = {n: f"\\x{n:02x}" for n in (*range(9), *range(10, 32), *range(127, 160))}  # all but the tab
 

@@ -18,7 +18,7 @@ from ..environment import launched
 from ..model_record import record_of
 from ..threads import choose_threads
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
-from .terminal import may_be_interrupted
+from .terminal import as_typed, may_be_interrupted
 from .translate_and_parse import Model, open_translator
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def train_command(arguments: list[str]) -> None:
     with stopped_in_one_sentence(options.run, leads):
         train(options.config, options.run, options.profile or 0, training_flops)
     if leads:
-        print(f"Trained: {options.run}\nNext: annotated-transformer score {shlex.quote(str(options.run))}")
+        print(f"Trained: {options.run}\nNext: annotated-transformer score {as_typed(options.run)}")
 
 
 def variations_command(arguments: list[str]) -> None:

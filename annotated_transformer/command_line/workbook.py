@@ -3,7 +3,6 @@ import contextlib
 import json
 import os
 import queue
-import shlex
 import signal
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypedDict
 
 from .. import InputError
-from .terminal import one_line
+from .terminal import as_typed, one_line
 
 if TYPE_CHECKING:
     from ..workbook import Exercise, Verdict
@@ -60,7 +59,7 @@ each exercise. nbgrader runs students' code with your rights.
             raise InputError("--for nbgrader has its instructions in English alone: leave --language out")
         write_course(directory[0], check)
     elif check:
-        check_directories(directory, json_)
+        check_directories(tuple(found for one in directory for found in meant_by(one)), json_)
     else:
         write_notebooks(directory[0], language)
 
@@ -73,7 +72,14 @@ def write_notebooks(directory: Path, language: str) -> None:
     left = f"; {len(kept)} were there and stay as they are" if kept else ""
     first = next(iter(exercises().values())).page
     print(f"{directory}: {len(written)} notebooks written{left}\nBegin with {directory / first}.ipynb.\n"
-          f"To see how far you are: annotated-transformer workbook {shlex.quote(str(directory))} --check")
+          f"To see how far you are: annotated-transformer workbook {as_typed(directory)} --check")
+
+
+def meant_by(directory: Path) -> list[Path]:
+    "For students/*, which the shells of Windows hand on as it stands, the directories that other shells put in its place."
+    if "*" not in directory.name or directory.exists():
+        return [directory]
+    return sorted(path for path in directory.parent.glob(directory.name) if path.is_dir()) or [directory]
 
 
 def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:

@@ -117,3 +117,11 @@ def test_a_text_that_begins_like_an_option_stands_behind_two_dashes():
                         (["", "--out", "x.svg"], "the value is empty")):
         with pytest.raises(InputError, match=said):
             parse("attend", arguments, words)
+
+
+@pytest.mark.parametrize("system, path, typed", [
+    ("nt", "runs\\mine", "runs\\mine"), ("nt", "C:\\my runs\\one", '"C:\\my runs\\one"'), ("posix", "my runs/one", "'my runs/one'"),
+])
+def test_what_to_type_next_is_quoted_as_the_system_wants_it(monkeypatch, system, path, typed):
+    monkeypatch.setattr(terminal, "os", types.SimpleNamespace(name=system))
+    assert terminal.as_typed(path) == typed
