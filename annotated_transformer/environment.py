@@ -40,7 +40,8 @@ def launched() -> Launched:
     "Which of torchrun's processes this is; the only one, where nothing is said."
     size = whole_number("WORLD_SIZE", 10**6, 1, default=1)
     rank = whole_number("RANK", size - 1, default=0 if size == 1 else None)
-    found = Launched(rank, size, whole_number("LOCAL_RANK", 10**6, default=0))
+    # Of several, all that lack it would take the first GPU of their machine.
+    found = Launched(rank, size, whole_number("LOCAL_RANK", 10**6, default=0 if size == 1 else None))
     if size > 1:
         whole_number("MASTER_PORT", 65_535)
         if not os.environ.get("MASTER_ADDR"):

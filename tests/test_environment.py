@@ -56,7 +56,7 @@ def test_what_torchrun_says(monkeypatch):
 
 @pytest.mark.parametrize("name, value", [
     ("RANK", "abc"), ("RANK", ""), ("RANK", "3"), ("RANK", None), ("WORLD_SIZE", "0"), ("WORLD_SIZE", "-1"), ("WORLD_SIZE", "abc"),
-    ("LOCAL_RANK", "x"), ("LOCAL_RANK", "-1"), ("MASTER_PORT", "abc"), ("MASTER_PORT", "99999"), ("MASTER_ADDR", None),
+    ("LOCAL_RANK", "x"), ("LOCAL_RANK", "-1"), ("LOCAL_RANK", None), ("MASTER_PORT", "abc"), ("MASTER_PORT", "99999"), ("MASTER_ADDR", None),
 ])
 def test_what_torchrun_would_never_say_is_refused(monkeypatch, name, value):
     for key, good in (TORCHRUN | {name: value}).items():

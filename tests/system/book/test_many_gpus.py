@@ -33,6 +33,7 @@ def test_what_one_machine_is_told_and_what_two_are():
     "NCCL_SOCKET_IFNAME=", "GLOO_SOCKET_IFNAME=",
     "kills what has not ended 30 seconds later", "`--shutdown-timeout`",
     "each gets 3,125 tokens", "between four and five times as fast as one, not eight",
+    "stays the size of the whole batch", "a process with other settings is refused",
     "after ten minutes", "at the same path, the texts too", "remove that file",
     "**estimated, not measured**", "Multiply the last column by the price of an hour",
 ])
@@ -42,7 +43,8 @@ def test_it_says(said):
 
 def test_the_slurm_script_starts_one_task_a_machine_and_asks_for_a_checkpoint():
     script = PAGE.split("#!/bin/bash")[1].split("```")[0]
-    for words in ("--ntasks-per-node=1", "--gpus-per-node=8", "--signal=TERM@", '--rdzv-id "$SLURM_JOB_ID"'):
+    for words in ("--ntasks-per-node=1", "--gpus-per-node=8", "--signal=TERM@",
+                  "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\n", '--rdzv-id "$SLURM_JOB_ID"'):
         assert words in script
 
 

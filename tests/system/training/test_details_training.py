@@ -79,7 +79,7 @@ def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_
     with_device = dataclasses.replace(config, execution=Execution(device="cuda:0"))
     assert len(prepared(with_device, run, second)) == 3, "each has a device of its own"
     for other, said in (
-        (dataclasses.replace(config, seed=2, log_every=7), "with seed=2, and the first with 1; log_every=7, and the first with"),
+        (dataclasses.replace(config, seed=2, log_every=7), "with seed=2, and the first with 1; log_every=7, and the first w"),
         (dataclasses.replace(config, execution=Execution(device_tokens=500)), "device_tokens': 500.*, and the first with .*None"),
     ):
         with pytest.raises(InputError, match=f"process 1 was started {said}" if said[0] == "w" else said):
@@ -138,7 +138,7 @@ def test_processes_take_the_device_they_are_told(monkeypatch):
 def test_processes_of_several_machines_talk_as_their_devices_can(monkeypatch):
     asked, ended = [], []
     monkeypatch.setenv("RANK", "1")
-    for name, value in {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
+    for name, value in {"WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "29500"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)

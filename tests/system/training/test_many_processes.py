@@ -167,8 +167,12 @@ def test_more_processes_than_sentences(corpus, tmp_path):
     assert difference(tmp_path / "three", tmp_path / "one") < 1e-6
 
 
-IMPATIENT = "from annotated_transformer.training import processes as p; p.QUIET = 0.1; " \
-            "from annotated_transformer.command_line.main import main; main()"
+IMPATIENT = """
+from annotated_transformer.command_line.main import main
+from annotated_transformer.training import processes
+processes.QUIET = 0.1
+main()
+"""
 
 
 @pytest.mark.parametrize("rank", (0, 1))
@@ -185,8 +189,8 @@ def test_a_process_that_waits_for_the_others_says_so_and_hears_sigterm(rank, tmp
 
 @pytest.mark.parametrize("local, told", [("0", 1), ("1", 0)])
 def test_a_wrong_option_is_told_by_the_first_process_of_each_machine(local, told, monkeypatch):
-    place = {"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": local, "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
-    for name, value in place.items():
+    surroundings = {"WORLD_SIZE": "4", "RANK": "2", "LOCAL_RANK": local, "MASTER_ADDR": "host", "MASTER_PORT": "29500"}
+    for name, value in surroundings.items():
         monkeypatch.setenv(name, value)
     with pytest.raises((InputError, SystemExit)) as met:
         train_command(["--no-such-option"])
