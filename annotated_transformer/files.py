@@ -36,9 +36,23 @@ def regular(path: Path) -> Path:
     return path
 
 
-def opened(path: Path) -> BinaryIO:
-    "A file to be read, all files of users and of others: OSError for a pipe or a device."
-    return open(regular(path), "rb")
+def shared(path: Path, flags: int) -> int:
+    "The descriptor of a file that others may move or remove meanwhile: on Windows the one who opens it must say so."
+    import _winapi
+    import msvcrt
+
+    reads_writes_removes, how = 1 | 2 | 4, (_winapi.OPEN_EXISTING, 0, _winapi.NULL)
+    try:
+        handle = _winapi.CreateFile(os.fspath(path), _winapi.GENERIC_READ, reads_writes_removes, _winapi.NULL, *how)
+    except OSError as error:
+        error.filename = str(path)  # it names none
+        raise
+    return msvcrt.open_osfhandle(handle, flags)
+
+
+def opened(path: Path, buffering: int = -1) -> BinaryIO:
+    "A file to be read, all files of users and of others, who may replace it meanwhile: OSError for a pipe or a device."
+    return open(regular(path), "rb", buffering, opener=shared if os.name == "nt" else None)
 
 
 def what_it_is(beginning: bytes) -> str | None:

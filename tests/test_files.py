@@ -3,19 +3,24 @@ import ast
 import errno
 import os
 import stat
+import sys
+import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors import SafetensorError
 
 from annotated_transformer import InputError
 from annotated_transformer import files as written
+from annotated_transformer.data.large_corpora import NumberFile
 from annotated_transformer.files import (
     UNFINISHED,
     damage,
     finish,
     leftovers,
     move_directory,
+    opened,
     read_sums,
     write_directory,
     write_file,
@@ -376,3 +381,24 @@ def test_what_nobody_may_move_is_told_after_a_second_at_most(tmp_path, monkeypat
     with pytest.raises(PermissionError, match="Access is denied"):
         write_text_file(tmp_path / "notes.txt", "new")
     assert names(tmp_path) == [] and waited == [*written.WAITS]
+
+
+def test_what_is_read_on_windows_may_be_removed_meanwhile(tmp_path, monkeypatch):
+    asked = []
+
+    def create(path, access, share, security, creation, *rest):
+        asked.append((Path(path).name, share))
+        if not os.path.exists(path):
+            raise FileNotFoundError(errno.ENOENT, "The system cannot find the file specified")  # which names none
+        return os.open(path, os.O_RDONLY)
+
+    windows = types.SimpleNamespace(GENERIC_READ=2**31, OPEN_EXISTING=3, NULL=0, CreateFile=create)
+    monkeypatch.setitem(sys.modules, "_winapi", windows)
+    monkeypatch.setitem(sys.modules, "msvcrt", types.SimpleNamespace(open_osfhandle=lambda handle, flags: handle))
+    monkeypatch.setattr(written, "os", OnWindows())
+    (tmp_path / "numbers").write_bytes(b"\1\0\2\0")
+    numbers = NumberFile(tmp_path / "numbers", np.dtype(np.uint16), 2)
+    assert numbers.read(0, 2).tolist() == [1, 2]
+    assert asked == [("numbers", 1 | 2 | 4)], "that is, to be read, written and removed by others"
+    with pytest.raises(FileNotFoundError, match="cannot find the file specified: '.*gone'"):
+        opened(tmp_path / "gone")

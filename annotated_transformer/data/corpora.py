@@ -164,7 +164,7 @@ def sums(
 
 def text_sum(path: Path) -> str:
     "SHA-256 of a text, the same whether it is gzipped."
-    with one_sentence_about(path), gzip.open(path) if path.suffix == ".gz" else opened(path) as file:
+    with one_sentence_about(path), opened(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

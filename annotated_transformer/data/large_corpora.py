@@ -24,7 +24,7 @@ import numpy as np
 from .. import InputError
 from .batching import cut_sorted
 from .tokenizer import Tokenizer
-from ..files import leftovers, write_text_file
+from ..files import leftovers, opened, write_text_file
 from ..json_files import read_json
 from ..progress_bar import progress_bar
 
@@ -38,7 +38,7 @@ class NumberFile:
     def __init__(self, path: Path, dtype: np.dtype, length: int):
         if not path.is_file() or path.stat().st_size != length * dtype.itemsize:
             raise InputError(f"{path}: the file is missing or not whole; delete {path.parent} and prepare again")
-        self.path, self.dtype, self.length, self._file = path, dtype, length, open(path, "rb", buffering=0)
+        self.path, self.dtype, self.length, self._file = path, dtype, length, opened(path, buffering=0)
         weakref.finalize(self, self._file.close)
 
     def read(self, start: int, count: int) -> np.ndarray:

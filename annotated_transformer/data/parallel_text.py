@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from .. import InputError
-from ..files import named, opened, regular, what_it_is
+from ..files import named, opened, what_it_is
 
 # %% ../../nbs/data/parallel_text.ipynb #1248fa4b
 Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
@@ -87,7 +87,7 @@ def line_batches(
 ) -> Iterator[list[str]]:
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
     path = named(path)
-    with one_sentence_about(path), gzip.open(regular(path)) if path.suffix == ".gz" else opened(path) as file:
+    with one_sentence_about(path), opened(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
         first = file.read(len(codecs.BOM_UTF8))
         rest = first.removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
         before, blank, more = 0, True, True

@@ -115,6 +115,12 @@ def undo(
                 made.unlink(missing_ok=True)
 
 
+def remove_empty(directory: Path) -> None:
+    "One with something in it stays."
+    with suppress(OSError):
+        directory.rmdir()
+
+
 def try_loss(
     config: TrainingConfig,
     vocab_size: int,
@@ -150,7 +156,8 @@ def begin(
     run.require_whole()
     if (place := corpora.directory_of(config.corpus)) and not run.exists() and place.resolve() == run.directory.resolve():
         raise InputError(f"{run} holds texts to train on, and a run has a directory of its own: choose another --run")
-    before = contents(run.directory)
+    if (before := contents(run.directory)) is None:
+        stack.callback(remove_empty, run.directory)  # after a mistake, where Windows keeps its lock until here
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:

@@ -40,7 +40,11 @@ class Windows(Lacking):
         if os.path.isdir(path):
             raise PermissionError(13, "Permission denied", str(path))  # so it is there
         return os.open(path, *args)
-lacking = {{"os": Windows(os, {GONE["os"].split()}), "signal": Lacking(signal, {GONE["signal"].split()})}}
+descriptors = {{  # of Windows alone
+    "_winapi": types.SimpleNamespace(GENERIC_READ=0, OPEN_EXISTING=3, NULL=0, CreateFile=lambda path, *_: os.open(path, 0)),
+    "msvcrt": types.SimpleNamespace(open_osfhandle=lambda handle, flags: handle),
+}}
+lacking = descriptors | {{"os": Windows(os, {GONE["os"].split()}), "signal": Lacking(signal, {GONE["signal"].split()})}}
 def imported(name, globals=None, locals=None, fromlist=(), level=0, usual=builtins.__import__):
     if level == 0 and (globals or {{}}).get("__name__", "").startswith("annotated_transformer"):
         if name in {MODULES.split()}:

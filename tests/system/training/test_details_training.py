@@ -766,3 +766,31 @@ def test_metrics_tell_of_a_damaged_line_unless_it_is_the_last(tmp_path, caplog):
         (tmp_path / "metrics.jsonl").write_text(text)
         with Metrics(tmp_path, 1):
             assert said in caplog.text and bool(said) == bool(caplog.text)
+
+
+def test_a_mistake_leaves_no_directory_either_where_the_lock_stays_until_it_is_released(config, tmp_path, monkeypatch):
+    from annotated_transformer.training import starting
+
+    @contextmanager
+    def as_on_windows(directory):
+        lock = directory / "lock"
+        lock.touch()
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+    def what_is_not_open(path, ignore_errors):
+        for part in path.iterdir() if path.is_dir() else ():
+            shutil.rmtree(part) if part.is_dir() else part.name == "lock" or part.unlink()
+
+    monkeypatch.setattr(starting, "only_one", as_on_windows)
+    monkeypatch.setattr(starting, "shutil", SimpleNamespace(rmtree=what_is_not_open))
+    wrong = dataclasses.replace(config, batch_tokens=2)
+    with pytest.raises(InputError, match="does not fit into a batch"):
+        train(wrong, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    with pytest.raises(InputError, match="does not fit into a batch"):
+        train(wrong, tmp_path / "old")
+    assert (tmp_path / "old").exists(), "which is the user's"
