@@ -18,6 +18,7 @@ from .. import EOS, PAD, UNK, InputError, extra, reason_of
 from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form, require_our_tokenizer, write_card
+from .marian_files import read_config, require_safetensors
 from .marian_parts import MarianPieces, MarianTransformer, two_biases
 from ..files import named, new_directory, regular, write_directory, write_file, write_text_file
 from ..model.position import sinusoids
@@ -279,12 +280,10 @@ def load_marian(
         for path in directory.glob("*"):  # a pipe would keep us waiting for ever
             regular(path)
         tokenizer = transformers.MarianTokenizer.from_pretrained(path_or_name, **options)
-        c = transformers.MarianConfig.from_pretrained(path_or_name, **options)
-        for layers in (c.encoder_layers, c.decoder_layers):  # before anything takes memory
-            longest = c.max_position_embeddings
-            TransformerConfig(c.vocab_size, layers, c.d_model, c.encoder_ffn_dim, d_k=1, d_v=1, max_length=longest)
-        safe = {"use_safetensors": True}  # no pickle is loaded
-        marian = transformers.MarianMTModel.from_pretrained(path_or_name, **safe, **options)
+        config = read_config(path_or_name, **options)
+        require_safetensors(path_or_name, **options)
+        safe = {"use_safetensors": True, "attn_implementation": "eager"}  # no pickle is loaded, and no code from elsewhere
+        marian = transformers.MarianMTModel.from_pretrained(path_or_name, config=config, **safe, **options)
     with in_one_sentence(path_or_name, but=InputError):
         model, pieces = from_marian(marian, tokenizer)
     place = own_device(device or usual_device(precision), 0)

@@ -1,0 +1,90 @@
+"A stranger's Marian directory: no pickle, no code from elsewhere, and no more memory than its weights take."
+import json
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from annotated_transformer import InputError, Transformer, TransformerConfig
+from annotated_transformer.data.tokenizer import Tokenizer
+from annotated_transformer.exchange.marian import load_marian, save_marian
+from annotated_transformer.exchange.marian_files import read_config
+from annotated_transformer.translation.translator import Translator
+
+pytest.importorskip("transformers")
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    tokenizer = Tokenizer.train(["a dog sees a cat", "two cats see dogs"], 30)
+    config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=40)
+    directory = tmp_path_factory.mktemp("kept") / "marian"
+    save_marian(Translator(Transformer(config).eval(), tokenizer), directory)
+    return directory
+
+
+@pytest.fixture
+def marian(kept, tmp_path, monkeypatch):
+    "The directory of a model, where nothing may be unpickled."
+    def load(*_, **__):
+        raise AssertionError("a pickle is loaded")
+
+    monkeypatch.setattr(torch, "load", load)
+    return shutil.copytree(kept, tmp_path / "marian")
+
+
+def say(directory, **more):
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | more))
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "../weights.safetensors", "part/weights.safetensors"])
+def test_a_list_of_weights_leads_to_no_pickle_and_to_no_other_directory(marian, tmp_path, name):
+    weights = load_file(marian / "model.safetensors")
+    (marian / "part").mkdir()
+    if name.endswith(".bin"):
+        torch.save(weights, marian / name)
+        (marian / "model.safetensors").unlink()
+    else:
+        (marian / "model.safetensors").rename(marian / name)
+    said = {"metadata": {}, "weight_map": dict.fromkeys(weights, name)}
+    (marian / "model.safetensors.index.json").write_text(json.dumps(said))
+    with pytest.raises(InputError, match=f"index.json names '{name}', and weights are taken from safetensors beside it alone"):
+        load_marian(marian, device="cpu")
+
+
+def test_weights_in_several_files_are_read(marian):
+    weights = load_file(marian / "model.safetensors")
+    (marian / "model.safetensors").rename(marian / "model-1.safetensors")
+    said = {"metadata": {}, "weight_map": dict.fromkeys(weights, "model-1.safetensors")}
+    (marian / "model.safetensors.index.json").write_text(json.dumps(said))
+    found = load_marian(marian, device="cpu").model.embedding.weight[1:]  # its order of columns is ours again
+    assert found.sum().item() == pytest.approx(weights["model.shared.weight"].sum().item(), abs=1e-4)
+
+
+def test_settings_that_name_other_weights_or_code_are_not_passed_on(marian):
+    before = load_marian(marian, device="cpu").model.state_dict()
+    (marian / "adapter_model.bin").write_bytes(b"a pickle")
+    say(marian, transformers_weights="adapter_model.bin", _attn_implementation="owner/kernel", attn_implementation="owner/kernel",
+        quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}, auto_map={"AutoConfig": "evil.Config"})
+    assert read_config(marian)._attn_implementation != "owner/kernel"
+    after = load_marian(marian, device="cpu").model.state_dict()
+    assert all(torch.equal(after[name], weight) for name, weight in before.items())
+
+
+@pytest.mark.parametrize("said", [{"num_labels": 10**12}, {"id2label": {"x": 1}}])
+def test_labels_that_no_translator_has_take_no_memory(marian, said):
+    say(marian, **said)
+    assert read_config(marian).num_labels == 2
+
+
+@pytest.mark.parametrize("said, match", [
+    ({"max_position_embeddings": 2**18}, "asks for 262,144 positions, far too many for weights that hold"),
+    ({"max_position_embeddings": 2**30}, "max_length must be at least 1 and can be at most"),
+    ({"vocab_size": 2**40}, "vocab_size must be at least 1"), ({"model_type": "t5"}, "that of a model of 't5'"),
+])
+def test_sizes_that_cannot_be_are_refused_before_the_model_is_made(marian, said, match):
+    say(marian, **said)
+    with pytest.raises(InputError, match=match):
+        load_marian(marian, device="cpu")
