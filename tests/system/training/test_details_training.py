@@ -68,7 +68,7 @@ def test_processes_that_do_not_meet_say_so_in_a_sentence(monkeypatch):
         processes.met(1, 3)
 
 
-def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_path):
+def test_loop_tells_a_process_in_what_its_settings_differ_from_those_of_the_first(tmp_path):
     config = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, vocab_size=300))
     run, cpu = Run(tmp_path / "run"), torch.device("cpu")
     second = processes.Group(cpu, 1, 2)
@@ -89,7 +89,7 @@ def test_a_process_says_in_what_its_settings_differ_from_those_of_the_first(tmp_
     assert len(prepared(dataclasses.replace(config, seed=2), run, processes.Group(cpu, 0, 2))) == 3, "its own are the first's"
 
 
-def test_nobody_but_a_cuda_gpu_fetches_a_batch_while_the_training_goes_on():
+def test_loop_lets_a_cuda_gpu_alone_fetch_a_batch_while_it_goes_on():
     class Ids:
         pinned = False
 
@@ -768,7 +768,7 @@ def test_metrics_tell_of_a_damaged_line_unless_it_is_the_last(tmp_path, caplog):
             assert said in caplog.text and bool(said) == bool(caplog.text)
 
 
-def test_a_mistake_leaves_no_directory_either_where_the_lock_stays_until_it_is_released(config, tmp_path, monkeypatch):
+def test_loop_leaves_no_directory_after_a_mistake_where_the_lock_stays_until_it_is_released(config, tmp_path, monkeypatch):
     from annotated_transformer.training import starting
 
     @contextmanager
