@@ -20,7 +20,7 @@ from ..files import what_it_is
 from ..progress_bar import progress_bar
 
 __all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted", "one_line",
-           "open_streams", "require_standard_input", "warnings_in_one_line"]
+           "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
 
 
 def open_streams() -> None:
@@ -92,11 +92,16 @@ OUTPUT = "standard output"  # as messages call it
 CONTROLS = {n: f"\\x{n:02x}" for n in (*range(9), *range(10, 32), *range(127, 160))}  # all but the tab
 
 
+def plain_line(text: str) -> str:
+    "A text that stays one line: what files from elsewhere may hold of line ends, or orders to a terminal, is written out."
+    return text.translate(CONTROLS)
+
+
 def print_lines(lines: list[str]) -> None:
-    "Lines of an answer: what a vocabulary from elsewhere may hold of line ends, or orders to a terminal, is written out."
+    "Lines of an answer, each in one line."
     try:
         for line in lines:
-            print(line.translate(CONTROLS))
+            print(plain_line(line))
         sys.stdout.flush()
     except OSError as error:
         error.filename = OUTPUT

@@ -18,7 +18,7 @@ from ..environment import launched
 from ..model_record import record_of
 from ..threads import choose_threads
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
-from .terminal import as_typed, may_be_interrupted
+from .terminal import as_typed, may_be_interrupted, one_line, plain_line
 from .translate_and_parse import Model, open_translator
 
 if TYPE_CHECKING:
@@ -141,20 +141,21 @@ def score_command(
     split = split or ("test" if data.tests else "validation")
     data.split(split)  # complains of an unknown name
     if said := other_languages(translator.record.languages, data):
-        print(f"{model} {said}", file=sys.stderr)
+        print(one_line(f"{model} {said}"), file=sys.stderr)
     subject, score_split = scoring(data, translator)
     settings = search.over(subject.search, translator.model.config.vocab_size)
     about = {"config": run and run.config.to_dict(), "training": run and run.reached()} if out is not None else {}
     choose_threads()
     hypotheses, scores = score_split(subject, data, split, settings)
-    print(f"{data.name} {split}: {len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}\n{scores}")
+    how = f"{len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}"
+    print(f"{plain_line(data.name)} {split}: {how}\n{scores}")
     if out is not None:
         found = dataclasses.asdict(settings) | {"average": search.average}
         if translator.precision != "float32":
             found["precision"] = translator.precision
         options = {"corpus": corpus, "split": split, "out": out, **found}
         given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
-        text = "".join(f"{line}\n" for line in hypotheses)
+        text = "".join(f"{plain_line(line)}\n" for line in hypotheses)
         results.write(
             out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
             command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
@@ -264,7 +265,8 @@ def list_corpora(
         first = list(itertools.islice(pairs, examples))
         print(f"{split}: {len(first) + sum(1 for _ in pairs):,} pairs")
         for source, target in first:
-            print(f"  {corpus.source_language}: {source}\n  {corpus.target_language}: {target}")
+            for language, text in ((corpus.source_language, source), (corpus.target_language, target)):
+                print(plain_line(f"  {language}: {text}"))
 
 
 def cost(

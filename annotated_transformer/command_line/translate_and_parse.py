@@ -7,7 +7,7 @@ from .. import InputError
 from .options import AS_USUAL, SearchOptions
 from ..model_record import record_of
 from ..threads import choose_threads
-from .terminal import END_OF_INPUT, answer_lines, at_terminal, require_standard_input
+from .terminal import END_OF_INPUT, answer_lines, at_terminal, one_line, require_standard_input
 
 if TYPE_CHECKING:
     from ..config import Search, TransformerConfig
@@ -49,7 +49,7 @@ def greeting(model: str) -> str:
 
     run = Run(model)
     knows = record_of(model).about or (f"trained on {run.config.corpus}" if run.exists() else "")
-    return f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; {END_OF_INPUT}."
+    return one_line(f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; {END_OF_INPUT}.")
 
 
 def translate(

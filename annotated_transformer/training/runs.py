@@ -32,7 +32,7 @@ from annotated_transformer.files import (
 )
 from ..json_files import read_json
 from ..model.class_names import same_name
-from ..model_record import read_record, write_record
+from ..model_record import RECORD, read_record, write_record
 from ..progress_bar import progress_bar
 from ..results import environment
 from .averaging import average_checkpoints
@@ -43,6 +43,7 @@ from .processes import Group
 
 # %% ../../nbs/training/runs.ipynb #fecb4d4f
 CORPUS = "corpus.json"  # sums of the user's own files, as they were read
+WRITTEN = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, METRICS, "lock")  # files of a run, where no link may stand
 
 
 class RunFile(TypedDict):
@@ -147,6 +148,10 @@ class Run:
         place = self.directory / "checkpoints"
         if (place.is_symlink() or place.exists()) and not place.is_dir():
             raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
+        for path in (*(self.directory / name for name in WRITTEN), *(self.directory / "data").glob("*")):
+            if path.is_symlink():
+                raise InputError(f"{path} is a link, and a training would write the file that it leads to: put the file in its "
+                                 "place, or remove the link")
         if self.checkpoints() and not (self.directory / "config.json").exists():
             raise InputError(f"{self} has checkpoints and no config.json: put that file back, or take another --run")
         if (self.directory / "config.json").exists():

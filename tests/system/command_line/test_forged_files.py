@@ -312,6 +312,25 @@ def test_checkpoints_on_a_disk_that_is_not_there_are_not_begun_anew(trained, run
     assert {path.name: path.read_bytes() for path in run.glob("*.json*")} == before
 
 
+@pytest.mark.parametrize("name", ["metrics.jsonl", "lock", "SHA256SUMS", "corpus.json", "data/train.tokens"])
+def test_a_link_in_a_run_of_others_leads_to_no_file_that_is_written(trained, run, tmp_path, name):
+    path, precious = run / name, tmp_path / "precious"
+    precious.write_text("alias ll='ls -l'\n")
+    path.unlink(missing_ok=True)
+    path.symlink_to(precious)
+    with pytest.raises(InputError, match=f"{name} is a link, and a training would write the file that it leads to"):
+        resumed(trained, run)
+    assert precious.read_text() == "alias ll='ls -l'\n" and path.is_symlink()
+
+
+def test_a_run_whose_checkpoints_and_tokens_lie_on_another_disk_goes_on(trained, run, tmp_path):
+    for name in ("checkpoints", "data"):
+        (run / name).rename(tmp_path / name)
+        (run / name).symlink_to(tmp_path / name)
+    resumed(trained, run)
+    assert Run(run).last()["step"] == 22
+
+
 def test_a_run_that_lost_its_configuration_is_not_given_another(run, complaint):
     (run / "config.json").unlink()
     names = sorted(run.rglob("*"))
@@ -427,3 +446,25 @@ def test_a_row_of_the_hub_that_holds_no_pair_is_named(row, split, tmp_path):
     datasets.DatasetDict(splits).save_to_disk(tmp_path / "set")
     with pytest.raises(InputError, match=f"row 1 of {split}, has no text in en and de"):
         from_hub(str(tmp_path / "set"))
+
+
+# What a stranger's files say on a terminal
+
+def test_what_a_model_says_of_itself_gives_no_orders_to_the_terminal(model):
+    from annotated_transformer.command_line.translate_and_parse import greeting
+
+    forge(model / "record.json", about="\x1b[2Jyour password, please\r")
+    assert greeting(str(model)).startswith(f"{model}, \\x1b[2Jyour password, please\\r. ")
+
+
+def test_texts_and_names_of_others_give_no_orders_to_the_terminal(corpus, model, tmp_path, command, monkeypatch):
+    texts = shutil.copytree(corpus, tmp_path / "digits")
+    path = texts / "train.en"
+    path.write_text(path.read_text().replace("one", "\x1b[31mone", 1))
+    status, out, _ = command("corpora", texts)
+    assert status == 0 and "\x1b" not in out and "en: \\x1b[31mone" in out
+    forge(model / "record.json", languages=["\x1bx", "de"])
+    monkeypatch.setattr(Tokenizer, "decode", lambda self, ids: "eins\nzwei\x1b[31m")
+    status, out, err = command("score", model, "--corpus", corpus, "--out", tmp_path / "scores.json")
+    assert status == 0 and "\x1b" not in out + err and "translates \\x1bx to de" in err
+    assert (tmp_path / "scores.txt").read_text() == 5 * "eins\\x0azwei\\x1b[31m\n"
