@@ -307,13 +307,13 @@ def damage(directory: Path, names: Iterable[str]) -> str | None:
         return str(error).removesuffix(AGAIN)
     for name in names:
         path = directory / name
-        if not path.exists():
-            return f"{path} is missing"
-        if name not in sums:
-            return f"{directory / SUMS} is missing or damaged"
         try:
+            if not path.exists():
+                return f"{path} is missing"
+            if name not in sums:
+                return f"{directory / SUMS} is missing or damaged"
             if sha256(path) != sums[name]:
                 return f"{path} is damaged (its checksum is wrong)"
-        except OSError as error:  # a bad disk
+        except OSError as error:  # a bad disk, or a name that no file can have
             return f"{path} cannot be read ({error.strerror})"
     return None

@@ -310,6 +310,11 @@ def test_sums_tell_what_is_damaged(tmp_path):
     assert damage(tmp_path, ["a"]) == f"{tmp_path / 'a'} is missing"
 
 
+def test_a_name_that_no_file_can_have_is_damage_and_no_error(tmp_path):
+    (tmp_path / "SHA256SUMS").write_text(f"{'0' * 64}  {'a' * 300}\n")
+    assert "cannot be read" in damage(tmp_path, read_sums(tmp_path))
+
+
 def renames(call: ast.Call) -> bool:
     "Path.rename, Path.replace, os.rename, os.replace, os.renames, shutil.move; not str.replace, not dataclasses.replace."
     name, owner = call.func.attr, getattr(call.func.value, "id", None)

@@ -30,8 +30,8 @@ def require_safetensors(path_or_name: str | Path, **options: Any) -> None:
     if found := extra("transformers.utils").cached_file(path_or_name, SHARDS, **given):
         for name in read_json(Path(found), Shards, "copy it again")["weight_map"].values():
             if Path(name).name != name or not name.endswith(".safetensors"):
-                raise InputError(f"{SHARDS} names {name[:40]!r}, and weights are taken from safetensors beside it alone: if "
-                                 "you trust it, load it by transformers.MarianMTModel: its save_pretrained writes safetensors")
+                raise InputError(f"{SHARDS} names {name[:40]!r}, and weights are taken from safetensors beside it alone: if you "
+                                 "trust it, load it by MarianMTModel of transformers, whose save_pretrained writes safetensors")
 
 
 def read_config(path_or_name: str | Path, **options: Any):  # transformers.MarianConfig
