@@ -83,7 +83,7 @@ def draw_tree(
         nonlocal words
         if is_word(part):
             x, words = words, words + 1
-            axis.text(x, -0.55 if tags else -0.3, part[0], ha="center", va="center", style="italic")
+            axis.text(x, -0.55 if tags else -0.3, part[0], ha="center", va="center", style="italic", parse_math=False)
             y = 0
         else:
             middles = [place(child) for child in part]
@@ -91,7 +91,8 @@ def draw_tree(
             for child_x, child_y in middles:  # along, and then down: below a constituent there is nothing but its own
                 axis.plot([x, x, child_x, child_x], [y, y - 0.5, y - 0.5, child_y], color="0.7", zorder=0)
         if tags or not is_word(part):
-            axis.text(x, y, part.label(), ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"))
+            axis.text(x, y, part.label(), ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"),
+                      parse_math=False)
         return x, y
 
     _, height = place(tree)

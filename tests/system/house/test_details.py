@@ -1,6 +1,7 @@
 "Details that no page tells: each was changed by tools/mutants.py without a test that noticed. Names begin with the module's."
 import dataclasses
 import gzip
+import io
 import json
 import logging
 import math
@@ -647,6 +648,12 @@ def test_trees_have_one_outermost_bracket_whatever_the_treebank_calls_it():
     for written, cleaned in (("(S (NP (NN a)))", "(TOP (S (NP (NN a))))"), ("( (S (NN a)))", "(TOP (S (NN a)))"),
                              ("(ROOT (NN a))", "(TOP (NN a))"), ("(NN a)", "(TOP (NN a))"), ("(S1 a)", "(TOP (S1 a))")):
         assert print_tree(clean(Tree.fromstring(written))) == cleaned
+
+
+def test_a_word_of_dollars_is_drawn_as_it_is_and_not_as_a_formula():
+    figure = Figure()
+    draw_tree(figure.subplots(), Tree.fromstring(r"(S (NN $\frac{$) ($ $) ($x^$ a$b$c))"))
+    figure.savefig(io.BytesIO())  # here matplotlib would find the formula wrong
 
 
 def test_trees_are_drawn_above_the_middle_of_what_they_hold():
