@@ -650,7 +650,7 @@ def test_trees_have_one_outermost_bracket_whatever_the_treebank_calls_it():
         assert print_tree(clean(Tree.fromstring(written))) == cleaned
 
 
-def test_a_word_of_dollars_is_drawn_as_it_is_and_not_as_a_formula():
+def test_trees_have_words_of_dollars_drawn_as_they_are_and_not_as_formulas():
     figure = Figure()
     draw_tree(figure.subplots(), Tree.fromstring(r"(S (NN $\frac{$) ($ $) ($x^$ a$b$c))"))
     figure.savefig(io.BytesIO())  # here matplotlib would find the formula wrong
