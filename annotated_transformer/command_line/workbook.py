@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypedDict
 
@@ -79,7 +80,8 @@ def meant_by(directory: Path) -> list[Path]:
     "For students/*, which the shells of Windows hand on as it stands, the directories that other shells put in its place."
     if "*" not in directory.name or directory.exists():
         return [directory]
-    return sorted(path for path in directory.parent.glob(directory.name) if path.is_dir()) or [directory]
+    there = (path for path in directory.parent.glob("*") if path.is_dir() and not path.name.startswith("."))
+    return sorted(path for path in there if fnmatch(path.name, directory.name)) or [directory]
 
 
 def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:

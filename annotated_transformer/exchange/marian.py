@@ -283,7 +283,7 @@ def load_marian(
         config = read_config(path_or_name, **options)
         require_safetensors(path_or_name, **options)
         safe = {"use_safetensors": True, "attn_implementation": "eager"}  # no pickle is loaded, and no code from elsewhere
-        marian = transformers.MarianMTModel.from_pretrained(path_or_name, config=config, **safe, **options)
+        marian = transformers.MarianMTModel.from_pretrained(path_or_name, config=config, **{**options, **safe})
     with in_one_sentence(path_or_name, but=InputError):
         model, pieces = from_marian(marian, tokenizer)
     place = own_device(device or usual_device(precision), 0)

@@ -170,12 +170,13 @@ def test_words_that_do_not_fit_are_one_sentence(words, said, tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_a_star_that_the_shell_has_left_means_all_directories_of_that_form(tmp_path):
-    for name in ("bob", "ann"):
+@pytest.mark.parametrize("stars", ["*", "**", "*[bn]"])
+def test_a_star_that_the_shell_has_left_means_all_directories_of_that_form(stars, tmp_path):
+    for name in ("bob", "ann", ".git"):
         (tmp_path / name).mkdir()
     (tmp_path / "notes.txt").touch()
     with pytest.raises(InputError, match="2 of 2 directories could not be checked"):
-        main.run_command(["workbook", str(tmp_path / "*"), "--check", "--json", str(tmp_path / "checks.json")])
+        main.run_command(["workbook", str(tmp_path / stars), "--check", "--json", str(tmp_path / "checks.json")])
     rows = json.loads((tmp_path / "checks.json").read_text(encoding="utf-8"))
     assert [row["directory"] for row in rows] == [str(tmp_path / name) for name in ("ann", "bob")]
     with pytest.raises(InputError, match="nobody.* holds no notebook"):

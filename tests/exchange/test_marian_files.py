@@ -67,7 +67,7 @@ def test_settings_that_name_other_weights_or_code_are_not_passed_on(marian):
     before = load_marian(marian, device="cpu").model.state_dict()
     (marian / "adapter_model.bin").write_bytes(b"a pickle")
     say(marian, transformers_weights="adapter_model.bin", _attn_implementation="owner/kernel", attn_implementation="owner/kernel",
-        quantization_config={"quant_method": "bitsandbytes", "load_in_8bit": True}, auto_map={"AutoConfig": "evil.Config"})
+        auto_map={"AutoConfig": "evil.Config"})
     assert read_config(marian)._attn_implementation != "owner/kernel"
     after = load_marian(marian, device="cpu").model.state_dict()
     assert all(torch.equal(after[name], weight) for name, weight in before.items())
@@ -80,11 +80,33 @@ def test_labels_that_no_translator_has_take_no_memory(marian, said):
 
 
 @pytest.mark.parametrize("said, match", [
-    ({"max_position_embeddings": 2**18}, "asks for 262,144 positions, far too many for weights that hold"),
+    ({"max_position_embeddings": 2**18, "d_model": 64}, "asks for 262,144 positions, far too many for weights that hold"),
     ({"max_position_embeddings": 2**30}, "max_length must be at least 1 and can be at most"),
+    ({"quantization_config": {"quant_method": "bitsandbytes"}}, "whole numbers with scales"),
     ({"vocab_size": 2**40}, "vocab_size must be at least 1"), ({"model_type": "t5"}, "that of a model of 't5'"),
 ])
 def test_sizes_that_cannot_be_are_refused_before_the_model_is_made(marian, said, match):
     say(marian, **said)
     with pytest.raises(InputError, match=match):
         load_marian(marian, device="cpu")
+
+
+def test_a_list_is_read_where_the_weights_are_looked_for(marian):
+    weights = load_file(marian / "model.safetensors")
+    said = json.dumps({"metadata": {}, "weight_map": dict.fromkeys(weights, "weights.bin")})
+    (marian / "model.safetensors.index.json").write_text(said)
+    load_marian(marian, device="cpu")  # beside model.safetensors nobody reads it
+    (marian / "model.safetensors.index.fp16.json").write_text(said)
+    with pytest.raises(InputError, match="names 'weights.bin'"):
+        load_marian(marian, device="cpu", variant="fp16")
+
+
+def test_options_and_names_of_other_versions_are_taken(marian, tmp_path):
+    before = load_marian(marian, device="cpu").model.state_dict()
+    said = json.loads((marian / "config.json").read_text())
+    said["hidden_size"] = said.pop("d_model")
+    (marian / "config.json").write_text(json.dumps(said))
+    shutil.copytree(marian, tmp_path / "models" / "marian")
+    for given in ((marian, {"attn_implementation": "sdpa"}), (tmp_path / "models", {"subfolder": "marian"})):
+        after = load_marian(given[0], device="cpu", **given[1]).model.state_dict()
+        assert all(torch.equal(after[name], weight) for name, weight in before.items())
