@@ -32,15 +32,16 @@ def place_of(path_or_name: str | Path, options: dict[str, Any]) -> Path:
 
 def require_safetensors(path_or_name: str | Path, **options: Any) -> None:
     "InputError where a list of files of weights, here or on the hub, names one that is no safetensors, or lies elsewhere."
-    variant = f"{name}." if (name := options.get("variant")) else ""
+    variant = f"{options['variant']}." if options.get("variant") else ""
     if (place_of(path_or_name, options) / f"model.{variant}safetensors").is_file():
         return  # the library looks at no list then
     given = {"_raise_exceptions_for_missing_entries": False, **options}
     if found := extra("transformers.utils").cached_file(path_or_name, SHARDS.replace("json", f"{variant}json"), **given):
         for name in read_json(Path(found), Shards, "copy it again")["weight_map"].values():
             if Path(name).name != name or not name.endswith(".safetensors"):
-                raise InputError(f"{SHARDS} names {name[:40]!r}, and weights are taken from safetensors beside it alone: if you "
-                                 "trust it, load it by MarianMTModel of transformers, whose save_pretrained writes safetensors")
+                raise InputError(
+                    f"{Path(found).name} names {name[:40]!r}, and weights are taken from safetensors beside it alone: if you "
+                    "trust it, load it by MarianMTModel of transformers, whose save_pretrained writes safetensors")
 
 
 def read_config(path_or_name: str | Path, **options: Any):  # transformers.MarianConfig

@@ -97,7 +97,7 @@ def test_a_list_is_read_where_the_weights_are_looked_for(marian):
     (marian / "model.safetensors.index.json").write_text(said)
     load_marian(marian, device="cpu")  # beside model.safetensors nobody reads it
     (marian / "model.safetensors.index.fp16.json").write_text(said)
-    with pytest.raises(InputError, match="names 'weights.bin'"):
+    with pytest.raises(InputError, match="index.fp16.json names 'weights.bin'"):
         load_marian(marian, device="cpu", variant="fp16")
 
 
