@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TrainingConfig
+from annotated_transformer.model.pretrained import front_matter
 from annotated_transformer.model_record import PRETRAINED, ModelRecord, read_record, record_of, shipped_models, write_record
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import train
@@ -78,9 +80,19 @@ def test_a_run_notes_its_languages_and_the_licence_of_the_weights_that_it_begins
         translator.save_pretrained(tmp_path / "saved")
         assert read_record(tmp_path / "saved").licence == start.record.licence == "Apache-2.0"
         card = (tmp_path / "saved" / "README.md").read_text()
-        assert "The languages: en to fr.\n" in card and "The licence of the weights: Apache-2.0.\n" in card
+        head, text = card.removeprefix("---\n").split("---\n", 1)
+        assert yaml.safe_load(head) == {"library_name": "annotated_transformer", "language": ["en", "fr"], "tags": ["translation"]}
+        assert "The languages: en to fr.\n" in text and "The licence of the weights: Apache-2.0.\n" in card
         assert card.endswith("To be filled in: what the model was trained on, how good it is.\n")
         shutil.rmtree(tmp_path / "saved")
+
+
+def test_the_hub_reads_a_card_as_it_is_meant_whatever_the_languages_are_called():
+    read = {names: yaml.safe_load(front_matter(ModelRecord(languages=names)).removeprefix("---\n").removesuffix("---\n\n"))
+            for names in (("no", "de"), ("a: [b", "words"), ("en",), ())}
+    assert read["no", "de"]["language"] == ["no", "de"]  # a bare no is False
+    assert "language" not in read["a: [b", "words"] and read["a: [b", "words"]["tags"] == ["translation"]
+    assert "tags" not in read["en",] and read[()] == {"library_name": "annotated_transformer"}  # a parser, and nothing known
 
 
 def test_each_model_that_ships_says_what_it_is_without_torch():

@@ -6,6 +6,7 @@ __all__ = []
 # %% ../../nbs/model/pretrained.ipynb #4c0ebd3e
 import json
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -30,15 +31,23 @@ from ..threads import ONE_THREAD, one_thread_after_fork, without_warnings
 
 # %% ../../nbs/model/pretrained.ipynb #649167b0
 Model = TypeVar("Model", bound=nn.Module)
-CARD = """---
-library_name: annotated_transformer
-tags: [translation]
----
 
-A model of `annotated_transformer`.
 
-{}
-"""
+def front_matter(
+    record: ModelRecord,
+) -> str:                # a card's first lines, in YAML
+    "What the hub reads of a card: it lists a translator by its languages, where their names are codes of ISO 639."
+    codes = [name for name in record.languages if re.fullmatch("[a-z]{2,3}", name)]
+    listed = f"language: {json.dumps(codes)}\n" if codes else ""  # with quotation marks: a bare no is false in YAML
+    tags = "tags: [translation]\n" if len(record.languages) == 2 else ""  # a parser has one
+    return f"---\n{listed}library_name: annotated_transformer\n{tags}---\n\n"
+
+
+def card(
+    record: ModelRecord,
+) -> str:
+    "The README.md of a model."
+    return f"{front_matter(record)}A model of `annotated_transformer`.\n\n{facts(record)}\n"
 
 
 def facts(
@@ -74,7 +83,7 @@ def save_model(
     def write(beside: Path) -> None:
         save_file(weights, beside / "model.safetensors")
         (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
-        (beside / "README.md").write_text(CARD.format(facts(ModelRecord())), encoding="utf-8", newline="\n")
+        (beside / "README.md").write_text(card(ModelRecord()), encoding="utf-8", newline="\n")
 
     write_model(directory, write)
 

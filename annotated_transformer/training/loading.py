@@ -14,7 +14,7 @@ from ..data.corpora import CORPORA
 from ..files import damage, read_sums, write_sums
 from ..json_files import checked
 from ..model.class_names import require_class
-from ..model.pretrained import CARD, facts, filled, write_model
+from ..model.pretrained import card, filled, write_model
 from ..model.transformer import Transformer
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
@@ -91,7 +91,7 @@ def save(
 
     def write(beside: Path) -> None:
         model.save_pretrained(beside)
-        (beside / "README.md").write_text(CARD.format(facts(record)), encoding="utf-8", newline="\n")
+        (beside / "README.md").write_text(card(record), encoding="utf-8", newline="\n")
         tokenizer.save(beside / "tokenizer.model")
         write_record(beside, record)
         write_sums(beside, ("config.json", FILES[0], RECORD, "tokenizer.model"))

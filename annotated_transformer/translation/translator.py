@@ -23,7 +23,7 @@ from ..data.tokenizer import require_fit, require_several, require_text
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
-from ..model.pretrained import facts, push_model
+from ..model.pretrained import facts, front_matter, push_model
 from ..model.transformer import Transformer, count_parameters
 from ..model.weights import model_directory, reader_of_others
 from ..model_record import ModelRecord
@@ -359,12 +359,7 @@ class Translator(ModelAndTokenizer):
         return [found or [] for found in in_order]
 
 # %% ../../nbs/translation/translator.ipynb #aca8478c
-CARD = """---
-library_name: annotated_transformer
-tags: [translation]
----
-
-# {0}
+CARD = """# {0}
 
 `{1}`
 
@@ -388,7 +383,7 @@ def push(
     "Put a translator's files on the hub, with a model card where there is none yet."
     def save(directory: Path) -> None:
         translator.save_pretrained(directory)
-        card = CARD.format(repo_id, translator.model.config, facts(translator.record))
-        (directory / "README.md").write_text(card, encoding="utf-8", newline="\n")
+        text = CARD.format(repo_id, translator.model.config, facts(translator.record))
+        (directory / "README.md").write_text(front_matter(translator.record) + text, encoding="utf-8", newline="\n")
 
     return push_model(save, repo_id, private, commit_message)

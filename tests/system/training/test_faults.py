@@ -187,6 +187,15 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_goes_on_when_there_is_room
     assert [line for line in told if line[:2] != (20, None)] == expected_told  # `--steps 20` measured at its end
 
 
+def test_a_checkpoint_that_may_not_be_written_asks_for_no_room(corpus, tmp_path, capsys, monkeypatch):
+    def refuses(*given):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(checkpoints, "write_directory", refuses)
+    assert status([*TRAIN, "--corpus", str(corpus), "--run", str(tmp_path / "run")]) == 2
+    assert "(Permission denied): allow it and give the same command again; the run goes on from its beginning" in sentence(capsys)
+
+
 def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--rate-factor", "1e30", "--log-every", "1"]
