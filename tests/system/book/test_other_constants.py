@@ -119,3 +119,18 @@ def test_a_word_of_several_pieces_is_refused_and_one_pair_more_is_compared(capsy
     said = capsys.readouterr().out
     assert said.startswith("dog-Hund ") and "but red-blue 0.59" in said
     assert re.search(r"'s 10 words is the translation: \d+ of 20 words", said)
+
+
+def test_a_unit_is_as_it_was_after_a_cell_that_was_stopped(monkeypatch):
+    names = run("3.3_feed_forward", "33000002 33d00002", {})
+    bias = names["translator"].model.encoder.layers[0].feed_forward.sublayer.inner.bias
+    before = bias.detach().clone()
+
+    def stopped(text):
+        assert bias[70] > before[70] + 19, "the unit is on while the model translates"
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(names["translator"], "translate", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        names["with_unit"](1, 70, "My mother is here.", 20)
+    assert torch.equal(bias, before)
