@@ -1,5 +1,6 @@
 "Pages whose words, heads or sizes a reader changes: single cells run with others, and show what then holds or say what to do."
 import dataclasses
+import inspect
 import itertools
 import json
 import math
@@ -14,12 +15,15 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 import torch.nn.functional as F
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from annotated_transformer import PAD, AttentionMaps, Translator
 from annotated_transformer.data.tokenizer import Tokenizer, split_word
 from annotated_transformer.figures.attention_plots import plot_heat_maps
 from annotated_transformer.model.attention import causal_mask, padding_mask
 from annotated_transformer.model.position import sinusoids
+from annotated_transformer.translation.bleu import ngrams
+from annotated_transformer.translation.search import readable_greedy_search
 
 PAPER = Path(__file__).parents[3] / "nbs/paper"
 
@@ -224,3 +228,45 @@ def test_as_many_joins_are_shown_as_were_learnt_and_rows_counted_as_there_are(ca
                                       "(80, 150, 300, 600, 900)": "(11, 900)"}, **given)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:3]]
     assert int(rows[0][0]) == 11 < int(rows[1][0]) < 900 and all(int(row[0]) - 3 == int(row[-1]) for row in rows)
+
+
+@pytest.mark.parametrize("chance, found, probability", [("0.9", "ein Hund", "0.36"), ("0.4", "eine Katze", "0.20")])
+def test_the_tree_of_beginnings_says_what_the_table_gives(chance, found, probability):
+    run("6.1_decoding", "61a00001 2101d4a5", {'"Hund": 0.9': f'"Hund": {chance}'})
+    axis = plt.gca()
+    assert axis.get_title() == f"Beam 2 finds {found} ({probability}); greedy ends at eine Katze (0.20)"
+    bold, = [text.get_text() for text in axis.texts if text.get_fontweight() == "bold"]
+    assert bold == f"<eos>\n{probability}"
+
+
+def test_the_search_takes_the_table_as_it_is_now_and_refuses_a_word_that_it_does_not_know():
+    search = {"readable_greedy_search": readable_greedy_search}
+    names = run("6.1_decoding", "61a00001 fe05fbbf", {}, **search)
+    names["TABLE"] = {"": {"ein": 1.0}, "ein": {"Hund": 1.0}}
+    assert names["text"](readable_greedy_search(names["look_up"], longest=5)) == "ein Hund"
+    with pytest.raises(AssertionError, match="^not in WORDS: Maus$"):
+        run("6.1_decoding", "61a00001 fe05fbbf", {'{"eine": 0.5': '{"Maus": 0.5'}, **search)
+
+
+def test_runs_of_a_translation_of_any_length_are_drawn_and_counted():
+    reference = "a small dog runs over the green grass ."
+    run("6.1_bleu", "1b1ce0ca", {}, reference=reference, translation="a small dog runs across the grass . and it goes home")
+    axis = plt.gca()
+    assert axis.get_xlim()[1] == 12 == max(round(bar.get_x() + bar.get_width() + 0.06) for bar in axis.patches)
+    given = {"Tokenizer13a": Tokenizer13a, "paper_tokens": str, "ngrams": ngrams, "references": [reference]}
+    for translation, said in (("Ja .", "0 of 0 runs"), (" ".join(4 * [reference]), " of 33 runs")):
+        run("6.1_bleu", "c1fcb512", {}, translations=[translation], **given)
+        axis = plt.gca()
+        assert axis.get_xlim()[1] >= max(box.get_x() + box.get_width() for box in axis.patches)
+        assert sum(said in text.get_text() for text in axis.texts) == 2
+
+
+def fails(rank, size, meeting):
+    raise ValueError(f"process {rank} of {size} cannot go on")
+
+
+def test_who_waits_for_processes_hears_that_one_has_failed(monkeypatch):
+    monkeypatch.chdir(PAPER.parent / "training")
+    names = run("../training/processes", "e1e8fcd9 52a20003", {}, inspect=inspect)
+    with pytest.raises(AssertionError, match="a process has failed"):
+        names["in_processes"](1, fails)
