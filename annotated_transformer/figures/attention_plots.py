@@ -290,7 +290,8 @@ def plot_heat_maps(
     canvas.text(x + 0.16, top, "1", SMALL, va="top")
     canvas.text(x + 0.16, legend, "0", SMALL, va="bottom")
     right = max(x + canvas.width(["weight"], SMALL), MARGIN + title_width, MARGIN + canvas.width([sides], SMALL))
-    bottom = top + (math.ceil(len(chosen) / columns) - 1) * down + high + GAP / 2 + canvas.width(keys, SMALL)
+    below = top + (math.ceil(len(chosen) / columns) - 1) * down + high + GAP / 2 + canvas.width(keys, SMALL)
+    bottom = max(below, legend)  # of a short sentence the bar of weights is the higher
     if hidden:
         said = f"left out: {', '.join(hidden)}, with {hidden_share(weights, chosen, range(len(queries))):.0%} of the weight"
         canvas.text(MARGIN, bottom := bottom + GAP, said, SMALL, va="top", color=quiet())

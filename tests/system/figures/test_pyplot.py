@@ -37,6 +37,8 @@ DRAWN = {  # every function that draws by matplotlib; those of attention also in
     "heads": lambda **where: plot_heads(maps(), **where),
     "heads at a word": lambda **where: plot_heads(maps(), "encoder_decoder", words="Hunde", in_full=[1], hide_end=True, **where),
     "heat maps": lambda **where: plot_heat_maps(maps(), "encoder_decoder", **where),
+    "heat map of a word": lambda **where: plot_heat_maps(AttentionMaps.from_tensors(
+        ["Hello", ".", "<eos>"], encoder=torch.eye(3).expand(1, 1, 3, 3)), hide_end=True, **where),
     "Figure 3": lambda **where: plot_figure(maps(), 3, **where),
     "Figure 4": lambda **where: plot_figure(maps(), 4, **where),
     "Figure 5": lambda **where: plot_figure(maps(), 5, "decoder", **where),
