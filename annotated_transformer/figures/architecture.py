@@ -228,7 +228,7 @@ def draw_transformer(
     return canvas.finish(10.45, top + 0.8)
 
 # %% ../../nbs/figures/architecture.ipynb #47162d6f
-SILENT = {"transpose", "__invert__"}  # no arithmetic: the drawing passes them over
+SILENT = {"transpose", "swapaxes", "permute", "__get__", "__invert__"}  # no arithmetic (`__get__`: x.T, x.mT): passed over
 
 
 class Operation(NamedTuple):

@@ -19,6 +19,7 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
 from annotated_transformer import PAD, AttentionMaps, Translator
 from annotated_transformer.data.tokenizer import Tokenizer, split_word
+from annotated_transformer.figures.architecture import operations
 from annotated_transformer.figures.attention_plots import plot_heat_maps
 from annotated_transformer.model.attention import causal_mask, padding_mask
 from annotated_transformer.model.position import sinusoids
@@ -270,3 +271,14 @@ def test_who_waits_for_processes_hears_that_one_has_failed(monkeypatch):
     names = run("../training/processes", "e1e8fcd9 52a20003", {}, inspect=inspect)
     with pytest.raises(AssertionError, match="a process has failed"):
         names["in_processes"](1, fails)
+
+
+@pytest.mark.parametrize("turn", [lambda key: key.mT, lambda key: key.T, lambda key: key.swapaxes(0, 1),
+                                  lambda key: key.permute(1, 0)])
+def test_a_key_that_is_turned_is_no_step_of_its_own(turn):
+    def attend(query, key, value, allowed=None):
+        weights = (query @ turn(key)).softmax(-1)
+        return weights @ value, weights
+
+    steps, _ = operations(attend)
+    assert [step.name for step in steps] == ["matmul", "softmax", "matmul"] and steps[0].origins == ("query", "key")
