@@ -282,3 +282,10 @@ def test_a_key_that_is_turned_is_no_step_of_its_own(turn):
 
     steps, _ = operations(attend)
     assert [step.name for step in steps] == ["matmul", "softmax", "matmul"] and steps[0].origins == ("query", "key")
+
+
+def test_a_pair_that_fits_into_no_batch_is_refused_by_the_readable_form():
+    in_order = run("5.1_batching", "a6ec568a", {})["in_order"]
+    assert in_order([2, 0, 1], [3, 4, 2], max_tokens=8) == [[2, 0], [1]]
+    with pytest.raises(AssertionError, match="a pair of 4 tokens on its longer side fits into no batch"):
+        in_order([0, 1], [3, 4], max_tokens=3)
