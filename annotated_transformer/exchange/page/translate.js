@@ -330,9 +330,10 @@ function point(token) {
 function freeze(token) {
   frozen = !token || sameToken(token, frozen) ? null : token;
   if (!frozen) pointed = null;
-  const before = step;
+  const before = step, at = [...place("choices").children].indexOf(document.activeElement); // its button goes, the focus stays
   step = frozen?.side === "target" ? frozen.index : null;
   if (step !== before) drawStep();
+  place("choices").children[at]?.focus();
   drawFocus();
 }
 
