@@ -7,8 +7,12 @@ document.addEventListener("DOMContentLoaded", () => {
     figure.replaceWith(link);
     link.append(figure);
   }
-  // Long lines of code scroll; the keyboard reaches them, too, in a browser that does not see to it.
-  for (const code of document.querySelectorAll("article pre")) {
-    if (code.scrollWidth > code.clientWidth) code.tabIndex = 0;
-  }
+  // What scrolls can be reached by the keyboard, in a browser that does not see to it, too: also once it is unfolded or typeset.
+  const reach = new ResizeObserver(seen => {
+    for (const {target} of seen) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  for (const wide of document.querySelectorAll("article :is(pre, .table-wrapper, .math-wrapper, .live-chart)")) reach.observe(wide);
 });
