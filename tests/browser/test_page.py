@@ -317,6 +317,15 @@ def test_the_focus_stays_where_a_token_was_forced_and_let_go(translator):
     assert translator.evaluate("document.activeElement.name") == "off"
 
 
+def test_escape_leaves_the_focus_among_what_could_stand_there(translator):
+    choices = translator.locator("#choices button")
+    translator.locator("#target button").first.press("Enter")
+    before = choices.nth(2).element_handle()
+    choices.nth(2).press("Escape")
+    assert translator.locator("#target [aria-pressed=true]").count() == 0 and not before.evaluate("one => one.isConnected")
+    assert choices.nth(2).evaluate("one => one === document.activeElement")
+
+
 def test_what_was_written_is_marked_for_those_who_do_not_see_bold_letters(translator):
     for index in (0, 4):
         translator.locator("#target button").nth(index).click()
@@ -413,6 +422,26 @@ def test_the_token_that_is_pointed_at_is_framed_where_the_system_sets_the_colour
     translator.locator("#target button").nth(2).hover()
     outlines = translator.locator("#target button").evaluate_all("all => all.map(one => getComputedStyle(one).outlineStyle)")
     assert [i for i, style in enumerate(outlines) if style == "solid"] == [2]
+
+
+def test_heads_keep_the_colours_of_their_names_where_the_system_sets_the_colours(translator):
+    translator.get_by_label("several heads").check()
+    translator.locator("#heads button").first.click()
+    translator.emulate_media(forced_colors="active")
+    for names, colour in ((".swatch", "borderBottomColor"), (".one-of", "outlineColor")):
+        found = translator.locator(names).evaluate_all("(all, name) => all.map(one => getComputedStyle(one)[name])", colour)
+        assert len(set(found)) == 2, names
+
+
+def test_on_paper_it_is_dark_on_white_and_nothing_is_cut_off(translator):
+    translator.emulate_media(color_scheme="dark", media="print")
+    narrow = """() => {
+        document.body.style.width = "400px"; // as paper is, which nothing is drawn anew for
+        return [...document.querySelectorAll("svg[viewBox]")].map(one => [one.getBoundingClientRect().width, one.parentElement.clientWidth]);
+    }"""
+    drawn = translator.evaluate(narrow)
+    assert len(drawn) == 2 and all(0 < wide <= room for wide, room in drawn)
+    assert translator.evaluate("getComputedStyle(document.body).color") == "rgb(28, 36, 48)"
 
 
 def test_parts_can_be_switched_off(translator, graphs):

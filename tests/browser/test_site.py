@@ -217,6 +217,35 @@ def test_who_has_no_mouse_opens_a_figure_and_stays_on_the_page_while_code_scroll
     page.wait_for_url(re.compile(r"/_images/[^/]+\.png$"))
 
 
+WIDE = "article :is(pre, .table-wrapper, .math-wrapper)"
+
+
+def test_the_keyboard_reaches_all_that_scrolls_also_once_it_is_unfolded(page, address):
+    page.set_viewport_size({"width": 320, "height": 800})
+    page.goto(f"{address}/paper/3.2_attention.html", wait_until="networkidle")
+    page.wait_for_function("[...document.querySelectorAll('.math')].every(one => one.querySelector('mjx-container svg'))")
+    page.evaluate("for (const one of document.querySelectorAll('article details')) one.open = true")
+    page.evaluate(NEXT_FRAME)
+    wide = f"[...document.querySelectorAll('{WIDE}')].filter(one => one.scrollWidth > one.clientWidth)"
+    assert page.evaluate(f"{wide}.length") > 5
+    assert page.evaluate(f"new Set({wide}.map(one => one.localName)).size") == 2, "code and formulas"
+    assert page.evaluate(f"{wide}.filter(one => one.tabIndex < 0).length") == 0
+    page.set_viewport_size({"width": 2000, "height": 800})
+    page.wait_for_function("document.querySelectorAll('article pre[tabindex]').length === 0")
+
+
+def test_on_paper_code_is_whole_and_figures_are_as_they_were_drawn(page, address):
+    page.set_viewport_size({"width": 720, "height": 1000})
+    page.goto(f"{address}/paper/3.2_attention.html", wait_until="networkidle")
+    page.evaluate("document.body.dataset.theme = 'dark'")
+    page.emulate_media(media="print")
+    page.evaluate(NEXT_FRAME)
+    cut = "[...document.querySelectorAll('article pre, .live-chart')].filter(one => one.scrollWidth > one.clientWidth).length"
+    assert page.evaluate(cut) == 0 and page.locator(".skip-to-content").is_hidden()
+    drawn = page.evaluate("[...document.querySelectorAll('article img, .live-chart')].map(one => getComputedStyle(one).filter)")
+    assert len(drawn) > 3 and set(drawn) == {"none"}
+
+
 TRANSLATED = sorted(NOTEBOOKS & {name.removeprefix("zh/") for name in PAGES if name.startswith("zh/")})
 
 
@@ -292,6 +321,6 @@ def test_the_explorer_lives_on_its_page(page, address):
     page.goto(f"{address}/figures/explorer.html", wait_until="networkidle")
     chart = page.locator(".live-chart").first
     before = chart.locator("canvas").screenshot()
-    chart.locator(".vega-bind", has_text="head").get_by_label("2", exact=True).check()
+    chart.get_by_role("radiogroup", name="head", exact=True).get_by_label("2", exact=True).check()
     page.evaluate(NEXT_FRAME)
     assert chart.locator("canvas").screenshot() != before
