@@ -437,7 +437,8 @@ def test_on_paper_it_is_dark_on_white_and_nothing_is_cut_off(translator):
     translator.emulate_media(color_scheme="dark", media="print")
     narrow = """() => {
         document.body.style.width = "400px"; // as paper is, which nothing is drawn anew for
-        return [...document.querySelectorAll("svg[viewBox]")].map(one => [one.getBoundingClientRect().width, one.parentElement.clientWidth]);
+        const pictures = [...document.querySelectorAll("svg[viewBox]")];
+        return pictures.map(one => [one.getBoundingClientRect().width, one.parentElement.clientWidth]);
     }"""
     drawn = translator.evaluate(narrow)
     assert len(drawn) == 2 and all(0 < wide <= room for wide, room in drawn)
