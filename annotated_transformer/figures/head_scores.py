@@ -18,7 +18,7 @@ from torch import Tensor
 from .. import InputError
 from .attention_maps import KINDS, AttentionMaps
 from .pyplot_figure import Figure
-from .token_labels import END, START, group_words
+from .token_labels import END, START, group_words, has_letter
 
 # %% ../../nbs/figures/head_scores.ipynb #9f17c902
 class Tally:
@@ -173,7 +173,7 @@ def is_token(labels: list[str]) -> Tensor:  # bool (n)
 
 def is_word(labels: list[str]) -> Tensor:  # bool (n)
     "Which of these tokens have a letter or a digit."
-    return is_token(labels) & torch.tensor([any(map(str.isalnum, label)) for label in labels])
+    return is_token(labels) & torch.tensor([*map(has_letter, labels)])
 
 
 def add_positions(tallies: Tallies, maps: AttentionMaps) -> None:

@@ -9,6 +9,7 @@ Other tokenizers have other marks, and `pieces_labelled` makes the same labels o
 after one that ends a word (CLIP, XLM), `@@` after one whose word goes on (BERTweet, CTRL).
 """
 import re
+import unicodedata
 from collections.abc import Collection
 from itertools import accumulate, groupby
 
@@ -19,8 +20,8 @@ from torch import Tensor
 from .. import InputError
 
 __all__ = [
-    "START", "END", "piece_label", "pieces_labelled", "written_out", "shown", "is_sign", "is_special", "word_starts",
-    "group_words", "bare", "find",
+    "START", "END", "piece_label", "pieces_labelled", "written_out", "has_letter", "shown", "is_sign", "is_special",
+    "word_starts", "group_words", "bare", "find",
 ]
 
 START, END = "<start>", "<eos>"
@@ -121,17 +122,22 @@ def written_out(text: str) -> str:
     return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def has_letter(text: str) -> bool:
+    "Whether a text has a letter, a digit, or a mark of one, as Hindi and Thai write vowels: `str.isalnum` knows no marks."
+    return any(one.isalnum() or unicodedata.category(one).startswith("M") for one in text)
+
+
 def shown(label: str) -> str:
     "A label as it is drawn: without control characters; punctuation alone gets no dot before it, for `·.` is taken for dirt."
     label = written_out(label)
     rest = label.removeprefix(CONTINUES)
-    return label if any(map(str.isalnum, rest)) or not rest.strip(CONTINUES) else rest
+    return label if has_letter(rest) or not rest.strip(CONTINUES) else rest
 
 
 def is_sign(label: str) -> bool:
     "Whether a label holds punctuation and nothing else."
     rest = label.removeprefix(CONTINUES).removeprefix("▁")
-    return bool(rest) and not any(map(str.isalnum, rest))
+    return bool(rest) and not has_letter(rest)
 
 
 def is_special(label: str) -> bool:
@@ -177,7 +183,8 @@ def group_words(
 
 def bare(word: str) -> str:
     "Without the punctuation around it."
-    return re.sub(r"^\W+|\W+$", "", word)
+    letters = [i for i, one in enumerate(word) if has_letter(one) or one == "_"]
+    return word[letters[0] : letters[-1] + 1] if letters else ""
 
 
 def find(

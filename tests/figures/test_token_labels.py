@@ -23,6 +23,12 @@ def test_a_label_says_whether_its_piece_begins_a_word():
     assert [shown(label) for label in ("·.", "·,", "·ing", "··", "·", ".", "<eos>")] == [".", ",", "·ing", "··", "·", ".", "<eos>"]
 
 
+def test_a_mark_of_a_letter_is_no_punctuation():
+    hindi = ["वह", "नद", "·ी", "·।", "<eos>"]
+    assert group_words(hindi, signs_apart=True)[0] == ["वह", "नदी", "।", "<eos>"] and shown("·ी") == "·ी" and shown("·।") == "।"
+    assert find(hindi, "नदी") == [1, 2] and find(["«ที่»", "المُعَلِّمُ."], "ที่") == [0] and find(["«", "·هُ", "·."], "هُ") == [1]
+
+
 @pytest.mark.parametrize("label, drawn", [
     ("a\nb", r"a\nb"), ("·\0", r"·\x00"), ("\x1b[31m", r"\x1b[31m"), ("·\x85a", r"·\x85a"), ("a\ud800", r"a\ud800"), ("\uffff", r"\uffff"),
     ("a\u200d\xa0\\é🐶", "a\u200d\xa0\\é🐶"),

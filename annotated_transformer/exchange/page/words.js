@@ -5,7 +5,7 @@ const bare = label => label.startsWith(CONTINUES) ? label.slice(1) : label;
 
 function isSign(label) {
   const text = bare(label), rest = text.startsWith(BEGINS) ? text.slice(1) : text;
-  return rest !== "" && !/[\p{L}\p{N}]/u.test(rest);
+  return rest !== "" && !/[\p{L}\p{M}\p{N}]/u.test(rest);
 }
 
 // Each word's label and the numbers of its pieces. Punctuation stands apart before and after a word, not within.
