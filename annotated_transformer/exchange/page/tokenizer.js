@@ -118,9 +118,12 @@ export class Tokenizer {
   }
 
   decode(ids) {
-    const known = ids.filter(id => !this.special.has(id));
-    const text = known.map(id => id === this.unknown ? " ⁇ " : this.pieces[id].replaceAll(WORD, " ")).join("");
-    return known.length && known[0] !== this.unknown ? text.replace(/^ /, "") : text;
+    let text = "";
+    for (const id of ids.filter(id => !this.special.has(id))) {
+      const piece = id === this.unknown ? " ⁇ " : this.pieces[id].replaceAll(WORD, " ");
+      text += text || id === this.unknown ? piece : piece.replace(/^ /, ""); // a lone ▁ in front is no text yet
+    }
+    return text;
   }
 
   // A piece as it is shown: one that continues a word begins with a dot (70).

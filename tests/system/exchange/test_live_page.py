@@ -71,6 +71,8 @@ def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name,
     expected = [ours.encode(text)[:-1] for text in texts]
     rows = expected + [[draw.randrange(ours.vocab_size) for _ in range(draw.randrange(12))] for _ in range(1_000)]
     rows += [[], [2], [2, 2, 50], [0, 1, 50], [50, 2], [0, 2]]
+    begins = [ours.pieces(range(ours.vocab_size)).index("▁"), *expected[0][:2], 2]  # a lone ▁, a word, an unknown letter
+    rows += [draw.choices(begins, k=4) for _ in range(50)]
     (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "ids": rows}))
     shutil.copy(FILES / "tokenizer.js", tmp_path / "tokenizer.mjs")
     given = [str(tmp_path / "tokenizer.mjs"), str(model), str(tmp_path / "given.json")]
