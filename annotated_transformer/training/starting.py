@@ -71,17 +71,41 @@ def warn_of_unknown(
     tokenizer: Tokenizer,   # taken along from another model
     train: TokenizedPairs,
 ) -> None:
-    "A warning where more than one training target in a hundred has letters that the vocabulary lacks."
+    "A warning where more than one training source or target in a hundred has letters that the vocabulary lacks."
     rows = range(0, len(train), max(1, len(train) // LOOKED_AT))
-    share = sum(UNK in train[i][1] for i in rows) / len(rows)
-    if share <= 0.01:
+    for side, name, so in ((0, "sources", "read them all as one"), (1, "targets", "never write them")):
+        share = sum(UNK in train[i][side] for i in rows) / len(rows)
+        if share <= 0.01:
+            continue
+        count = Counter(letter for pair in islice(corpora.load(config.corpus).train, LOOKED_AT) for letter in pair[side])
+        encode = tokenizer.encode_target if side else tokenizer.encode
+        unknown = [letter for letter, _ in count.most_common() if UNK in encode(letter)]
+        logging.getLogger(__name__).warning(
+            "%.0f%% of the training %s have letters that the vocabulary of %s lacks (%s): the model will %s; train without "
+            "--start-from, or from a model of this pair of languages", 100 * share, name, config.start_from,
+            " ".join([*unknown[:8], *["..."] * (len(unknown) > 8)]), so,
+        )
+
+
+def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer) -> None:
+    "A warning where the vocabulary writes more than one of a hundred targets of one's own texts in other letters (§5.1)."
+    def written(text: str) -> str:
+        return "".join(tokenizer.decode(tokenizer.encode_target(text)).split())
+
+    def known(text: str) -> bool:
+        return UNK not in tokenizer.encode_target(text)
+
+    targets = ["".join(target.split()) for _, target in islice(corpora.load(config.corpus).train, LOOKED_AT)]
+    changed = [text for text in targets if written(text) not in (text, "") and known(text)]
+    if len(changed) <= 0.01 * len(targets):
         return
-    count = Counter(letter for _, target in islice(corpora.load(config.corpus).train, LOOKED_AT) for letter in target)
-    unknown = [letter for letter, _ in count.most_common() if UNK in tokenizer.encode_target(letter)]
+    count = Counter(letter for text in changed for letter in text)
+    others = [f"{letter} as {new}" for letter, _ in count.most_common()
+              if (new := written(letter)) not in (letter, "") and known(letter)]
     logging.getLogger(__name__).warning(
-        "%.0f%% of the training targets have letters that the vocabulary of %s lacks (%s): the model will never write them; "
-        "train without --start-from, or from a model of this pair of languages", 100 * share, config.start_from,
-        " ".join([*unknown[:8], *["..."] * (len(unknown) > 8)]),
+        "%.0f%% of the training targets have letters that the model will write in another form%s, and `score` counts these as "
+        "wrong: if that form is as good, bring all texts to Unicode's NFKC", 100 * len(changed) / len(targets),
+        f" ({', '.join(others[:6])})" if others else "",
     )
 
 
@@ -174,6 +198,8 @@ def begin(
             warn_of_long(config.model.max_length, splits)
         if config.start_from and first:
             warn_of_unknown(config, tokenizer, splits[0])
+        if first and place and corpora.load(config.corpus).scorer == "translation":
+            warn_of_variants(config, tokenizer)
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"

@@ -241,6 +241,23 @@ def test_letters_that_a_vocabulary_taken_along_lacks_are_named_once(run, corpus,
     err = command(*asked)[2]
     assert f"25% of the training targets have letters that the vocabulary of {run} lacks (ç ê): the model will never" in err
     assert "never write" not in command(*asked, "--steps", "3")[2]
+    (other / "train.en").write_text("".join(f"{line}{' 我' * (i % 2)}\n" for i, line in enumerate(
+        (other / "train.en").read_text(encoding="utf-8").splitlines())), encoding="utf-8")
+    err = command(*asked[:-1], tmp_path / "read")[2]
+    assert f"50% of the training sources have letters that the vocabulary of {run} lacks (我): the model will read" in err
+
+
+def test_letters_that_will_be_written_in_another_form_are_named_once(corpus, tmp_path, command):
+    other = shutil.copytree(corpus, tmp_path / "other")
+    lines = (other / "train.de").read_text(encoding="utf-8").splitlines()
+    asked = [*TRAIN, "--vocab-size", "120", "--steps", "2", "--corpus", other, "--run"]
+    assert "another form" not in command(*asked, tmp_path / "same")[2]
+    (other / "train.de").write_text("".join(f"{line}{'，m²' * (i % 2)}\n" for i, line in enumerate(lines)), encoding="utf-8")
+    err = command(*asked, tmp_path / "run")[2]
+    assert "50% of the training targets have letters that the model will write in another form (， as ,, ² as 2), and" in err
+    assert "another form" not in command(*asked, tmp_path / "run", "--steps", "3")[2]
+    (other / "train.de").write_text("".join(f"{line} cafe\u0301\n" for line in lines), encoding="utf-8")
+    assert "write in another form, and" in command(*asked, tmp_path / "apart")[2]
 
 
 def test_pairs_too_long_for_the_model_are_counted_once(corpus, tmp_path, command):
