@@ -8,6 +8,9 @@ the lower left corner, because the paper draws the model from the bottom up. Axe
 drawing takes their upper left corner, and what does not fit is made smaller as a whole, letters too. Matplotlib is loaded only
 when a canvas is made, because the command line imports this module and rarely draws.
 """
+import logging
+import unicodedata
+import warnings
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -46,14 +49,49 @@ CHINESE = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han S
            "Yu Gothic", "Malgun Gothic")
 
 
+def script_of(letter: str) -> str:
+    "As Unicode names its letters: THAI, DEVANAGARI, CJK; of a picture, SYMBOLS."
+    return "SYMBOLS" if unicodedata.category(letter).startswith("S") else unicodedata.name(letter, "UNNAMED").split()[0]
+
+
+def has_glyph(file: str, letter: str) -> bool:
+    "Whether a font has this letter."
+    from matplotlib.ft2font import FT2Font
+
+    return FT2Font(file).get_char_index(ord(letter)) > 0
+
+
+FOUND: dict[tuple, str | None] = {}  # by one's own fonts and a script: a font that has it
+
+
+def font_for(letter: str, own: tuple[str, ...]) -> str | None:
+    "A font of this machine for its script, if one's own lack it; where there is none, a warning in place of Matplotlib's."
+    from matplotlib import font_manager
+
+    if (asked := (own, script_of(letter))) not in FOUND:
+        FOUND[asked] = None
+        if not any(has_glyph(font_manager.findfont(font_manager.FontProperties(family=[name])), letter) for name in own):
+            fonts = [font for font in font_manager.fontManager.ttflist if "Last Resort" not in font.name]  # it has boxes alone
+            fonts.sort(key=lambda font: ("Sans" not in font.name, font.name))
+            FOUND[asked] = next((font.name for font in fonts if has_glyph(font.fname, letter)), None)
+            if FOUND[asked] is None:
+                warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font", UserWarning)
+                said = "no font here has letters as %s (%s): pictures show boxes; install one, as of https://fonts.google.com/noto"
+                logging.getLogger(__name__).warning(said, letter, asked[1].title())
+    return FOUND[asked]
+
+
 def families(string: str) -> dict[str, list[str]]:
-    "Matplotlib's own fonts have no Chinese, Japanese or Korean: for such letters, those of this machine that may have them."
-    if max(string, default="") < "\u2e80":
-        return {}
+    "Matplotlib's own fonts lack many scripts, as Chinese and Thai: for such letters, fonts of this machine that have them."
     from matplotlib import font_manager, rcParams
 
-    there = {font.name for font in font_manager.fontManager.ttflist}
-    return {"family": [*rcParams["font.family"], *filter(there.__contains__, CHINESE)]}
+    own, more = tuple(rcParams["font.family"]), []
+    if max(string, default="") >= "\u2e80":
+        there = {font.name for font in font_manager.fontManager.ttflist}
+        more = [*filter(there.__contains__, CHINESE)]
+    if not more:
+        more = dict.fromkeys(font_for(one, own) for one in string if one >= "\u0530" and not one.isspace() and one.isprintable())
+    return {"family": [*own, *found]} if (found := [*filter(None, more)]) else {}
 
 
 def checked_axes(axes):

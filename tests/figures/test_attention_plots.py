@@ -228,6 +228,24 @@ def test_chinese_letters_are_written_in_a_font_of_this_machine_that_has_them(mon
     assert (found["a"], found["é"], found["我"]) == (own, own, [*own, there])
 
 
+@pytest.mark.parametrize("found", [True, False])
+def test_letters_of_other_scripts_take_a_font_that_has_them_and_one_warning_says_where_none_has(found, monkeypatch, caplog):
+    there = "DejaVu Sans Mono"
+    files = {font.fname for font in font_manager.fontManager.ttflist if font.name == there and found or "Last Resort" in font.name}
+    monkeypatch.setattr(canvas, "FOUND", {})
+    monkeypatch.setattr(canvas, "has_glyph", lambda file, letter: letter < "\u0e00" or file in files)
+    own = plt.rcParams["font.family"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for text in ("ที่", "แมว", "กา"):
+            assert canvas.families(text) == ({"family": [*own, there]} if found else {})
+            if not found:
+                plot_heads(AttentionMaps.from_tensors([text, "·ט"], encoder=torch.eye(2).expand(1, 1, 2, 2)))
+    assert canvas.families("שלום سلام café") == {}
+    said = "no font here has letters as ท (Thai): pictures show boxes; install one, as of https://fonts.google.com/noto"
+    assert [record.getMessage() for record in caplog.records] == [said] * (not found)
+
+
 def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
     maps = AttentionMaps.from_tensors(["a", "b"], encoder=torch.eye(2).expand(2, 2, 2, 2))
     ax = plt.figure().add_subplot()
