@@ -4,7 +4,10 @@ The patterns mean the same in Python and in JavaScript: the page that translates
 """
 import re
 
-__all__ = ["PATTERNS", "split_sentences"]
+__all__ = ["PATTERNS", "is_chinese", "split_sentences", "writes_blanks"]
+
+CHINESE = "zh zho cmn yue cn".split()  # cn and jp are countries; no language is called so
+OTHERS = "ja jpn jp th tha lo lao km khm my mya".split()
 
 OPENING, LETTER = r"""["'“‘«„(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
 
@@ -47,3 +50,17 @@ def split_sentences(text: str) -> list[str]:
             found.append(text[start : end.end(1)])
             start = end.end()
     return [*found, text[start:]]
+
+
+def is_chinese(
+    language: str,  # as files are called: zh, zh_CN, cmn-Hans
+) -> bool:
+    "Whether it is Chinese."
+    return re.split("[-_]", language.lower())[0] in CHINESE
+
+
+def writes_blanks(
+    language: str,  # likewise
+) -> bool:
+    "Whether it writes blanks between words, as most languages do; Chinese, Japanese, Thai, Lao, Khmer and Burmese do not."
+    return not is_chinese(language) and re.split("[-_]", language.lower())[0] not in OTHERS

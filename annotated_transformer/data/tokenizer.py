@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from .. import EOS, PAD, UNK, InputError
 from ..files import named, opened
@@ -83,10 +84,14 @@ def short_lines(sentences: Iterable[str]) -> Iterator[str]:
         yield from re.findall(r"\S{1,1000}", sentence) if len(sentence) > 1000 else [sentence]
 
 
+BLANKS = [chr(number) for number in range(0x3001) if chr(number).isspace() and number != 0x20]  # the last is U+3000
+
+
 def sentencepiece_model(
     sentences: Iterable[str],  # both sides of the training split, and nothing else
     vocab_size: int,           # pieces, the special tokens included
     whole_words: Iterable[str] = (),
+    as_written: bool = False,  # variants of a character, as ， of a comma, stay what they are
 ) -> bytes:                    # the `.model` file
     """Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens.
 
@@ -107,11 +112,15 @@ def sentencepiece_model(
             raise
 
     try:
-        SentencePieceTrainer.train(
-            sentence_iterator=lines(), model_writer=model, model_type="bpe", vocab_size=vocab_size,
-            character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
-            user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
-        )
+        with TemporaryDirectory() as directory:
+            rules = Path(directory, "rules.tsv")
+            rules.write_bytes("".join(f"{ord(blank):X}\t20\n" for blank in BLANKS).encode())
+            SentencePieceTrainer.train(
+                sentence_iterator=lines(), model_writer=model, model_type="bpe", vocab_size=vocab_size,
+                character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
+                user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
+                normalization_rule_tsv=str(rules) if as_written else "",
+            )
     except RuntimeError as error:
         if raised:
             raise raised[0] from None
@@ -158,11 +167,12 @@ class Tokenizer:
         sentences: Iterable[str],  # both sides of the training split, and nothing else
         vocab_size: int,           # pieces, the special tokens included
         whole_words: Iterable[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
+        as_written: bool = False,         # variants of a character, as ， of a comma, stay what they are
     ) -> "Tokenizer":
         """Learn the vocabulary. A text that gives fewer pieces than `vocab_size` gets all that it gives, with a warning;
         InputError when it has no words, or too many characters."""
         require_several(sentences)
-        learnt = cls(sentencepiece_model(sentences, vocab_size, whole_words))
+        learnt = cls(sentencepiece_model(sentences, vocab_size, whole_words, as_written))
         if learnt.vocab_size < vocab_size:
             said = "the text gives no more than %d pieces: the vocabulary has so many, not %d"
             logging.getLogger(__name__).warning(said, learnt.vocab_size, vocab_size)

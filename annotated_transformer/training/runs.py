@@ -18,6 +18,7 @@ from .. import InputError
 from ..config import Execution, TrainingConfig, changed
 from ..data import corpora
 from ..data.large_corpora import TokenizedPairs, sample
+from ..data.sentences import writes_blanks
 from ..data.tokenizer import Tokenizer
 from annotated_transformer.files import (
     SUMS,
@@ -301,7 +302,8 @@ def prepare(
             run.directory.mkdir(parents=True, exist_ok=True)
             write_text_file(run.directory / CORPUS, json.dumps(texts, indent=1))
         if not run.has_tokenizer():
-            run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words))
+            as_written = bool(languages) and not writes_blanks(corpus.target_language)  # their ， is no comma
+            run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words, as_written))
         if languages:
             run.note(languages=languages)
         tokenizer, data = run.tokenizer, run.directory / "data"

@@ -15,6 +15,7 @@ from importlib.metadata import version
 from itertools import zip_longest
 
 from .. import InputError
+from ..data.sentences import is_chinese, writes_blanks
 from ..data.tokenizer import require_several
 
 # %% ../../nbs/paper/6.1_bleu.ipynb #f7dbe78d
@@ -99,9 +100,7 @@ def _score(
 
 def cut_without_blanks(language: str) -> str | None:
     "sacreBLEU's name for how to cut a language that writes no blanks between words; None for all others."
-    name = re.split("[-_]", language.lower())[0]
-    letters = "ja jpn th tha lo lao km khm my mya".split()
-    return "zh" if name in ("zh", "zho", "cmn", "yue") else "char" if name in letters else None
+    return None if writes_blanks(language) else "zh" if is_chinese(language) else "char"
 
 
 def sacre_bleu(

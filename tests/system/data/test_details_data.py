@@ -6,10 +6,12 @@ import pytest
 from nltk import Tree
 
 from annotated_transformer import EOS, InputError
+from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import require
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.trees import print_tree
+from annotated_transformer.training.runs import prepare
 
 NUMBERS = SimpleNamespace(
     vocab_size=100, model=b"", encode_all=lambda texts, threads: [[*map(int, text.split()), EOS] for text in texts]
@@ -61,6 +63,19 @@ def test_corpora_propose_another_name_for_validation_alone(tmp_path):
         require(tmp_path, [tmp_path / "validation.en"], "en", "de")
     with pytest.raises(InputError, match="train.en does not exist: .* needs train.en and train.de"):
         require(tmp_path, [tmp_path / "train.en"], "en", "de")
+
+
+WRITTEN = "“你好，世界！” ㎡ ﬁ นำ"
+
+
+@pytest.mark.parametrize("language, found", [("zh", WRITTEN), ("th", WRITTEN), ("de", "“你好,世界!” m2 fi นํา")])
+def test_tokenizer_of_a_target_without_blanks_gives_back_what_was_written(language, found, tmp_path):
+    for split in ("train", "validation"):
+        (tmp_path / f"{split}.en").write_text(9 * "hello, world\n")
+        (tmp_path / f"{split}.{language}").write_text(9 * f"{WRITTEN}\n")
+    config = TrainingConfig(TransformerConfig(60, n_layers=1, d_model=8, d_ff=8, n_heads=1), corpus=str(tmp_path))
+    tokenizer, train, _ = prepare(config, tmp_path / "run")
+    assert tokenizer.decode(train[0][1]) == tokenizer.decode(tokenizer.encode_target(f" {WRITTEN}\u3000 ")) == found
 
 
 def test_trees_are_printed_and_stay_as_they_are():

@@ -63,9 +63,12 @@ def made_up(draw: random.Random, n: int) -> list[str]:
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
-@pytest.mark.parametrize("name", ["everyday-en-de", "numbers-en-de"])
+@pytest.mark.parametrize("name", ["everyday-en-de", "numbers-en-de", "of a Chinese target"])
 def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name, tmp_path):
     model, draw = ROOT / "annotated_transformer" / "pretrained" / name / "tokenizer.model", random.Random(0)
+    if name == "of a Chinese target":
+        model = tmp_path / "kept.model"
+        Tokenizer.train([*ODD, "你好，世界！（真的）", "นำ ㎡ ８ ﬁ\u3000ﬁ"] * 3, 250, as_written=True).save(model)
     ours = Tokenizer.load(model)
     texts = [*sentences(), *ODD, *made_up(draw, 2_000)]
     expected = [ours.encode(text)[:-1] for text in texts]

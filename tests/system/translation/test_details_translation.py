@@ -93,8 +93,8 @@ def test_bleu_of_a_language_that_moses_does_not_know_says_so_in_its_signature(ca
         "the language 'ja' has no blanks between words"], "each is warned of once"
 
 
-CUTS = [("zh", "zh"), ("zh_CN", "zh"), ("ZH-TW", "zh"), ("zho", "zh"), ("ja", "char"), ("jpn", "char"),
-        ("th", "char"), ("de", "13a")]
+CUTS = [("zh", "zh"), ("zh_CN", "zh"), ("ZH-TW", "zh"), ("zho", "zh"), ("cn", "zh"), ("ja", "char"), ("jpn", "char"),
+        ("jp", "char"), ("th", "char"), ("de", "13a")]
 
 
 @pytest.mark.parametrize("language, tokens", CUTS)
