@@ -114,6 +114,7 @@ def pieces_labelled(
     return labels
 
 
+NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -149,12 +150,18 @@ def word_starts(
     labels: list[str],      # of pieces
     signs_apart: bool,      # punctuation before and after a word is a word of its own; inside, as in well-known, it is not
 ) -> list[bool]:
-    "Which pieces begin a word: those without a dot, and the first. One that has no letter of its own begins none."
+    """Which pieces begin a word: those without a dot, and the first. One that has no letter of its own begins none.
+
+    In a script without blanks nothing tells where a word ends, so there each piece is one, unless it begins with a mark."""
     if CONTINUES in labels[1:]:  # a part of a letter: another has the whole
         kept = [i for i, label in enumerate(labels) if i == 0 or label != CONTINUES]
         found = dict(zip(kept, word_starts([labels[i] for i in kept], signs_apart)))
         return [found.get(i, False) for i in range(len(labels))]
     starts = [i == 0 or not label.startswith(CONTINUES) for i, label in enumerate(labels)]
+    for i in range(1, len(labels)):
+        before, label = labels[i - 1], labels[i].removeprefix(CONTINUES)
+        meets = NO_BLANKS.match(label) or NO_BLANKS.match(before[-1:]) and has_letter(label)
+        starts[i] |= bool(meets) and before != BEGINS and not unicodedata.category(label[0]).startswith("M")
     if signs_apart:
         for i in range(len(labels) - 1, 0, -1):  # from the end, so that each of `?!` finds that a word begins after it
             starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])

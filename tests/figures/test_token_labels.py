@@ -89,3 +89,21 @@ def test_tokens_that_stand_for_no_word_are_known():
     assert all(map(is_special, special.split()))
     assert not any(map(is_special, "<unk> [UNK] [MASK] dog . < <b> [ [1] eos </ | || I_AM <start>x".split()))
     assert group_words([])[0] == [] and group_words([])[1].shape == (0, 0)
+
+
+UNDIVIDED = [
+    ("▁ ·你好 ·， ·世界 ·2024 ·年 ·！ <eos>", "你好 ， 世界 2024 年 ！ <eos>"),
+    ("เพื่ ·อน ·ของ ·ี ·ฉัน <eos>", "เพื่ อน ของี ฉัน <eos>"),
+    ("I like ·東京 ·Tower ·s ·.", "I like 東京 Towers ."),
+]
+
+
+@pytest.mark.parametrize("pieces, words", UNDIVIDED)
+def test_in_a_script_without_blanks_each_piece_is_a_word(pieces, words):
+    labels, belongs = group_words(pieces.split(), signs_apart=True)
+    assert labels == words.split() and belongs.shape == (len(pieces.split()), len(labels))
+    assert find(pieces.split(), labels[0])
+
+
+def test_a_part_of_a_letter_begins_no_word():
+    assert group_words(["東", "·", "·", "·京"])[0] == ["東", "京"]
