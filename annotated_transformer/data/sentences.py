@@ -11,6 +11,9 @@ OTHERS = "ja jpn jp th tha lo lao km khm my mya".split()
 
 OPENING, LETTER = r"""["'“‘«„(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
 
+# Chinese and Japanese, Hindi, Arabic. What a quotation mark closes may be a part of a sentence (“真的？”他问。): no cut.
+OTHER_ENDS = r"""[。！？।॥؟]{1,10}(?=\s*[^\s。！？।॥؟"'”’»)\]」』）])"""
+
 # Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
 SHORTENED = (
     "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
@@ -25,8 +28,8 @@ BEGINNERS = (
 )
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
-    # capital letter, a digit or an ellipsis.
-    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}}(?:\s»)?)\s+(?={OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))""",
+    # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank, with nothing that closes behind them.
+    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}}(?:\s»)?(?=\s+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})\s*""",
     "shortened": rf"""(?:^|[\s"'“‘«„(\[])(?:{"|".join(SHORTENED.split())}|(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}})\.$""",
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
     "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."

@@ -2,6 +2,7 @@
 
 Nothing here needs torch, so that `exchange.onnx_translator` translates lines in the same way.
 """
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -13,6 +14,7 @@ from ..data.tokenizer import Tokenizer, require_fit, require_several, require_te
 __all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "sentences_of", "translate_lines"]
 
 UNSURE = "The model is unsure of this translation: do not rely on it."
+FULL_WIDTH = re.compile("([。！？」』）]) ")  # behind which Chinese and Japanese have no blank
 WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
 
 
@@ -77,7 +79,7 @@ def joined(parts: Sequence[Translation]) -> Translation:
     "One line again: log-probabilities add up, and a doubtful sentence makes it doubtful."
     if len(parts) == 1:
         return parts[0]
-    text = " ".join(filter(None, (part.text for part in parts)))
+    text = FULL_WIDTH.sub(r"\1", " ".join(filter(None, (part.text for part in parts))))
     log_probability, tokens = sum(part.log_probability for part in parts), sum(part.tokens for part in parts)
     return Translation(text, log_probability, tokens, any(part.doubtful for part in parts))
 

@@ -21,9 +21,10 @@ def test_where_only_the_meaning_tells_it_does_not_cut(line):
 def test_blanks_between_sentences_go_and_those_within_stay():
     assert split_sentences("A  dog.\t\n It  ran.\u3000Far. ") == ["A  dog.", "It  ran.", "Far. "]
     assert split_sentences("") == [""] and split_sentences("  ") == ["  "] and split_sentences("No end") == ["No end"]
-    assert split_sentences("你好，世界。你好。") == ["你好，世界。你好。"]
+    assert split_sentences("你好，世界。你好。\u3000再见！\n") == ["你好，世界。", "你好。", "再见！\n"]
 
 
-@pytest.mark.parametrize("text", ["!" * 300_000, "!)" * 200_000, "! " + " " * 300_000 + "x", "Mr. X" * 60_000, "U." * 200_000 + " x"])
+@pytest.mark.parametrize("text", ["!" * 300_000, "!)" * 200_000, "! " + " " * 300_000 + "x", "Mr. X" * 60_000, "U." * 200_000 + " x",
+                                  "。" * 300_000, "。 " + " " * 300_000 + "”", "。”" * 200_000])
 def test_hostile_texts_are_read_to_their_end(text):  # where each sign looked at all others, this would take hours
     assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")

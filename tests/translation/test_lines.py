@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from annotated_transformer import EOS, UNK, InputError
-from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, in_capitals, sentences_of, translate_lines
+from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, in_capitals, joined, sentences_of, translate_lines
 
 WORDS = ["<pad>", "<eos>", "<unk>"]
 
@@ -67,6 +67,12 @@ def test_what_is_no_text_is_refused_by_its_number():
 def test_the_longest_pair_that_stays_whole(words, parts):
     line = "Go. " + "Far " * (words - 1)
     assert len(Words().encode(line)) == words + 1 and len(sentences_of(line, Words())) == parts
+
+
+def test_chinese_sentences_are_joined_without_a_blank():
+    for parts, text in (("我很好。 你好！ 我们走", "我很好。你好！我们走"), ("「そうだ」 本当？ はい", "「そうだ」本当？はい"),
+                        ("Go! No. (Yes.) So", "Go! No. (Yes.) So")):
+        assert joined([*map(Translation, parts.split())]).text == text
 
 
 def test_log_probabilities_and_tokens_add_up():

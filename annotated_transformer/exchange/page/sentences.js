@@ -17,3 +17,6 @@ export function splitSentences(text, patterns) {
   }
   return [...found, text.slice(start)];
 }
+
+// One text of their translations; Chinese and Japanese have no blank behind these signs.
+export const joinSentences = texts => texts.filter(Boolean).join(" ").replace(/([。！？」』）]) /gu, "$1");

@@ -4,7 +4,7 @@ import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, w
 import {inWords, nearestToDiagonal, picked, roomForWords} from "./drawing.js";
 import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
-import {splitSentences} from "./sentences.js";
+import {joinSentences, splitSentences} from "./sentences.js";
 import {Tokenizer} from "./tokenizer.js";
 import {apart, grouped, joined} from "./words.js";
 
@@ -298,7 +298,7 @@ function draw() {
   partForm.elements.which.value = parts.indexOf(part);
   drawTokens("source", part.labels);
   drawTokens("target", part.result.best.tokens.map(id => tokenizer.label(id)));
-  place("translation").textContent = parts.map(one => one.result ? tokenizer.decode(one.result.best.tokens) : "").filter(Boolean).join(" ");
+  place("translation").textContent = joinSentences(parts.map(one => one.result ? tokenizer.decode(one.result.best.tokens) : ""));
   drawStep();
   if (whole) {
     drawHead();
