@@ -28,7 +28,7 @@ BEGINNERS = (
 )
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
-    # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank, with nothing that closes behind them.
+    # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank; nothing closes behind them.
     "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}}(?:\s»)?(?=\s+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})\s*""",
     "shortened": rf"""(?:^|[\s"'“‘«„(\[])(?:{"|".join(SHORTENED.split())}|(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}})\.$""",
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
