@@ -89,10 +89,11 @@ def test_a_run_notes_its_languages_and_the_licence_of_the_weights_that_it_begins
 
 def test_the_hub_reads_a_card_as_it_is_meant_whatever_the_languages_are_called():
     read = {names: yaml.safe_load(front_matter(ModelRecord(languages=names)).removeprefix("---\n").removesuffix("---\n\n"))
-            for names in (("no", "de"), ("a: [b", "words"), ("en",), ())}
+            for names in (("no", "de"), ("a: [b", "words"), ("zh_CN", "jp"), ("src", "EN"), ("en",), ())}
     assert read["no", "de"]["language"] == ["no", "de"]  # a bare no is False
     assert "language" not in read["a: [b", "words"] and read["a: [b", "words"]["tags"] == ["translation"]
-    assert "tags" not in read["en",] and read[()] == {"library_name": "annotated_transformer"}  # a parser, and nothing known
+    assert read["zh_CN", "jp"]["language"] == ["zh", "ja"] and read["src", "EN"]["language"] == ["en"]
+    assert "tags" not in read["en",] and "language" not in read[()]  # a parser, and a model of which nothing is known
 
 
 def test_each_model_that_ships_says_what_it_is_without_torch():

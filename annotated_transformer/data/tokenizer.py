@@ -8,8 +8,10 @@ import io
 import logging
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -84,7 +86,22 @@ def short_lines(sentences: Iterable[str]) -> Iterator[str]:
         yield from re.findall(r"\S{1,1000}", sentence) if len(sentence) > 1000 else [sentence]
 
 
-BLANKS = [chr(number) for number in range(0x3001) if chr(number).isspace() and number != 0x20]  # the last is U+3000
+@contextmanager
+def rules_as_written() -> Iterator[dict[str, str]]:
+    "For SentencePiece: a letter and its accent are one, control characters are blanks, and all else stays what it is."
+    rules = {}
+    for letter in map(chr, [*range(1, 0x20), *range(0x21, 0xD800)]):
+        parts = unicodedata.normalize("NFD", letter)
+        if letter.isspace() or unicodedata.category(letter) == "Cc":
+            rules[letter] = " "
+        elif len(parts) > 1 and not "가" <= letter <= "힣" and unicodedata.normalize("NFC", letter) == letter:
+            rules[parts] = letter
+    rules["\ufeff"] = " "  # a byte-order mark
+    with TemporaryDirectory() as directory:
+        file = Path(directory, "rules.tsv")
+        lines = ("\t".join(" ".join(f"{ord(letter):X}" for letter in side) for side in rule) for rule in rules.items())
+        file.write_bytes("\n".join(lines).encode())
+        yield {"normalization_rule_tsv": str(file)}
 
 
 def sentencepiece_model(
@@ -112,21 +129,19 @@ def sentencepiece_model(
             raise
 
     try:
-        with TemporaryDirectory() as directory:
-            rules = Path(directory, "rules.tsv")
-            rules.write_bytes("".join(f"{ord(blank):X}\t20\n" for blank in BLANKS).encode())
+        with rules_as_written() if as_written else nullcontext({}) as rules:
             SentencePieceTrainer.train(
                 sentence_iterator=lines(), model_writer=model, model_type="bpe", vocab_size=vocab_size,
                 character_coverage=1.0, pad_id=PAD, eos_id=EOS, unk_id=UNK, bos_id=-1, minloglevel=2,
-                user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False,
-                normalization_rule_tsv=str(rules) if as_written else "",
+                user_defined_symbols=[f"▁{word}" for word in whole_words], hard_vocab_limit=False, **rules,
             )
     except RuntimeError as error:
         if raised:
             raise raised[0] from None
         advice = advice_on(str(error))
         raise InputError(f"no vocabulary of {vocab_size} pieces can be learnt from this text: {advice}") from None
-    return model.getvalue()
+    place = str(rules.get("normalization_rule_tsv", "")).encode()
+    return model.getvalue().replace(place, b"-" * len(place)) if place else model.getvalue()  # a place that is gone
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #bbf1eee0
 def checked_model(path: str | Path) -> bytes:

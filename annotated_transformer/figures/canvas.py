@@ -9,6 +9,7 @@ drawing takes their upper left corner, and what does not fit is made smaller as 
 when a canvas is made, because the command line imports this module and rarely draws.
 """
 import logging
+import re
 import unicodedata
 import warnings
 from collections.abc import Iterable
@@ -50,34 +51,40 @@ CHINESE = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han S
 
 
 def script_of(letter: str) -> str:
-    "As Unicode names its letters: THAI, DEVANAGARI, CJK; of a picture, SYMBOLS."
-    return "SYMBOLS" if unicodedata.category(letter).startswith("S") else unicodedata.name(letter, "UNNAMED").split()[0]
+    "As Unicode names its letters: THAI, DEVANAGARI, CJK; a sign that is no letter by its whole name, GRINNING FACE."
+    name = unicodedata.name(letter, "UNNAMED")
+    return name if unicodedata.category(letter).startswith("S") else name.split()[0]
 
 
 def has_glyph(file: str, letter: str) -> bool:
     "Whether a font has this letter."
     from matplotlib.ft2font import FT2Font
 
-    return FT2Font(file).get_char_index(ord(letter)) > 0
+    try:
+        return FT2Font(file).get_char_index(ord(letter)) > 0
+    except (OSError, RuntimeError):  # Matplotlib's list of fonts may be older than they are
+        return False
 
 
-FOUND: dict[tuple, str | None] = {}  # by one's own fonts and a script: a font that has it
+FOUND: dict[tuple, str | None] = {}  # by one's own fonts and a script: a font that has it; "": one's own have, None: none has
 
 
 def font_for(letter: str, own: tuple[str, ...]) -> str | None:
     "A font of this machine for its script, if one's own lack it; where there is none, a warning in place of Matplotlib's."
     from matplotlib import font_manager
 
-    if (asked := (own, script_of(letter))) not in FOUND:
-        FOUND[asked] = None
-        if not any(has_glyph(font_manager.findfont(font_manager.FontProperties(family=[name])), letter) for name in own):
-            fonts = [font for font in font_manager.fontManager.ttflist if "Last Resort" not in font.name]  # it has boxes alone
-            fonts.sort(key=lambda font: ("Sans" not in font.name, font.name))
-            FOUND[asked] = next((font.name for font in fonts if has_glyph(font.fname, letter)), None)
-            if FOUND[asked] is None:
-                warnings.filterwarnings("ignore", r"Glyph \d+ .*missing from font", UserWarning)
-                said = "no font here has letters as %s (%s): pictures show boxes; install one, as of https://fonts.google.com/noto"
-                logging.getLogger(__name__).warning(said, letter, asked[1].title())
+    there, script = font_manager.fontManager.ttflist, script_of(letter)
+    if (asked := (own, script, len(there))) not in FOUND:
+        usual = [font_manager.findfont(font_manager.FontProperties(family=[name])) for name in own]
+        fonts = [font for font in there if "Last Resort" not in font.name]  # it has boxes alone
+        fonts.sort(key=lambda font: ("Sans" not in font.name, font.name))
+        found = next((font.name for font in fonts if has_glyph(font.fname, letter)), None)
+        FOUND[asked] = "" if any(has_glyph(file, letter) for file in usual) else found
+        if FOUND[asked] is None:
+            said = "no font here has letters as %s (%s): pictures show boxes; install one, as of https://fonts.google.com/noto"
+            logging.getLogger(__name__).warning(said, letter, script.title())
+    if FOUND[asked] is None:  # Matplotlib would warn of each letter, at each size; each time, for `catch_warnings` forgets it
+        warnings.filterwarnings("ignore", rf"Glyph \d+ \(\\N\{{{re.escape(script)}\b.*missing from font", UserWarning)
     return FOUND[asked]
 
 
@@ -85,13 +92,14 @@ def families(string: str) -> dict[str, list[str]]:
     "Matplotlib's own fonts lack many scripts, as Chinese and Thai: for such letters, fonts of this machine that have them."
     from matplotlib import font_manager, rcParams
 
-    own, more = tuple(rcParams["font.family"]), []
+    own, chinese = tuple(rcParams["font.family"]), []
     if max(string, default="") >= "\u2e80":
         there = {font.name for font in font_manager.fontManager.ttflist}
-        more = [*filter(there.__contains__, CHINESE)]
-    if not more:
-        more = dict.fromkeys(font_for(one, own) for one in string if one >= "\u0530" and not one.isspace() and one.isprintable())
-    return {"family": [*own, *found]} if (found := [*filter(None, more)]) else {}
+        chinese = [*filter(there.__contains__, CHINESE)]
+    others = (font_for(one, own) for one in string if one >= "\u0530" and not one.isspace() and one.isprintable()
+              and not (chinese and script_of(one) in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH", "IDEOGRAPHIC")))
+    found = [*dict.fromkeys([*chinese, *filter(None, others)])]
+    return {"family": [*own, *found]} if found else {}
 
 
 def checked_axes(axes):

@@ -115,6 +115,7 @@ def pieces_labelled(
 
 
 NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+VARIANT = re.compile("[\ufe00-\ufe0f]")  # a mark that says how the sign before it looks, as in ❤️
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -125,7 +126,7 @@ def written_out(text: str) -> str:
 
 def has_letter(text: str) -> bool:
     "Whether a text has a letter, a digit, or a mark of one, as Hindi and Thai write vowels: `str.isalnum` knows no marks."
-    return any(one.isalnum() or unicodedata.category(one).startswith("M") for one in text)
+    return any(one.isalnum() or unicodedata.category(one) in ("Mn", "Mc") and not VARIANT.match(one) for one in text)
 
 
 def shown(label: str) -> str:

@@ -37,9 +37,11 @@ def front_matter(
     record: ModelRecord,
 ) -> str:                # a card's first lines, in YAML
     "What the hub reads of a card: it lists a translator by its languages, where their names are codes of ISO 639."
-    codes = [name for name in record.languages if re.fullmatch("[a-z]{2,3}", name)]
+    names = [re.split("[-_]", name.lower())[0] for name in record.languages]  # of zh_CN, zh
+    codes = [{"cn": "zh", "jp": "ja"}.get(name, name) for name in names
+             if re.fullmatch("[a-z]{2,3}", name) and name not in ("src", "tgt", "trg", "ref")]
     listed = f"language: {json.dumps(codes)}\n" if codes else ""  # with quotation marks: a bare no is false in YAML
-    tags = "tags: [translation]\n" if len(record.languages) == 2 else ""  # a parser has one
+    tags = "tags: [translation]\n" if len(record.languages) != 1 else ""  # a parser has one
     return f"---\n{listed}library_name: annotated_transformer\n{tags}---\n\n"
 
 

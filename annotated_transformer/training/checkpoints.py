@@ -127,7 +127,8 @@ def save_checkpoint(
         write_directory(final, write)
     except OSError as error:
         last = next((directory.name for directory in reversed(checkpoint_directories(run))), "its beginning")
-        first = "allow it" if isinstance(error, PermissionError) else "make room on the disk"
+        refused = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+        first = "put that right" if refused else "make room on the disk"
         raise InputError(
             f"{final} could not be written ({error.strerror or error}): {first} and give the same command again; "
             f"the run goes on from {last}"

@@ -19,7 +19,7 @@ from ..data.tokenizer import Tokenizer
 from ..data.treebanks import Treebank, require_signs
 from ..files import SUMS
 from ..model.transformer import Transformer
-from ..model_record import RECORD
+from ..model_record import RECORD, read_record
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
 from .devices import autocast, on_device
 from .loading import LoadedModel, load
@@ -87,7 +87,7 @@ def warn_of_unknown(
         )
 
 
-def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer) -> None:
+def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer, n: int) -> None:
     "A warning where the vocabulary writes more than one of a hundred targets of one's own texts in other letters (§5.1)."
     def written(text: str) -> str:
         return "".join(tokenizer.decode(tokenizer.encode_target(text)).split())
@@ -95,7 +95,8 @@ def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer) -> None:
     def known(text: str) -> bool:
         return UNK not in tokenizer.encode_target(text)
 
-    targets = ["".join(target.split()) for _, target in islice(corpora.load(config.corpus).train, LOOKED_AT)]
+    some = islice(corpora.load(config.corpus).train, 0, None, max(1, n // LOOKED_AT))
+    targets = ["".join(target.split()) for _, target in some]
     changed = [text for text in targets if written(text) not in (text, "") and known(text)]
     if len(changed) <= 0.01 * len(targets):
         return
@@ -103,8 +104,8 @@ def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer) -> None:
     others = [f"{letter} as {new}" for letter, _ in count.most_common()
               if (new := written(letter)) not in (letter, "") and known(letter)]
     logging.getLogger(__name__).warning(
-        "%.0f%% of the training targets have letters that the model will write in another form%s, and `score` counts these as "
-        "wrong: if that form is as good, bring all texts to Unicode's NFKC", 100 * len(changed) / len(targets),
+        "%.0f%% of the training targets have letters that the model will write in another form%s, and sacreBLEU counts these "
+        "as wrong: if that form is as good, bring all texts to Unicode's NFKC", 100 * len(changed) / len(targets),
         f" ({', '.join(others[:6])})" if others else "",
     )
 
@@ -198,8 +199,8 @@ def begin(
             warn_of_long(config.model.max_length, splits)
         if config.start_from and first:
             warn_of_unknown(config, tokenizer, splits[0])
-        if first and place and corpora.load(config.corpus).scorer == "translation":
-            warn_of_variants(config, tokenizer)
+        if first and place and read_record(run.directory).languages:  # trees are in none
+            warn_of_variants(config, tokenizer, len(splits[0]))
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"

@@ -11,7 +11,8 @@ from annotated_transformer.data.batching import batches, by_length, collate, pad
 def in_order():
     def in_order(rows, widths, max_tokens):
         "Batches of the rows as they come, each as large as fits. `widths`: the longer side of each pair."
-        assert max(widths) <= max_tokens, f"a pair of {max(widths)} tokens on its longer side fits into no batch"
+        most = max((widths[row] for row in rows), default=0)
+        assert most <= max_tokens, f"a pair of {most} tokens on its longer side fits into no batch"
         cut, batch, widest = [], [], 0
         for row in rows:
             widest = max(widest, widths[row])

@@ -105,5 +105,9 @@ def test_in_a_script_without_blanks_each_piece_is_a_word(pieces, words):
     assert find(pieces.split(), labels[0])
 
 
+def test_a_sign_with_a_variant_of_its_look_is_no_word():
+    assert find(["schön", "·❤️", "<eos>"], "schön") == [0] and group_words(["schön", "·❤️"], signs_apart=True)[0] == ["schön", "❤️"]
+
+
 def test_a_part_of_a_letter_begins_no_word():
     assert group_words(["東", "·", "·", "·京"])[0] == ["東", "京"]

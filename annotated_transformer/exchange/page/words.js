@@ -3,11 +3,12 @@
 const CONTINUES = "·", BEGINS = "▁";
 // Thai, Lao, Burmese, Khmer, Japanese and Chinese write no blanks: there each piece is a word, unless it begins with a mark.
 const NO_BLANKS = /[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}]/u;
+const hasLetter = text => /[\p{L}\p{N}]|(?![\ufe00-\ufe0f])[\p{Mn}\p{Mc}]/u.test(text); // the others say how a sign looks
 const bare = label => label.startsWith(CONTINUES) ? label.slice(1) : label;
 
 function isSign(label) {
   const text = bare(label), rest = text.startsWith(BEGINS) ? text.slice(1) : text;
-  return rest !== "" && !/[\p{L}\p{M}\p{N}]/u.test(rest);
+  return rest !== "" && !hasLetter(rest);
 }
 
 // Each word's label and the numbers of its pieces. Punctuation stands apart before and after a word, not within.
@@ -15,7 +16,7 @@ export function grouped(labels) {
   const starts = labels.map((label, i) => i === 0 || !label.startsWith(CONTINUES)), words = [];
   for (let i = 1; i < labels.length; i++) {
     const before = labels[i - 1], label = bare(labels[i]), meets = text => NO_BLANKS.test(text ?? "");
-    starts[i] ||= (meets([...label][0]) || meets([...before].at(-1)) && /[\p{L}\p{M}\p{N}]/u.test(label)) && before !== BEGINS
+    starts[i] ||= (meets([...label][0]) || meets([...before].at(-1)) && hasLetter(label)) && before !== BEGINS
       && !/^\p{M}/u.test(label);
   }
   for (let i = labels.length - 1; i > 0; i--) starts[i] ||= isSign(labels[i]) && (starts[i + 1] ?? true);

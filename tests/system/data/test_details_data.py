@@ -10,6 +10,7 @@ from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import require
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import print_tree
 from annotated_transformer.training.runs import prepare
 
@@ -75,6 +76,12 @@ def test_tokenizer_of_a_target_without_blanks_gives_back_what_was_written(langua
         (tmp_path / f"{split}.{language}").write_text(9 * f"{WRITTEN}\n")
     config = TrainingConfig(TransformerConfig(60, n_layers=1, d_model=8, d_ff=8, n_heads=1), corpus=str(tmp_path))
     tokenizer, train, _ = prepare(config, tmp_path / "run")
+    again = Tokenizer.train(9 * ["hello, world", WRITTEN], 60, as_written=found == WRITTEN).model
+    assert again == tokenizer.model and b".tsv" not in again
+    given = ["cafe\u0301", "\ufeffcaf\xe9", "caf\xe9\x07"]  # of accents apart, of marks that nobody sees
+    if found == WRITTEN:
+        known = Tokenizer.train(9 * ["café", WRITTEN], 60, as_written=True)
+        assert {known.decode(known.encode(text)) for text in given} == {"café"}
     assert tokenizer.decode(train[0][1]) == tokenizer.decode(tokenizer.encode_target(f" {WRITTEN}\u3000 ")) == found
 
 

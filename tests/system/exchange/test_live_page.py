@@ -120,7 +120,7 @@ console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(grouped)
 @pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
 def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
     draw, some = random.Random(2), ["▁", "·!", "·?", "·«", "«", "ça", "·ing", "·ß", "<eos>", "▁·x", "·-", "5", "·ी", "·่", "น"]
-    some += ["·น", "·你好", "·2", "·、", "·コ", "·𠀀x"]
+    some += ["·น", "·你好", "·2", "·、", "·コ", "·𠀀x", "·❤️"]
     french = ["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"]
     rows = [french, *(draw.choices(some, k=8) for _ in range(2_000))]
     (tmp_path / "given.json").write_text(json.dumps(rows))

@@ -193,7 +193,8 @@ def test_a_checkpoint_that_may_not_be_written_asks_for_no_room(corpus, tmp_path,
 
     monkeypatch.setattr(checkpoints, "write_directory", refuses)
     assert status([*TRAIN, "--corpus", str(corpus), "--run", str(tmp_path / "run")]) == 2
-    assert "(Permission denied): allow it and give the same command again; the run goes on from its beginning" in sentence(capsys)
+    said = "(Permission denied): put that right and give the same command again; the run goes on from its beginning"
+    assert said in sentence(capsys)
 
 
 def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
