@@ -225,11 +225,11 @@ def our_tokenizer(
 
 # %% ../../nbs/exchange/marian.ipynb #66e92cff
 @contextmanager
-def in_one_sentence(path_or_name: str | Path) -> Iterator[None]:
-    "InputError for whatever a damaged file makes of somebody else's loader; ours says all itself."
+def in_one_sentence(path_or_name: str | Path, but: type[Exception] | tuple = ()) -> Iterator[None]:
+    "InputError for whatever a damaged file makes of somebody else's loader, but for errors that say all themselves."
     try:
         yield
-    except InputError:
+    except but:
         raise
     except Exception as error:
         raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason_of(error)})") from None
@@ -284,7 +284,7 @@ def load_marian(
         require_safetensors(path_or_name, **options)
         safe = {"use_safetensors": True, "attn_implementation": "eager"}  # no pickle is loaded, and no code from elsewhere
         marian = transformers.MarianMTModel.from_pretrained(path_or_name, config=config, **{**options, **safe})
-    with in_one_sentence(path_or_name):
+    with in_one_sentence(path_or_name, but=InputError):
         model, pieces = from_marian(marian, tokenizer)
     place = own_device(device or usual_device(precision), 0)
     found = Translator(model.to(place), pieces, search_of(marian.generation_config), precision)
