@@ -78,8 +78,8 @@ def font_for(letter: str, own: tuple[str, ...]) -> str | None:
         usual = [font_manager.findfont(font_manager.FontProperties(family=[name])) for name in own]
         fonts = [font for font in there if "Last Resort" not in font.name]  # it has boxes alone
         fonts.sort(key=lambda font: ("Sans" not in font.name, font.name))
-        found = next((font.name for font in fonts if has_glyph(font.fname, letter)), None)
-        FOUND[asked] = "" if any(has_glyph(file, letter) for file in usual) else found
+        found = (font.name for font in fonts if has_glyph(font.fname, letter))
+        FOUND[asked] = "" if any(has_glyph(file, letter) for file in usual) else next(found, None)
         if FOUND[asked] is None:
             said = "no font here has letters as %s (%s): pictures show boxes; install one, as of https://fonts.google.com/noto"
             logging.getLogger(__name__).warning(said, letter, script.title())
