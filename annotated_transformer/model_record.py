@@ -16,7 +16,7 @@ __all__ = ["PRETRAINED", "RECORD", "ModelRecord", "place_of", "read_record", "re
 
 PRETRAINED = Path(__file__).parent / "pretrained"
 RECORD, FORMER = "record.json", "search.json"  # FORMER held the search alone; it is read where there is no record
-Head = tuple[Annotated[int, 1, 1_000], Annotated[int, 1, 2**24]]  # layer and head, from 1
+Head = tuple[Annotated[int, 1, 1_000], Annotated[int, 1, 1_024]]  # layer and head, from 1
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,14 @@ import time
 
 from .environment import dumb_terminal
 
-__all__ = ["EVERY", "progress_bar"]
+__all__ = ["EVERY", "one_line", "progress_bar"]
 
 EVERY = 60.0  # seconds between two lines
+
+
+def one_line(text: str) -> str:
+    "The text with its control characters written out: a terminal obeys them, and a name of a directory may hold some."
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def in_notebook() -> bool:
@@ -22,6 +27,7 @@ def progress_bar(shown: bool = True, **options):
     """
     from tqdm import tqdm
 
+    options |= {"desc": one_line(options["desc"])} if "desc" in options else {}
     if not shown or getattr(sys.stderr, "closed", True):  # a daemon has none
         return tqdm(**options, disable=True)
     if sys.stderr.isatty() and not dumb_terminal() or in_notebook():

@@ -34,6 +34,15 @@ def test_a_standard_error_that_cannot_be_used_ends_nothing(monkeypatch, make):
         bar.set_postfix_str("half")
 
 
+def test_a_terminal_obeys_no_name_of_a_directory(monkeypatch):
+    stream = io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress_bar(total=1, desc="runs\x1b[2J\n", file=stream) as bar:
+        bar.update()
+    assert "runs\\x1b[2J\\n" in stream.getvalue() and "\x1b[2J" not in stream.getvalue()
+
+
 SLOW = "from annotated_transformer import progress_bar as p; p.EVERY = 0; bar = p.progress_bar(iterable=range(3)); print(*bar)"
 
 

@@ -10,10 +10,11 @@ import sys
 
 from .. import InputError, __version__
 from ..environment import blamed, require_docstrings
+from ..progress_bar import one_line
 from .arguments import call, perhaps, wrapped
 from .draw_and_export import attend, export, page
 from .options import Train, Variations
-from .terminal import give_up_output, one_line, open_streams, warnings_in_one_line
+from .terminal import give_up_output, open_streams, warnings_in_one_line
 from .train_and_score import average, cost, list_corpora, score_command, train_command, variations_command
 from .translate_and_parse import parse_command, translate
 from .workbook import workbook_command

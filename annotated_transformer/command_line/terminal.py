@@ -17,9 +17,9 @@ from typing import TextIO
 
 from .. import InputError
 from ..files import what_it_is
-from ..progress_bar import progress_bar
+from ..progress_bar import one_line, progress_bar
 
-__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted", "one_line",
+__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted",
            "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
 
 
@@ -52,11 +52,6 @@ def warnings_in_one_line() -> Iterator[None]:
     finally:
         library.removeHandler(messages)
         library.propagate = True
-
-
-def one_line(text: str) -> str:
-    "The text with its control characters written out."
-    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 def as_typed(path: Path) -> str:

@@ -16,9 +16,10 @@ from .. import InputError
 from ..config import PRESETS
 from ..environment import launched
 from ..model_record import record_of
+from ..progress_bar import one_line
 from ..threads import choose_threads
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
-from .terminal import as_typed, may_be_interrupted, one_line, plain_line
+from .terminal import as_typed, may_be_interrupted, plain_line
 from .translate_and_parse import Model, open_translator
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 from .. import InputError
 from .options import AS_USUAL, SearchOptions
 from ..model_record import record_of
+from ..progress_bar import one_line
 from ..threads import choose_threads
-from .terminal import END_OF_INPUT, answer_lines, at_terminal, one_line, require_standard_input
+from .terminal import END_OF_INPUT, answer_lines, at_terminal, require_standard_input
 
 if TYPE_CHECKING:
     from ..config import Search, TransformerConfig

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypedDict
 
 from .. import InputError
-from .terminal import as_typed, one_line
+from ..progress_bar import one_line
+from .terminal import as_typed
 
 if TYPE_CHECKING:
     from ..workbook import Exercise, Verdict
