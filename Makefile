@@ -49,7 +49,7 @@ test-quick: $(INSTALLED)  ## between two commits: in step, lint, the pages' own 
 	$(PYTEST) -m 'not slow' $(foreach name,$(QUICK),$(wildcard tests/system/*/test_$(name).py)) $(filter-out tests/system tests/browser,$(wildcard tests/*))
 
 workbook-test: $(INSTALLED)  ## the workbook: every stub is red, every solution green, every planted mistake noticed (part of `make test`)
-	$(PYTEST) tests/system/book/test_workbook.py tests/test_workbook.py
+	$(PYTEST) tests/system/book/test_workbook.py tests/workbook
 
 lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab --config tools/lab.py nbs/index.ipynb

@@ -54,7 +54,9 @@ setup(
     keywords=about["keywords"].split(),
     python_requires=f">={about['min_python']}",
     packages=find_packages(include=[f"{about['lib_path']}*"]),
-    package_data={about["lib_path"]: ["py.typed", "pretrained/**", "workbook/**", "exchange/page/*", "figures/explorer_page/*"]},
+    package_data={
+        about["lib_path"]: ["py.typed", "pretrained/**", "workbook/pages/**", "exchange/page/*", "figures/explorer_page/*"],
+    },
     install_requires=about["requirements"].split(),
     extras_require=extras,
     entry_points={"console_scripts": [about["console_scripts"]]},

@@ -1,4 +1,4 @@
-"""The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/zh/.
+"""The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/pages/zh/.
 
 The exercises' texts are those of the Chinese pages (nbs/zh/paper/; of a page of the workshop they alone are translated).
 Titles, notes and hints stand in nbs/zh/exercises.yml, the prose of the last notebook in nbs/zh/workbook.md. Code, tests,

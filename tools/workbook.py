@@ -5,7 +5,7 @@
 Claim, equation, signature, tests and solution are the page's own; titles and hints stand in nbs/exercises.yml, beside the
 mistakes that a check must find.
 
-python tools/workbook.py             write annotated_transformer/workbook/ (`make build` does it too)
+python tools/workbook.py             write annotated_transformer/workbook/pages/ (`make build` does it too)
 python tools/workbook.py mistakes    make each planted mistake, and write to results/checks/workbook.json which tests notice it
 """
 import ast
@@ -30,7 +30,7 @@ from metadata import METADATA
 from nbdev.process import NBProcessor
 from usage import words_given
 
-NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook"), "exercises.yml"
+NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook/pages"), "exercises.yml"
 OWN, SECTION = chinese_workbook.PAGE, chinese_workbook.SECTION  # the page and its section that make the last notebook
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already

@@ -136,7 +136,7 @@ def write_course(directory: Path, check: bool) -> None:
     from ..files import new_directory
 
     new_directory(directory)
-    from ..assignments import write_assignments
+    from ..workbook.assignments import write_assignments
 
     names = write_assignments(directory)
     print(f"{directory}: a course of nbgrader with {len(names)} assignments\n"

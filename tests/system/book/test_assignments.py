@@ -14,8 +14,17 @@ from pathlib import Path
 import pytest
 from workbook import planted
 
-from annotated_transformer.assignments import BEGIN, END, POINTS, assignment, grade, tier, with_solution, write_assignments
 from annotated_transformer.workbook import exercises, folder, written_as
+from annotated_transformer.workbook.assignments import (
+    BEGIN,
+    END,
+    POINTS,
+    assignment,
+    grade,
+    tier,
+    with_solution,
+    write_assignments,
+)
 
 ROOT = Path(__file__).parents[3]
 

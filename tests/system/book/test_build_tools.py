@@ -387,7 +387,7 @@ def test_a_notebook_says_of_its_kernel_what_jupyterlab_writes_and_nothing_else()
     expected = {"kernelspec": {"display_name": kernel["display_name"], "language": kernel["language"], "name": "python3"},
                 "language_info": {**told, "version": METADATA["language_info"]["version"]}}
     assert METADATA == expected
-    for path in [*(ROOT / "nbs").rglob("*.ipynb"), *(ROOT / "annotated_transformer" / "workbook").rglob("*.ipynb")]:
+    for path in [*(ROOT / "nbs").rglob("*.ipynb"), *(ROOT / "annotated_transformer/workbook/pages").rglob("*.ipynb")]:
         if ".ipynb_checkpoints" not in path.parts:
             found = json.loads(path.read_text(encoding="utf-8"))
             assert found["metadata"] == METADATA, path

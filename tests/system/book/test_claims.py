@@ -847,7 +847,8 @@ def test_the_index_says_what_is_true_of_the_order_and_begins_with_the_map():
     for path in ("index", "paper/3_transformer"):  # and where the parts become the whole
         assert "figures/architecture.png)" in prose(path)
     assert all(row.about.endswith(".") for row in read_contents() if row.part == "workshop")
-    workbook = [path.stem for path in (ROOT / "annotated_transformer/workbook").glob("*.ipynb") if path.stem != "all_together"]
+    pages = (ROOT / "annotated_transformer/workbook/pages").glob("*.ipynb")
+    workbook = [path.stem for path in pages if path.stem != "all_together"]
     assert len(workbook) == 14 and "it writes fourteen of these pages" in page
 
 
