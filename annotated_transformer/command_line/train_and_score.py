@@ -120,7 +120,7 @@ def score_command(
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
         corpus: A name or a directory; that of the run, or of the model that ships, if not given.
-        split: validation, train, test, or another test set's name, as mscoco; test or else validation if not given.
+        split: validation, train, test, or another test set's name, as mscoco; the first of them or else validation if not given.
         out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
 
     Example:
@@ -139,7 +139,7 @@ def score_command(
     if corpus is None and own is None:
         raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
     data = corpora.load(corpus or own) if corpus or not run else corpus_of(run)
-    split = split or ("test" if data.tests else "validation")
+    split = split or next(iter(data.tests), "validation")
     data.split(split)  # complains of an unknown name
     if said := other_languages(translator.record.languages, data):
         print(one_line(f"{model} {said}"), file=sys.stderr)

@@ -482,6 +482,9 @@ def test_a_corpus_without_a_test_set_is_scored_on_its_validation_split(run, corp
     search = ("--beam-size", "1", "--extra-length", "4")
     with_tests = command("score", run, "--corpus", tmp_path / "mine", *search)[1]
     for file in (tmp_path / "mine").glob("test.*"):
+        file.rename(file.with_stem("test-news"))
+    assert command("score", run, "--corpus", tmp_path / "mine", *search)[1].startswith("mine test-news: 5")
+    for file in (tmp_path / "mine").glob("test-news.*"):
         file.unlink()
     asked = command("score", run, "--corpus", tmp_path / "mine", "--split", "validation", *search)[1]
     without = command("score", run, "--corpus", tmp_path / "mine", *search)[1]
