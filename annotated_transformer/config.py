@@ -216,7 +216,7 @@ class TrainingConfig:
         rate_factor: times the paper's learning rate
         smoothing: ε_ls, §5.4
         consistency: α of R-Drop: weight of the disagreement between two draws of dropout; the paper has none
-        start_from: weights and vocabulary to begin with: of a run, a model or a shipped name; None: new ones
+        start_from: weights and vocabulary to begin with: of a run, a model or a shipped name; new ones if not given
         clip_norm: largest norm of the gradient; the paper clips nothing
         seed: decides the initial weights, the order of the batches and the dropout
         validate_every: steps between two measures on the validation split

@@ -32,7 +32,7 @@ class Train:
 
     Args:
         preset: Gives the defaults: {presets}.
-        run: Directory of the run, with torchrun --run-directory; runs/CORPUS-PRESET if not given.
+        run: Directory of the run; runs/CORPUS-PRESET if not given. With torchrun write --run-directory.
 
     More:
         profile: Trace so many updates into the run's trace.json, which chrome://tracing opens.
@@ -60,7 +60,7 @@ class Variations:
     Args:
         preset: The base of the table. base and base-en-fr give the paper's own, whose last row is the paper's big model.
         rows: {rows}; all if none are named.
-        seeds: Of each of these rows; if none are named, two: one says nothing of chance.
+        seeds: Seeds of each row; two if not given, since one says nothing of chance.
         run: Directory of the runs; runs/CORPUS-PRESET-variations if not given.
         out: File that ends in .json, and a picture beside it; table.json in the directory of the runs if not given.
 

@@ -63,7 +63,7 @@ def translate(
     Args:
         model: Directory of a run or of a model, a model that ships by name, OWNER/NAME on the Hugging Face
             hub, or a directory of a Marian model as Hugging Face's library saves it.
-        split: Translate a line of several sentences as one. Else each is translated for itself, but for two short ones.
+        split: Translate a line of several sentences as one. Otherwise each sentence is translated alone, but for two short ones.
 
     Example:
         echo "A girl reads." | annotated-transformer translate
