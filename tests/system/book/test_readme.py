@@ -539,6 +539,16 @@ def test_commands_that_take_seconds_do_what_the_page_says(name, needed, least, t
             assert out in page(name)
 
 
+def test_the_python_of_other_software_writes_what_its_commands_write(tmp_path, monkeypatch):
+    for package in ("transformers", "ctranslate2", "onnx"):
+        pytest.importorskip(package, reason="an extra is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Translator, "push_to_hub", lambda self, name: (tmp_path / "pushed").write_text(name))
+    exec(blocks(page("docs/other-software.md"), "python"), {})
+    exported = [words[words.index("--out") + 1] for _, *words in commands(ROOT / "docs/other-software.md") if "--out" in words]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*exported, "pushed"]) and len(exported) == 3
+
+
 def test_python_on_the_pages_names_what_there_is():
     for path in PAGES:
         for node in ast.walk(ast.parse(blocks(path.read_text(encoding="utf-8"), "python").partition("#|")[0])):
