@@ -171,6 +171,14 @@ def test_regularization_draws_on_a_cpu_what_it_always_drew():
     assert "".join(str(int(one)) for one in kept) == "001001001100111010011110"
 
 
+def test_regularization_keeps_the_mean_where_few_numbers_or_nearly_all_are_dropped():
+    torch.manual_seed(0)
+    few, n = 2**-20, 2**22
+    kept = Dropout(1 - few)(torch.ones(n)).mean() * n * few  # 4 are expected
+    dropped = n - Dropout(few)(torch.ones(n)).count_nonzero()
+    assert 0 < kept < 12 and 0 < dropped < 12
+
+
 def test_feed_forward_shows_hooks_its_numbers_as_it_says():
     network, seen = FeedForward(8, 12), []
     network.inner.register_forward_hook(lambda module, inputs, output: seen.append(output.clone()))
