@@ -27,8 +27,10 @@ class PositionalEncoding(nn.Module):
 
     def __init__(self, d_model: int, max_length: int):
         super().__init__()
-        table = sinusoids(max_length, d_model).to(torch.get_default_dtype())  # the one of the embeddings
-        self.register_buffer("table", table, persistent=False)
+        here = torch.get_default_device()
+        with torch.device("cpu" if here.type == "mps" else here):  # an Apple GPU has no float64
+            table = sinusoids(max_length, d_model)
+        self.register_buffer("table", table.to(torch.empty(0)), persistent=False)  # where, and as, embeddings are
 
     def forward(
         self,

@@ -9,6 +9,7 @@ from torch import nn
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model import position
 from annotated_transformer.model.attention import MultiHeadAttention, recorded
 from annotated_transformer.model.fast_attention import SHORT, attend
 from annotated_transformer.model.feed_forward import FeedForward
@@ -30,6 +31,16 @@ def test_transformer_counts_each_sublayer_of_its_own():
     attention, feed_forward, norm = 12 * 2 * (4 + 4 + 5) + 2 * 5 * 12, 12 * 10 + 10 + 10 * 12 + 12, 2 * 12
     encoder_layer, decoder_layer = attention + feed_forward + 2 * norm, 2 * attention + feed_forward + 3 * norm
     assert count_parameters(Transformer(UNEQUAL)) == 11 * 12 + 2 * (encoder_layer + decoder_layer)
+
+
+def test_position_is_counted_on_the_cpu_where_the_default_device_has_no_float64(monkeypatch):
+    where, count = [], position.sinusoids
+    monkeypatch.setattr(position, "sinusoids", lambda *sizes: where.append(torch.empty(0).device.type) or count(*sizes))
+    with torch.device("meta"):  # stands for an Apple GPU, of which a tensor cannot be made here
+        Transformer(UNEQUAL)
+        monkeypatch.setattr(torch, "get_default_device", lambda: torch.device("mps"))
+        assert Transformer(UNEQUAL).positions.table.is_meta
+    assert where == ["meta", "cpu"]
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float64])
