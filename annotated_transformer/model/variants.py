@@ -62,7 +62,7 @@ class AdditiveMultiHeadAttention(MultiHeadAttention):
         query: Tensor,                  # as above
         key: Tensor,
         value: Tensor,
-        allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
+        allowed: Tensor | None = None,  # bool, or summand of 0 and -inf, broadcastable to (B, h, T, S)
         causal: bool = False,           # in place of `allowed`
     ) -> Tensor:                        # (B, h, T, d_v)
         "The same without the weights."
