@@ -75,7 +75,9 @@ class SixteenBits(PackedMatrix):
 
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
-        "By the kernel, or where it is missing by floats of the same values."
+        "By the kernel, or where it is missing by floats of the same values. InputError for what the kernel would cut, in place."
+        if matrix.abs().amax() > 65_504:
+            raise InputError("precision float16: a weight is beyond 65,504, the largest number of 16 bits; take float32 or int8")
         if old_is_faster(16):
             return old_product(16, matrix, bias)
         rounded = matrix.half().float()

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils import prune
 
-from annotated_transformer import EOS, PAD, Transformer, TransformerConfig
+from annotated_transformer import EOS, PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.threads import ONE_THREAD, without_warnings
 from annotated_transformer.training.optimizer import adam
@@ -23,6 +23,20 @@ from annotated_transformer.translation.packed_weights import Packed, in_eight_bi
 def model():
     torch.manual_seed(0)
     return Transformer(TransformerConfig(14, n_layers=1, d_model=8, d_ff=12, n_heads=2)).eval()
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_weight_that_16_bits_cannot_hold_is_refused_and_stays_as_it_was(gone, monkeypatch):
+    if gone:
+        monkeypatch.setattr(packed_weights, "old_is_faster", lambda bits: False)
+    one = model()
+    matrix = one.encoder.layers[0].feed_forward.sublayer.outer.weight
+    matrix.data[3, 5] = -65_504
+    in_sixteen_bits(one)
+    matrix.data[3, 5] = -70_000
+    with pytest.raises(InputError, match="a weight is beyond 65,504"):
+        in_sixteen_bits(one)
+    assert matrix[3, 5] == -70_000  # PyTorch's operator cuts it off in the matrix that it is given
 
 
 def test_a_copy_is_made_anew_where_the_embedding_alone_has_changed():
