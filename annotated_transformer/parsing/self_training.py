@@ -38,6 +38,7 @@ def confidences(
         for chosen in batches(lengths, max(batch_tokens, lengths.max(initial=1)), epoch=None):
             source, target_input, target = Batch(*(ids.to(device) for ids in collate(rows, short[chosen])))
             logits = model(source, target_input)                                                          # (B, T, V)
+            logits[..., PAD] = float("-inf")                                                              # no word
             losses = F.cross_entropy(logits.transpose(1, 2), target, ignore_index=PAD, reduction="none")  # (B, T)
             found[short[chosen]] = (-losses.sum(1) / (target != PAD).sum(1)).exp().cpu()
     return found.tolist()

@@ -31,6 +31,7 @@ def test_confidence_is_the_probability_of_a_token():
             for t, token in enumerate(target):  # one token at a time, by the chain rule
                 with torch.inference_mode():
                     logits = model(torch.tensor([source]), torch.tensor([[PAD, *target[:t]]]))[0, -1]
+                    logits[PAD] = float("-inf")  # as in a search
                 expected *= float(logits.softmax(-1)[token])
             assert abs(value - expected ** (1 / len(target))) < 1e-5
         assert values[0] != values[1] and confidences(parser, []) == []
