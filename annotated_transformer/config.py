@@ -113,7 +113,9 @@ class TransformerConfig:
                     raise InputError(f"d_model={self.d_model} does not divide by n_heads={self.n_heads}: give d_k and d_v")
                 object.__setattr__(self, name, self.d_model // self.n_heads)  # frozen from here on
             else:
-                require_between(self, name, 1, {"n_layers": 1_000, "n_heads": 1_024, "max_length": 2**18}.get(name, 2**24))
+                least = 2 if name == "vocab_size" else 1  # of PAD alone nothing can be written
+                most = {"n_layers": 1_000, "n_heads": 1_024, "max_length": 2**18}.get(name, 2**24)
+                require_between(self, name, least, most)
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout must be at least 0 and less than 1, not {self.dropout}")
         for name, parts in PARTS.items():

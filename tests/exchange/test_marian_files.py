@@ -83,7 +83,7 @@ def test_labels_that_no_translator_has_take_no_memory(marian, said):
     ({"max_position_embeddings": 2**18, "d_model": 64}, "asks for 262,144 positions, far too many for weights that hold"),
     ({"max_position_embeddings": 2**30}, "max_length must be at least 1 and can be at most"),
     ({"quantization_config": {"quant_method": "bitsandbytes"}}, "whole numbers with scales"),
-    ({"vocab_size": 2**40}, "vocab_size must be at least 1"), ({"model_type": "t5"}, "that of a model of 't5'"),
+    ({"vocab_size": 2**40}, "vocab_size must be at least 2"), ({"model_type": "t5"}, "that of a model of 't5'"),
 ])
 def test_sizes_that_cannot_be_are_refused_before_the_model_is_made(marian, said, match):
     say(marian, **said)

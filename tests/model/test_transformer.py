@@ -88,7 +88,7 @@ def test_sizes_that_cannot_work_are_refused():
         ({"n_heads": 0}, "n_heads must be at least 1"),
         ({"d_model": 0}, "d_model must be at least 1"),
         ({"d_v": -6}, "d_v must be at least 1"),
-        ({"vocab_size": 0}, "vocab_size must be at least 1"),
+        ({"vocab_size": 1}, "vocab_size must be at least 2"),
         ({"dropout": 1.0}, "dropout must be at least 0 and less than 1"),
         ({"dropout": -0.1}, "dropout must be at least 0 and less than 1"),
         ({"positions": "rotary"}, "positions must be 'sinusoidal' or 'learned', not 'rotary'"),

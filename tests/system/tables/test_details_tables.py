@@ -22,7 +22,7 @@ def test_training_cost_names_what_is_missing_or_damaged_in_a_run(tmp_path):
     for broken in ("{", "[]", "3", "{}", '{"training": 3}', '{"training": {}}'):
         (run / "config.json").write_text(broken)
         assert "config.json: " in complaint(run), broken
-    for sizes, words in (({"vocab_size": 0}, "vocab_size must be at least 1"), ({"vocab_size": 9, "width": 3}, "'width'")):
+    for sizes, words in (({"vocab_size": 1}, "vocab_size must be at least 2"), ({"vocab_size": 9, "width": 3}, "'width'")):
         (run / "config.json").write_text(json.dumps({"training": {"model": sizes}}))
         assert str(run / "config.json") in complaint(run) and words in complaint(run), sizes
     assert "config.json: there is no such file" in complaint(run / "config.json")  # a file where a directory should be
