@@ -268,7 +268,7 @@ def label_smoothed_cross_entropy(
     "Cross-entropy against 1-ε on the right token and ε/(V-1) on every other one (§5.4)."
     if not 0 <= smoothing < 1:
         raise InputError(f"smoothing must be at least 0 and less than 1, not {smoothing}")
-    log_probabilities = logits.log_softmax(-1)
+    log_probabilities = logits.to(torch.promote_types(logits.dtype, torch.float32)).log_softmax(-1)  # 16 bits round sums
     right = log_probabilities.gather(-1, target[..., None]).squeeze(-1)
     others = log_probabilities.sum(-1) - right
     loss = -(1 - smoothing) * right - smoothing / (logits.size(-1) - 1) * others

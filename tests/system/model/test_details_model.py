@@ -124,6 +124,14 @@ def test_regularization_refuses_a_share_that_cannot_be(p):
         label_smoothed_cross_entropy(torch.randn(2, 5), torch.tensor([3, 4]), p)
 
 
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16])
+def test_regularization_counts_the_loss_of_16_bits_in_32(kind):
+    logits, target = torch.randn(700, 900).to(kind), torch.arange(700)
+    expected = label_smoothed_cross_entropy(logits.double(), target, 0.1)
+    torch.testing.assert_close(label_smoothed_cross_entropy(logits, target, 0.1), expected.float(), rtol=1e-6, atol=0)
+    assert expected.dtype == torch.float64
+
+
 def test_regularization_asks_pytorch_elsewhere_than_on_a_cpu(monkeypatch):
     asked, x = [], torch.ones(3, 5, device="meta")  # stands for a GPU
     monkeypatch.setattr(torch.nn.functional, "dropout", lambda x, p, *training: asked.append((p, *training)) or x)
