@@ -34,6 +34,7 @@ from ..model.transformer import Transformer
 from ..model_record import ModelRecord
 from ..threads import without_warnings
 from ..translation.kv_cache import decoder_step
+from ..translation.packed_weights import require_in_range
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
 class ConcatenatedCache:
@@ -151,6 +152,8 @@ def require_portable(model: Transformer, precision: str) -> None:
     require_ours(model, "ONNX")
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
+    for weight in model.parameters() if precision == "float16" else ():
+        require_in_range(weight)
     if is_exchanged(model) or any("attend" in vars(module) for module in model.modules()):
         raise InputError("a function attends in place of the model's own, and has no form in ONNX: leave `exchanged`, or delete "
                          "the `attend` of the attention")

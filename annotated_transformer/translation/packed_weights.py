@@ -76,8 +76,7 @@ class SixteenBits(PackedMatrix):
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
         "By the kernel, or where it is missing by floats of the same values. InputError for what the kernel would cut, in place."
-        if matrix.abs().amax() > 65_504:
-            raise InputError("precision float16: a weight is beyond 65,504, the largest number of 16 bits; take float32 or int8")
+        require_in_range(matrix)
         if old_is_faster(16):
             return old_product(16, matrix, bias)
         rounded = matrix.half().float()
@@ -100,6 +99,12 @@ class EightBits(PackedMatrix):
         return lambda x: (short if x.numel() * len(whole) <= few and x.size(-1) % 16 == 0 else long)(x)
 
 # %% ../../nbs/translation/packed_weights.ipynb #61900007
+def require_in_range(matrix: Tensor) -> None:
+    "InputError where half precision has no number that is so large."
+    if matrix.abs().amax() > 65_504:
+        raise InputError("precision float16: a weight is beyond 65,504, the largest number of 16 bits; take float32 or int8")
+
+
 def has_vnni() -> bool:
     "Whether this processor adds up products of whole numbers in 32 bits."
     return getattr(torch.cpu, "_is_vnni_supported", lambda: False)()

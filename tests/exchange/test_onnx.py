@@ -147,6 +147,10 @@ def test_what_cannot_travel_is_refused_with_the_reason():
         for refused, options, reason in reasons:
             with pytest.raises(InputError, match=reason):
                 to_onnx(refused, place, **options)
+        large = Transformer(config)
+        large.embedding.weight.data[3, 5] = -70_000
+        with pytest.raises(InputError, match="a weight is beyond 65,504"):
+            to_onnx(large, place, precision="float16")
         with exchanged(plain, lambda attention: attention.attend), pytest.raises(InputError, match="leave `exchanged`, or delete"):
             to_onnx(plain, place)
         with pytest.raises(InputError, match="is there already"):
