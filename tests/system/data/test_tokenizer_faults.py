@@ -107,3 +107,35 @@ def test_what_ends_the_reading_of_sentences_is_no_matter_of_the_vocabulary(kind)
 
     with pytest.raises(kind, match="^of its own$"):
         Tokenizer.train(sentences(), 50)
+
+
+class OneThread:
+    "SentencePiece where the system starts no thread: it encodes a text, and no list of texts."
+
+    def __init__(self, processor):
+        self.processor = processor
+
+    def encode(self, text, **options):
+        if isinstance(text, list):
+            raise RuntimeError("Resource temporarily unavailable")
+        return self.processor.encode(text, **options)
+
+
+@pytest.mark.parametrize("texts", [TEXT, TEXT * 700], ids=["few", "many"])
+def test_texts_are_encoded_also_where_the_system_starts_no_thread(texts, monkeypatch):
+    tokenizer = Tokenizer.train(TEXT, 40)
+    expected = [tokenizer.encode(text) for text in texts]
+    assert tokenizer.encode_all(texts) == expected
+    monkeypatch.setattr(tokenizer, "_processor", OneThread(tokenizer._processor))
+    assert tokenizer.encode_all(texts) == expected
+    for wrong in (3, "\ud800", ["eins"]):
+        with pytest.raises(InputError, match="is no text"):
+            tokenizer.encode_all([*texts, wrong])
+
+
+def test_a_vocabulary_that_no_thread_learns_is_not_called_a_fault_of_the_text(monkeypatch):
+    def fails(**options):
+        raise RuntimeError("Resource temporarily unavailable")
+
+    monkeypatch.setattr("sentencepiece.SentencePieceTrainer.train", fails)
+    assert "starts no more threads" in refusal(TEXT, 40)
