@@ -1,10 +1,12 @@
 "The one progress bar, which knows where its output goes."
 import sys
 import time
+from contextlib import suppress
+from typing import TextIO
 
 from .environment import dumb_terminal
 
-__all__ = ["EVERY", "one_line", "progress_bar"]
+__all__ = ["EVERY", "Unfailing", "one_line", "progress_bar"]
 
 EVERY = 60.0  # seconds between two lines
 
@@ -12,6 +14,27 @@ EVERY = 60.0  # seconds between two lines
 def one_line(text: str) -> str:
     "The text with its control characters written out: a terminal obeys them, and a name of a directory may hold some."
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+class Unfailing:
+    "A stream of messages: what it takes no more, as where `tee` has ended or its disk is full, ends no work."
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+
+    def __getattr__(self, name: str):
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        "All of it is said to be written."
+        with suppress(OSError):
+            self.stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        "As far as it goes."
+        with suppress(OSError):
+            self.stream.flush()
 
 
 def in_notebook() -> bool:
@@ -33,22 +56,24 @@ def progress_bar(shown: bool = True, **options):
     if sys.stderr.isatty() and not dumb_terminal() or in_notebook():
         return tqdm(**options)
 
+    messages = Unfailing(sys.stderr)
+
     class Lines:
         "Where tqdm writes: what a terminal would show over and over in one place is a line each time."
 
         def write(self, text: str) -> None:
             if text := text.strip():
-                sys.stderr.write(f"{text}\n")
+                messages.write(f"{text}\n")
 
         def flush(self) -> None:
-            sys.stderr.flush()
+            messages.flush()
 
     class Bar(tqdm):
         monitor_interval = 0  # else tqdm starts a thread for each class of bars, which outlives them
 
         def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
             if time.time() - self.start_t >= EVERY:
-                sys.stderr.write(f"{text}\n")
+                messages.write(f"{text}\n")
 
         def set_postfix_str(self, text: str = "", refresh: bool = False) -> None:
             super().set_postfix_str(text, refresh=False)  # the next line will say it

@@ -1,4 +1,5 @@
 "Progress is told where somebody may read it; where nobody can, the work goes on."
+import errno
 import io
 import os
 import subprocess
@@ -6,6 +7,7 @@ import sys
 
 import pytest
 
+from annotated_transformer.command_line.main import main
 from annotated_transformer.progress_bar import progress_bar
 
 
@@ -41,6 +43,27 @@ def test_a_terminal_obeys_no_name_of_a_directory(monkeypatch):
     with progress_bar(total=1, desc="runs\x1b[2J\n", file=stream) as bar:
         bar.update()
     assert "runs\\x1b[2J\\n" in stream.getvalue() and "\x1b[2J" not in stream.getvalue()
+
+
+class Gone(io.StringIO):
+    "A pipe whose reader has ended, or a file on a full disk."
+
+    def write(self, text):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    def flush(self):
+        self.write("")
+
+
+def test_messages_that_nobody_takes_end_no_work(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Gone())
+    monkeypatch.setattr("annotated_transformer.progress_bar.EVERY", 0.0)
+    with progress_bar(total=2) as bar:
+        bar.update()
+        bar.write("half")
+    with pytest.raises(SystemExit) as end:
+        main(["no such command"])
+    assert end.value.code == 2 and list(progress_bar(iterable=range(3))) == [0, 1, 2]
 
 
 SLOW = "from annotated_transformer import progress_bar as p; p.EVERY = 0; bar = p.progress_bar(iterable=range(3)); print(*bar)"

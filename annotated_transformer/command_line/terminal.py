@@ -17,7 +17,7 @@ from typing import TextIO
 
 from .. import InputError
 from ..files import what_it_is
-from ..progress_bar import one_line, progress_bar
+from ..progress_bar import Unfailing, one_line, progress_bar
 
 __all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted",
            "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
@@ -25,12 +25,14 @@ __all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_o
 
 def open_streams() -> None:
     """UTF-8 whatever the locale says, where Python's stand-ins for other bytes, as in the names of files, are written out; and a
-    place for messages, if standard error is closed."""
+    place for messages, if standard error is closed. One that takes no more ends no work."""
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             with contextlib.suppress(OSError):  # one that was a file, and was led into a pipe, cannot be told
                 stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if not isinstance(sys.stderr, Unfailing):
+        sys.stderr = Unfailing(sys.stderr)
 
 
 class Messages(logging.Handler):
