@@ -16,6 +16,9 @@ __all__ = [
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
 
 
+FULL = "DefaultCPUAllocator: |out of memory|Could not allocate|bad_alloc"  # so packages say it
+
+
 class Launched(NamedTuple):
     "What torchrun says to each process that it starts."
 
@@ -107,7 +110,14 @@ def require_docstrings() -> None:
 
 
 def blamed(error: BaseException) -> str | None:
-    "One sentence for what a package of others raises at its import because of a variable of its own; None for all else."
+    """One sentence for what the machine lacks, memory or a home directory, and for what a package of others raises at its import
+    because of a variable of its own; None for all else."""
+    said = str(error)
+    if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and re.search(FULL, said):
+        return (f"the memory does not suffice ({reason_of(error)[-120:]}): give the process more, or less to do; with "
+                "--device-tokens a training takes a batch in parts")
+    if isinstance(error, RuntimeError) and "home directory" in said:
+        return "this user has no home directory, which keeps downloads and settings: let the variable HOME name a directory"
     for frame in traceback.extract_tb(error.__traceback__):
         for package, beginning in OTHERS.items():
             places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # Debian's is the second

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from annotated_transformer import InputError
+from annotated_transformer.command_line import main
+from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.environment import (
     Launched,
     data_directory,
@@ -132,3 +134,30 @@ def test_a_variable_that_a_package_cannot_take_is_named(variable, words, said, t
     ended = subprocess.run(command, env=own, cwd=tmp_path, capture_output=True, text=True, input="one\n")
     assert (ended.returncode, ended.stdout) == (2, "") and "Traceback" not in ended.stderr, ended.stderr
     assert said in ended.stderr and ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("error, said", [
+    (MemoryError(), "the memory does not suffice (MemoryError)"),
+    (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."), "to allocate 9 bytes"),
+    (RuntimeError("could not determine the home directory for '~/.cache', set an absolute HOME"), "let the variable HOME name"),
+    (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),  # a fault of ours: with its traceback
+])
+def test_what_the_machine_lacks_is_one_sentence(error, said, monkeypatch, capsys):
+    def fails(arguments):
+        raise error
+
+    monkeypatch.setattr(main, "run_command", fails)
+    with pytest.raises(SystemExit if said else RuntimeError) as ended:
+        main.main(["translate"])
+    err = capsys.readouterr().err
+    assert ended.value.code == 2 and said in err and err.count("\n") == 1 if said else not err
+
+
+def test_a_user_without_a_home_keeps_downloads_elsewhere(monkeypatch):
+    def fails(name):
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("ANNOTATED_TRANSFORMER_DATA", raising=False)
+    monkeypatch.setattr("pooch.os_cache", fails)
+    with pytest.raises(InputError, match="let ANNOTATED_TRANSFORMER_DATA name"):
+        cache_directory()

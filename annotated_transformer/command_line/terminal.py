@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TextIO
@@ -62,9 +63,13 @@ def as_typed(path: Path) -> str:
 
 
 def may_be_interrupted() -> None:
-    "From here on Ctrl-C raises KeyboardInterrupt, so that what is half written is removed; before, it ends the process at once."
+    """From here on Ctrl-C raises KeyboardInterrupt, and SIGTERM or a closed terminal SystemExit, so that what is half written is
+    removed; before, they end the process at once. The status stays that of the signal."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # nohup ignores the second
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, lambda number, frame: sys.exit(128 + number))
 
 
 def read_standard_input() -> list[str]:

@@ -149,19 +149,21 @@ def score_command(
     choose_threads()
     hypotheses, scores = score_split(subject, data, split, settings)
     how = f"{len(hypotheses):,} sentences, beam {settings.beam_size}, alpha {settings.alpha}"
-    print(f"{plain_line(data.name)} {split}: {how}\n{scores}")
-    if out is not None:
-        found = dataclasses.asdict(settings) | {"average": search.average}
-        if translator.precision != "float32":
-            found["precision"] = translator.precision
-        options = {"corpus": corpus, "split": split, "out": out, **found}
-        given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
-        text = "".join(f"{plain_line(line)}\n" for line in hypotheses)
-        results.write(
-            out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
-            command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
-        )
-        write_text_file(beside, text)
+    try:
+        if out is not None:
+            found = dataclasses.asdict(settings) | {"average": search.average}
+            if translator.precision != "float32":
+                found["precision"] = translator.precision
+            options = {"corpus": corpus, "split": split, "out": out, **found}
+            given = {f"--{name.replace('_', '-')}": str(value) for name, value in options.items() if value is not None}
+            text = "".join(f"{plain_line(line)}\n" for line in hypotheses)
+            results.write(
+                out, {"sentences": len(hypotheses), **scores.to_dict()}, search=found,
+                command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
+            )
+            write_text_file(beside, text)
+    finally:  # a full disk does not keep them from being seen, nor a closed terminal from being written
+        print(f"{plain_line(data.name)} {split}: {how}\n{scores}")
 
 
 def other_languages(

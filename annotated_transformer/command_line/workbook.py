@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal, TypedDict
 
 from .. import InputError
 from ..progress_bar import one_line
-from .terminal import as_typed
+from .terminal import as_typed, may_be_interrupted
 
 if TYPE_CHECKING:
     from ..workbook import Exercise, Verdict
@@ -70,6 +70,7 @@ def write_notebooks(directory: Path, language: str) -> None:
     "For a reader, who begins."
     from ..workbook import exercises, write
 
+    may_be_interrupted()
     written, kept = write(directory, language)
     left = f"; {len(kept)} were there and stay as they are" if kept else ""
     first = next(iter(exercises().values())).page

@@ -29,7 +29,11 @@ def cache_directory() -> Path:
         return named
     import pooch
 
-    return Path(pooch.os_cache("annotated_transformer"))
+    try:
+        return Path(pooch.os_cache("annotated_transformer"))
+    except RuntimeError:  # a user without an entry, as in a container
+        raise InputError("this user has no home directory to keep downloads in: let ANNOTATED_TRANSFORMER_DATA name a directory"
+                         ) from None
 
 
 class Store(NamedTuple):

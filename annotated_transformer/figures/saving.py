@@ -1,4 +1,5 @@
 "Drawings as files: the same bits each time, and an SVG that is dark where its reader's browser is."
+from io import BytesIO
 from pathlib import Path
 
 from .. import InputError
@@ -24,7 +25,8 @@ def save_drawing(
 
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
-        figure.savefig(path, format=form, dpi=200, metadata=undated.get(form))
+        figure.savefig(whole := BytesIO(), format=form, dpi=200, metadata=undated.get(form))
+    Path(path).write_bytes(whole.getvalue())  # of a full disk matplotlib's PDF would not say so
     if form == "svg" and to_hex(figure.get_facecolor()) == "#ffffff":  # another ground stays, and letters must be seen on it
         text = Path(path).read_text(encoding="utf-8")
         pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: DARK_QUIET, EDGE: DARK_EDGE, **dict(zip(COLOURS, ON_DARK))}

@@ -3,15 +3,20 @@ import json
 import math
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
 import torch
+from matplotlib import pyplot
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, save_drawing
+from annotated_transformer.command_line.train_and_score import score_command
 from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tokenizer import Tokenizer
@@ -270,3 +275,46 @@ def test_scores_are_not_begun_where_they_cannot_be_told(run, tmp_path, complaint
     (Run(run).checkpoints()[-1] / "state.json").write_text("{")
     said = complaint("score", run, "--split", "validation", "--out", tmp_path / "s.json")
     assert "state.json" in said and not list(tmp_path.glob("s.*"))
+
+
+def test_scores_are_written_also_where_nobody_reads_them(run, tmp_path, monkeypatch):
+    def gone(*texts, **options):
+        raise BrokenPipeError
+
+    monkeypatch.setattr("builtins.print", gone)
+    with pytest.raises(BrokenPipeError):
+        score_command(str(run), split="validation", out=tmp_path / "s.json")
+    assert sorted(path.name for path in tmp_path.glob("s.*")) == ["s.json", "s.txt"]
+
+
+SLOWLY = """
+import sys, time
+from pathlib import Path
+from annotated_transformer.command_line.terminal import may_be_interrupted
+from annotated_transformer.files import write_directory
+
+may_be_interrupted()
+write_directory(Path(sys.argv[1]), lambda beside: print("writes", flush=True) or time.sleep(60))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows ends a process without a signal")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_nothing_half_written(name, tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", SLOWLY, str(tmp_path / "model")], stdout=subprocess.PIPE)
+    assert child.stdout.readline() == b"writes\n" and list(tmp_path.iterdir())
+    child.send_signal(number := getattr(signal, name))
+    child.communicate()
+    assert child.returncode == 128 + number and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("form", ["svg", "pdf", "png"])
+def test_a_full_disk_is_no_fault_of_the_picture(form, tmp_path):
+    resource = pytest.importorskip("resource")  # POSIX
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # bytes of a file
+    try:
+        with pytest.raises(OSError):
+            save_drawing(pyplot.figure(), tmp_path / "picture", form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
