@@ -311,10 +311,12 @@ def test_a_signal_leaves_nothing_half_written(name, tmp_path):
 @pytest.mark.parametrize("form", ["svg", "pdf", "png"])
 def test_a_full_disk_is_no_fault_of_the_picture(form, tmp_path):
     resource = pytest.importorskip("resource")  # POSIX
+    figure = pyplot.figure()
+    figure.text(0.5, 0.5, "letters, which a PDF brings along")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # bytes of a file
     try:
         with pytest.raises(OSError):
-            save_drawing(pyplot.figure(), tmp_path / "picture", form)
+            save_drawing(figure, tmp_path / "picture", form)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
