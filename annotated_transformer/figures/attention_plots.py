@@ -180,7 +180,7 @@ def legend_lines(
     faintest: float,
 ) -> list[str]:
     "What the lines mean, and what is not drawn."
-    said = "a wider, brighter line: more weight" if on_dark() else "a wider, darker line: more weight"
+    said = "left looks at right; a wider, " + ("brighter line: more weight" if on_dark() else "darker line: more weight")
     if faintest != FAINTEST or max(float(weights[layer - 1, head - 1].max()) for layer, head in every) < faintest:
         said += f"; none below {faintest:g}"
     if not hidden:
@@ -267,7 +267,7 @@ def plot_heat_maps(
 
     canvas = Canvas(axes=ax)
     title_width = write_title(canvas, maps.kinds[kind].title, chosen, len(weights))
-    sides = f"rows: {maps.kinds[kind].queries}; columns: {maps.kinds[kind].keys}"
+    sides = f"rows ({maps.kinds[kind].queries}) look at columns ({maps.kinds[kind].keys})"
     canvas.text(MARGIN, MARGIN + 1.2 * ROW, sides, SMALL, va="top", color="0.5")
     wide, high = CELL * len(keys), CELL * len(queries)
     left, top = MARGIN + canvas.width(queries, SMALL) + GAP, MARGIN + 3.6 * ROW

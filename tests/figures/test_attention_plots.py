@@ -41,7 +41,7 @@ def test_rules_choose_the_head_that_a_hand_would():
 
     all_drawn = {"hide_end": False}
     texts = written(plot_figure(maps, 4, **all_drawn))            # of two layers the first is the last but one
-    assert "encoder self-attention, layer 1 of 2" in texts and "only “her”" in texts and "a wider, darker line: more weight" in texts
+    assert "encoder self-attention, layer 1 of 2" in texts and "only “her”" in texts
     assert texts.count("head 3") == 2 and texts.count("head 2") == 1 and "head 1" not in texts  # the sharpest is drawn in full too
     # from `even` to `last` 4/5 of the weight moves, to what lies between it and `same` 2/5
     texts = written(plot_figure(maps, 5, **all_drawn))
@@ -171,7 +171,7 @@ def test_a_picture_on_a_dark_ground_stays_so_in_a_dark_browser(tmp_path):
     save_drawing(plot_heads(maps), tmp_path / "light.svg")
     rules = ["prefers-color-scheme" in (tmp_path / name).read_text(encoding="utf-8") for name in ("dark.svg", "light.svg")]
     assert rules == [False, True]
-    assert "a wider, brighter line: more weight" in written(dark)
+    assert "left looks at right; a wider, brighter line: more weight" in written(dark)
 
 
 def contrast(one: str, other: str) -> float:
@@ -209,12 +209,19 @@ def test_weights_below_the_faintest_have_no_line_and_the_picture_says_so():
     def counted(figure):
         return sum(len(one.get_segments()) for one in figure.findobj(LineCollection)), [t for t in written(figure) if "a wider" in t]
 
-    said = "a wider, darker line: more weight"
+    said = "left looks at right; a wider, darker line: more weight"
     assert counted(plot_heads(maps)) == (2 * 4 * 3, [said])
     assert counted(plot_heads(maps, faintest=0.2)) == (2 * 4 * 2, [f"{said}; none below 0.2"])
     assert counted(plot_figure(maps, 5, heads=[1, 2], faintest=0)) == (2 * 4 * 4, [f"{said}; none below 0"])
     even = AttentionMaps.from_tensors([*map(str, range(40))], encoder=torch.full((1, 1, 40, 40), 1 / 40))
     assert counted(plot_heads(even)) == (0, [f"{said}; none below 0.03"])
+
+
+def test_a_picture_says_which_side_looks_at_which():
+    maps = AttentionMaps(["a", "b"], ["<start>"], ["c"], torch.rand(1, 1, 2, 2), torch.rand(1, 1, 1, 1), torch.rand(1, 1, 1, 2))
+    assert "rows (source) look at columns (source)" in written(plot_heat_maps(maps, "encoder"))
+    assert "rows (target, written) look at columns (source)" in written(plot_heat_maps(maps, "encoder_decoder"))
+    assert "left looks at right; a wider, darker line: more weight" in written(plot_heads(maps, "encoder"))
 
 
 def test_chinese_letters_are_written_in_a_font_of_this_machine_that_has_them(monkeypatch):
@@ -300,7 +307,7 @@ def test_without_the_end_heads_are_chosen_by_their_weight_on_other_words_over_al
     texts = written(plot_figure(maps, 4, hide_end=False))
     assert "encoder self-attention, layer 2 of 3" in texts and "<eos>" in texts  # 2.1 looks at the end, with 1.0
     texts = written(plot_figure(maps, 4))
-    legend = "a wider, darker line: more weight\nleft out: <eos>, with 21% of the weight; only “her”, 30%"
+    legend = "left looks at right; a wider, darker line: more weight\nleft out: <eos>, with 21% of the weight; only “her”, 30%"
     assert legend in texts  # in full, five rows: 0.4 and four times 1/6; of `her`, two heads: 0.4 and 0.2
     assert texts.count("layer 1, head 2") == 2 and texts.count("layer 3, head 1") == 1 and "only “her”" in texts
     assert "<eos>" not in texts and "." in texts and "layer 2, head 2" not in texts
