@@ -61,7 +61,7 @@ def draw_growth(axes: Axes, what: str, found: dict) -> None:
     sizes, ends = [int(size) for size in found], []
     for name, colour, seconds in lines_of(found):
         axes.plot(sizes, seconds, marker="o", markersize=3, color=colour)
-        ends.append((seconds[-1], name))
+        ends.append((seconds[-1], name, colour))
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds")
     axes.set_title(rest.format(**next(iter(found.values()))["work"]), fontsize=10)
     axes.set_xticks(sizes, sizes)
@@ -74,9 +74,11 @@ def draw_growth(axes: Axes, what: str, found: dict) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     low, high = map(math.log, axes.get_ylim())
     row = low
-    for second, name in sorted(ends):  # from the lowest line up, at least a row above the one before
+    for second, name, colour in sorted(ends):  # from the lowest line up, at least a row above the one before
         row = max(math.log(second), row + (high - low) / 16)
-        axes.annotate(name, (1.02, (row - low) / (high - low)), xycoords="axes fraction", va="center", fontsize=9)
+        lead = {"arrowstyle": "-", "color": colour, "shrinkA": 1, "shrinkB": 0, "relpos": (0, 0.5)}
+        axes.annotate(name, (sizes[-1], second), (1.05, (row - low) / (high - low)), textcoords="axes fraction", va="center",
+                      fontsize=9, arrowprops=lead)
 
 
 def lines_of(found: dict) -> Iterator[tuple[str, str, list[float]]]:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from matplotlib.colors import to_hex
 
 from annotated_transformer import InputError
 from annotated_transformer.config import TransformerConfig
@@ -76,6 +77,9 @@ def test_all_write_the_same_and_the_record_says_what_was_done(tmp_path, capsys, 
     for axes, work in zip(figure.axes[:3], figures["works"].values(), strict=True):
         assert [bar.get_width() for bar in axes.patches] == [work["by"][name].get("times_ours", 1) for name in LOOKS]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [name for name, _ in LOOKS.values()]
+    for axes in figure.axes[3:]:  # each name is led to the end of its line
+        ends = {line.get_color(): tuple(line.get_xydata()[-1]) for line in axes.lines}
+        assert {to_hex(text.arrow_patch.get_edgecolor()): text.xy for text in axes.texts} == ends and len(ends) == len(LOOKS)
     record["figures"]["growth"] = {"beams": {}, "length": figures["growth"]["length"]}  # as far as it has come
     assert [axes.get_xlabel() for axes in chart(record).axes] == ["", "", "", "tokens of each output"]
     del record["figures"]["growth"]
