@@ -186,7 +186,8 @@ def draw_transformer(
     "Figure 1: the model as one forward pass runs through it, each box with its sizes and its page."
     found = calls(model)
     V, d_model = model.embedding.weight.shape
-    tables = [p for p in model.parameters() if V in p.shape]
+    outside = (p for name, p in model.named_parameters() if not name.startswith(("encoder.", "decoder.", "positions.")))
+    tables = [p for p in outside if V in p.shape]  # in the stacks it may be a width
     matrix = f"{V:,} × {d_model}"
     canvas = Canvas(unit=0.74, upward=True)
 

@@ -82,6 +82,7 @@ def test_the_number_of_layers_and_the_kind_of_positions_come_from_the_model(text
             found = texts(draw_transformer(Transformer(replace(config, n_layers=n_layers))))
         assert f"Encoder: {title}" in found and f"Decoder: {title}" in found and "sinusoids" in found
         assert found.count("11 × 12") == 2 and "one matrix" in found
+    assert "one matrix" in texts(draw_transformer(Transformer(replace(config, vocab_size=12))))  # as many tokens as the model is wide
     learned = Transformer(replace(config, positions="learned"))
     learned.output = nn.Linear(12, 11)  # a second matrix with a row for each token: nothing says that it is the same
     found = texts(draw_transformer(learned.train()))
