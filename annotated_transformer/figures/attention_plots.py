@@ -244,6 +244,7 @@ def plot_heads(
         parts.append((only, chosen, rows))
     bottom = subtitle + down * max(1, math.ceil(len(full) / max(1, columns)))
     legend = legend_lines(weights, every, parts, hidden, faintest)
+    legend[0] += "; a square: the mean of its lines" * (len(rows) > 1)
     canvas.text(MARGIN, bottom, "\n".join(legend), SMALL, va="top", color=quiet())
     x = max(max(ends) - 3 * GAP, MARGIN + canvas.width(legend, SMALL), MARGIN + title_width)
     return canvas.finish(x + MARGIN, bottom + ROW * 0.8 * len(legend) + MARGIN)

@@ -222,6 +222,9 @@ def test_a_picture_says_which_side_looks_at_which():
     assert "rows (source) look at columns (source)" in written(plot_heat_maps(maps, "encoder"))
     assert "rows (target, written) look at columns (source)" in written(plot_heat_maps(maps, "encoder_decoder"))
     assert "left looks at right; a wider, darker line: more weight" in written(plot_heads(maps, "encoder"))
+    one, two = (written(plot_heads(maps, "encoder", words=words)) for words in (["a"], ["a", "b"]))
+    assert "left looks at right; a wider, darker line: more weight" in one
+    assert "left looks at right; a wider, darker line: more weight; a square: the mean of its lines" in two
 
 
 def test_chinese_letters_are_written_in_a_font_of_this_machine_that_has_them(monkeypatch):
