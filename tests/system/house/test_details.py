@@ -476,10 +476,11 @@ def test_config_has_the_papers_sizes():
 
 
 def test_config_takes_sizes_as_large_as_it_says():
-    for name, most in (("n_layers", 1_000), ("n_heads", 1_024), ("vocab_size", 2**24), ("d_ff", 2**24), ("max_length", 2**18)):
+    sizes = ("n_layers", 1, 1_000), ("n_heads", 1, 1_024), ("vocab_size", 2, 2**24), ("d_ff", 1, 2**24), ("max_length", 1, 2**18)
+    for name, least, most in sizes:
         assert getattr(dataclasses.replace(SMALL, **{name: most}), name) == most
-        for wrong in (most + 1, 0):
-            with pytest.raises(InputError, match=f"{name} must be at least [12] and can be at most"):
+        for wrong in (most + 1, least - 1):
+            with pytest.raises(InputError, match=f"{name} must be at least {least} and can be at most"):
                 dataclasses.replace(SMALL, **{name: wrong})
 
 
