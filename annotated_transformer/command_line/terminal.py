@@ -65,6 +65,8 @@ def as_typed(path: Path) -> str:
 def may_be_interrupted() -> None:
     """From here on Ctrl-C raises KeyboardInterrupt, and SIGTERM or a closed terminal SystemExit, so that what is half written is
     removed; before, they end the process at once. The status stays that of the signal."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # in another program, whose signals are its own
+        return
     if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):  # nohup ignores the second

@@ -288,11 +288,12 @@ def test_scores_are_written_also_where_nobody_reads_them(run, tmp_path, monkeypa
 
 
 SLOWLY = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 from annotated_transformer.command_line.terminal import may_be_interrupted
 from annotated_transformer.files import write_directory
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # as the command begins
 may_be_interrupted()
 write_directory(Path(sys.argv[1]), lambda beside: print("writes", flush=True) or time.sleep(60))
 """
