@@ -100,6 +100,7 @@ def statement_at(source: str, line: int) -> str:
     node = min(holding, key=lambda node: (node.end_lineno - node.lineno, -node.lineno))
     return ast.unparse(node.test if isinstance(node, ast.Assert) else node).split("\n")[0]
 
+
 def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | None:
     "Run one test of the page with the reader's function; if it fails, one sentence: which property, for which shapes, where."
     import torch  # here, so that the command's help need not wait for it

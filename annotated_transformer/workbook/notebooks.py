@@ -39,6 +39,7 @@ def write(
             written.append(source.name)
     return written, kept
 
+
 class Cell(TypedDict):
     "What a cell of a notebook holds, among other things."
     cell_type: str

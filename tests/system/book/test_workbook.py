@@ -10,7 +10,7 @@ import yaml
 from workbook import planted, without
 
 from annotated_transformer import workbook
-from annotated_transformer.workbook import exercises, failures, folder, judge, read_own, written_as
+from annotated_transformer.workbook import exercises, failures, folder, judge, judging, read_own, written_as
 
 ROOT = Path(__file__).parents[3]
 
@@ -139,7 +139,7 @@ def test_a_right_solution_may_be_written_in_another_way(name, source):
 
 @pytest.mark.parametrize("name, mistake, source", MISTAKES, ids=[f"{name}: {mistake}" for name, mistake, _ in MISTAKES])
 def test_a_planted_mistake_is_noticed(name, mistake, source, monkeypatch):
-    monkeypatch.setattr(workbook, "SECONDS", 5)  # for the mistake that never ends; no other needs half a second
+    monkeypatch.setattr(judging, "SECONDS", 5)  # for the mistake that never ends; no other needs half a second
     _, sentence = next(failures(exercises()[name], written_as(exercises()[name], source)), (None, None))
     assert sentence, "no test of the page notices it: the page lacks one"
     assert sentence.startswith("“") and "\n" not in sentence and len(sentence) < 500, sentence
@@ -259,7 +259,7 @@ def test_a_function_that_waits_is_red_and_the_rest_is_judged(tmp_path, monkeypat
     solve(tmp_path, "padding_mask", exercises()["padding_mask"].solution)
     verdicts = workbook.verdicts_on([exercises()["causal_mask"], exercises()["padding_mask"]], tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(workbook, "BY_THE_CLOCK", 0.5)
+        patch.setattr(judging, "BY_THE_CLOCK", 0.5)
         waits = next(verdicts)
     assert waits.green is False and "TimeoutError in `time.sleep(100_000)`: it has not come" in waits.sentence
     assert waits.sentence.endswith("within 0.5 seconds") and next(verdicts).green
