@@ -114,8 +114,10 @@ def blamed(error: BaseException) -> str | None:
     because of a variable of its own; None for all else."""
     said = str(error)
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and re.search(FULL, said):
-        return (f"the memory does not suffice ({reason_of(error)[-120:]}): give the process more, or less to do; with "
-                "--device-tokens a training takes a batch in parts")
+        size = re.search(r"tried to allocate [\d.]+ \w+", said, re.IGNORECASE)  # behind it PyTorch explains settings of its own
+        device = "GPU's memory" if re.match("CUDA|HIP|XPU", said) else "memory"
+        return (f"the {device} does not suffice ({size[0] if size else reason_of(error)[:120]}): give the process more, or less "
+                "to do; with --device-tokens a training takes a batch in parts")
     if isinstance(error, RuntimeError) and "home directory" in said:
         return "this user has no home directory, which keeps downloads and settings: let the variable HOME name a directory"
     for frame in traceback.extract_tb(error.__traceback__):

@@ -50,7 +50,7 @@ def progress_bar(shown: bool = True, **options):
     """
     from tqdm import tqdm
 
-    options |= {"desc": one_line(options["desc"])} if "desc" in options else {}
+    options |= {"desc": one_line(options["desc"])} if options.get("desc") else {}  # tqdm's own is None
     if not shown or getattr(sys.stderr, "closed", True):  # a daemon has none
         return tqdm(**options, disable=True)
     if sys.stderr.isatty() and not dumb_terminal() or in_notebook():

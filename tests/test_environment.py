@@ -139,6 +139,8 @@ def test_a_variable_that_a_package_cannot_take_is_named(variable, words, said, t
 @pytest.mark.parametrize("error, said", [
     (MemoryError(), "the memory does not suffice (MemoryError)"),
     (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."), "to allocate 9 bytes"),
+    (RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has 9 GiB. See documentation (https://pytorch.org/docs)"),
+     "the GPU's memory does not suffice (Tried to allocate 20.00 GiB): "),
     (RuntimeError("could not determine the home directory for '~/.cache', set an absolute HOME"), "let the variable HOME name"),
     (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),  # a fault of ours: with its traceback
 ])

@@ -63,7 +63,7 @@ def test_messages_that_nobody_takes_end_no_work(monkeypatch):
         bar.write("half")
     with pytest.raises(SystemExit) as end:
         main(["no such command"])
-    assert end.value.code == 2 and list(progress_bar(iterable=range(3))) == [0, 1, 2]
+    assert end.value.code == 2 and list(progress_bar(iterable=range(3), desc=None)) == [0, 1, 2]
 
 
 SLOW = "from annotated_transformer import progress_bar as p; p.EVERY = 0; bar = p.progress_bar(iterable=range(3)); print(*bar)"
