@@ -120,7 +120,7 @@ def score_command(
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
         corpus: A name or a directory; that of the run, or of the model that ships, if not given.
-        split: validation, train, test, or another test set's name, as mscoco; the first of them or else validation if not given.
+        split: validation, train, or a test set's name, as test or mscoco; the first test set, or else validation, if not given.
         out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
 
     Example:

@@ -139,6 +139,7 @@ def write_course(directory: Path, check: bool) -> None:
     new_directory(directory)
     from ..workbook.assignments import write_assignments
 
+    may_be_interrupted()
     names = write_assignments(directory)
     print(f"{directory}: a course of nbgrader with {len(names)} assignments\n"
           f"Next, in {directory}: nbgrader generate_assignment {names[0]}")
