@@ -101,7 +101,7 @@ class EightBits(PackedMatrix):
 # %% ../../nbs/translation/packed_weights.ipynb #61900007
 def require_in_range(matrix: Tensor) -> None:
     "InputError where half precision has no number that is so large."
-    if matrix.abs().amax() > 65_504:
+    if (matrix.abs() > 65_504).any():
         raise InputError("precision float16: a weight is beyond 65,504, the largest number of 16 bits; take float32 or int8")
 
 
