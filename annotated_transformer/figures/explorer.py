@@ -17,6 +17,7 @@ from string import Template
 import torch
 
 from .. import InputError, extra
+from .attention_plots import choose_heads
 from .drawn import Maps
 from .explorer_chart import VEGA_LITE, both_texts, specification
 from .head_changes import without_heads
@@ -83,6 +84,9 @@ class Explorer:
         self.maps, self.first = self.drawn(maps), (kind, layer, head)
         self.source, self.target = both_texts(maps)
 
+    def __repr__(self) -> str:
+        return f"Attention explorer: {self.source}"
+
     def drawn(self, maps: Maps) -> Maps:
         "The maps as they are drawn."
         return maps.words() if self.whole_words else maps
@@ -104,7 +108,7 @@ class Explorer:
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
         "What Jupyter stores: the specification for JupyterLab, a PNG for pages that run no code (with the extra `charts`)."
-        shown = {"application/vnd.vegalite.v5+json": self.specification, "text/plain": f"Attention explorer: {self.source}"}
+        shown = {"application/vnd.vegalite.v5+json": self.specification, "text/plain": repr(self)}
         with contextlib.suppress(InputError):
             shown["image/png"] = base64.b64encode(self.png()).decode()
         return shown
@@ -169,11 +173,7 @@ def first_head(maps: Maps, kind: str, layer: int | None, head: int | None) -> tu
     if layer is None and head is None and kind == "encoder_decoder":
         return maps.aligned or nearest_to_diagonal(weights)
     n_layers, n_heads = weights.shape[:2]
-    layer, head = n_layers if layer is None else layer, 1 if head is None else head
-    for name, number, most in (("layer", layer, n_layers), ("head", head, n_heads)):
-        if not 1 <= number <= most:
-            raise InputError(f"there is no {name} {number}: they are counted from 1 to {most}")
-    return layer, head
+    return choose_heads(n_layers, n_heads, n_layers if layer is None else layer, [1 if head is None else head])[0]
 
 
 def explore(

@@ -133,7 +133,9 @@ def test_files_are_whole_or_not_there():
 def test_a_head_that_is_not_there_is_refused():
     scores = [torch.ones(2, 4, *size) / size[-1] for size in ((3, 3), (2, 2), (2, 3))]
     maps = AttentionMaps(["a", "b", "<eos>"], ["<start>", "x"], ["x", "<eos>"], *scores)
-    refused = [({"kind": "cross"}, "encoder_decoder"), ({"layer": 0}, "1 to 2"), ({"layer": 3}, "1 to 2"), ({"head": 5}, "1 to 4")]
+    refused = [({"kind": "cross"}, "encoder_decoder"), ({"layer": 0}, "1 to 2"), ({"layer": 3}, "1 to 2"), ({"head": 5}, "1 to 4"),
+               ({"layer": "2"}, "whole number"), ({"head": 1.5}, "whole number")]
+    assert json.dumps(explore(maps, "encoder", *torch.tensor([2, 3])).first) == '["encoder", 2, 3]'
     for wrong, option in refused:
         try:
             explore(maps, **wrong)
