@@ -182,6 +182,9 @@ class Tokenizer:
         self.model = model
         self._processor = SentencePieceProcessor(model_proto=model)
 
+    def __repr__(self) -> str:
+        return f"<Tokenizer: {self.vocab_size:,} tokens>"
+
     @classmethod
     def train(
         cls,

@@ -1,4 +1,5 @@
 "Translate with the graphs that `exchange.onnx` writes, where PyTorch is not installed: nothing here imports it."
+from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple, NotRequired, TypedDict, TypeVar
@@ -61,7 +62,7 @@ class OnnxTranslator:
         directory: str | Path,
         threads: int = 0,   # 0: as many as ONNX Runtime finds right
     ):
-        runtime, directory = extra("onnxruntime"), named(directory)
+        runtime, self.name, directory = extra("onnxruntime"), str(directory), named(directory)
         self.settings = read_json(directory / "settings.json", Settings, "is this a directory that to_onnx wrote?")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = threads
@@ -80,6 +81,10 @@ class OnnxTranslator:
         written = next(given.shape[-1] for given in self.decoder.get_outputs() if given.name == "logits")
         if {tokens} != {written, self.tokenizer.vocab_size if self.tokenizer else tokens}:
             raise InputError(f"{directory}: graphs, settings.json and tokenizer.model do not belong together")
+
+    def __repr__(self) -> str:
+        c = self.settings["config"]
+        return f"<OnnxTranslator {self.name}: {c.n_layers} layers, d_model {c.d_model}, {c.vocab_size:,} tokens>"
 
     def search(
         self,
@@ -138,7 +143,7 @@ class OnnxTranslator:
 
     def translations(
         self,
-        lines: list[str],
+        lines: Iterable[str],
         search: Search | None = None,
         batch: int = 32,
         split: bool = True,

@@ -81,6 +81,9 @@ class Parser:
     def __init__(self, translator: Translator):
         self.translator = translator
 
+    def __repr__(self) -> str:
+        return repr(self.translator).replace("Translator", "Parser", 1)
+
     @property
     def search(self) -> Search:
         "How it is searched if nothing else is said: as in the paper, with more length penalty where words are copied."

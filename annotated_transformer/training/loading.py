@@ -4,9 +4,9 @@
 __all__ = ['LoadedModel', 'load', 'save']
 
 # %% ../../nbs/training/loading.ipynb #756de94b
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Generic
+from typing import Any, Generic
 
 from .. import InputError
 from ..config import Search
@@ -38,7 +38,7 @@ def require_one_vocabulary(
 class LoadedModel(Generic[Model]):
     "All that `load` finds in one place."
 
-    model: Model           # in eval mode, on the CPU
+    model: Model = field(repr=False)   # in eval mode, on the CPU
     tokenizer: AnyTokenizer
     search: Search         # how the model is best searched
     run: Run | None        # the training, where the place is one
@@ -50,7 +50,7 @@ def load(
     average: int | None = None,   # of a run: mean of its last so many checkpoints, or of all there are; None: as many as it keeps
     model: type[Model] = Transformer,        # its class, where that is one of your own
     tokenizer: AnyTokenizer | None = None,   # one of your own
-    **options,                    # for the hub: revision, token, cache_dir, ...
+    **options: Any,               # for the hub: revision, token, cache_dir, ...
 ) -> LoadedModel[Model]:
     "Load a model; InputError when something is missing, damaged or does not fit."
     require_transformer(model)

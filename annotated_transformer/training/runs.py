@@ -71,6 +71,9 @@ class Run:
     def __str__(self) -> str:
         return str(self.directory)
 
+    def __repr__(self) -> str:
+        return f"<Run {self}>"
+
     def exists(self) -> bool:
         "Whether the directory has a config.json that a training wrote, and not a model."
         try:

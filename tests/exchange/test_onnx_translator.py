@@ -42,7 +42,7 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     said, texts = done.stdout.split("\n")[: len(SENTENCES)], done.stdout.split("\n")[len(SENTENCES) : -1]
     ours = translator.translations(SENTENCES)
     portable = OnnxTranslator(tmp_path / "graphs")
-    assert portable.search([]) == []
+    assert portable.search([]) == [] and str(tmp_path / "graphs") in repr(portable)
     assert portable.translate(SENTENCES[:3], batch=-1) == portable.translate(SENTENCES[:3], batch=0) == texts[:3]
     with pytest.raises(InputError, match="search must be a Search"):
         portable.translate(SENTENCES[:3], {"beam_size": 2})

@@ -74,3 +74,16 @@ def test_what_holds_values_stays_as_it_was_made(module):
     found = vars(importlib.import_module(f"annotated_transformer.{module}")).values()
     classes = [thing for thing in found if inspect.isclass(thing) and dataclasses.is_dataclass(thing)]
     assert [kind.__name__ for kind in classes if not kind.__dataclass_params__.frozen] == []
+
+
+def test_what_users_hold_says_in_a_line_what_it_is(tmp_path):
+    from annotated_transformer import Parser, Translator, explore, load
+    from annotated_transformer.training.runs import Run
+
+    translator = Translator.from_pretrained("numbers-en-de", device="cpu")
+    held = [translator, Parser(translator), translator.tokenizer, load("numbers-en-de"), Run(tmp_path / "mine"),
+            translator.attention("forty-two"), explore(translator.attention("forty-two"))]
+    said = [repr(one) for one in held]
+    known = ["numbers-en-de", "Parser numbers-en-de", "600 tokens", "corpus='numbers-en-de'", str(tmp_path / "mine"), "forty", "forty"]
+    assert all(word in line for word, line in zip(known, said, strict=True))
+    assert not [line for line in said if " object at 0x" in line or "\n" in line]
