@@ -162,7 +162,7 @@ class ModelAndTokenizer:
 # %% ../../nbs/translation/translator.ipynb #61d30001
 def translate_ids(
     self: "Translator",
-    sentences: list[str],
+    sentences: Iterable[str],
     search: Search | None = None,
     batch_tokens: int = 4_096,
     allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
@@ -288,6 +288,8 @@ def attention(
         if (n := len(self.sentences(source))) > 1:
             raise InputError(f"the text is {n} sentences, and each is translated for itself: give one, or the target as well")
         attention_maps.sentence_ids(self.model, self.tokenizer, source, "source")  # refuses what has no maps
+    else:
+        require_text(target, "the target")
     led = self.translate_ids([source])[0] if target is None else target
     maps = attention_maps.record(self.model, self.tokenizer, source, led)
     return dataclasses.replace(maps, aligned=self.record.alignment_head)

@@ -203,6 +203,8 @@ def test_translator_shows_maps_of_one_sentence_with_words(searches):
     for text, said in ((" ", "holds no words"), ("abcdefabcdef", "has 14 tokens")):
         with pytest.raises(InputError, match=f"^the source {said}"):
             translator().attention(text)
+    with pytest.raises(InputError, match="^the target is no str, but of the type list: give one text"):
+        translator().attention("Fade a cab.", ["Bees."])
     assert not searches, "what has no maps is not translated first"
 
 
