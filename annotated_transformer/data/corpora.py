@@ -113,7 +113,7 @@ def load(name_or_directory: str | Path) -> Corpus:
                          "with trees in train.mrg and validation.mrg")
     close = difflib.get_close_matches(name, CORPORA, n=1)
     raise InputError(
-        f"there is no corpus and no directory {name!r}{f' (did you mean {close[0]}?)' if close else ''}: "
+        f"there is no corpus and no directory {str(name_or_directory)!r}{f' (did you mean {close[0]}?)' if close else ''}: "
         f"choose one of {', '.join(CORPORA)}, or give a directory with train.en and train.fr (or another language)"
     )
 

@@ -386,6 +386,7 @@ def test_an_unknown_corpus():
     message = complaint(load, "multi30k-en-ed")
     assert "did you mean multi30k-en-de?" in message and "numbers-en-de" in message and "directory" in message
     assert "did you mean" not in complaint(load, "/no/such/place")
+    assert "no directory 'numbers-en-de/' (did you mean numbers-en-de?)" in complaint(load, "numbers-en-de/")
 
 
 def test_an_unknown_split(directory):
