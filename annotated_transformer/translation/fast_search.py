@@ -28,7 +28,7 @@ def longest_output(
     extra_length: int,
 ) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
     "Source length + `extra_length` (§6.1), as far as the model's positions reach."
-    return ((source != PAD).sum(1) + extra_length).clamp(max=model.config.max_length)
+    return ((source != PAD).sum(-1) + extra_length).clamp(max=model.config.max_length)
 
 
 def greedy_search(

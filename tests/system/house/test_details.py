@@ -285,6 +285,12 @@ def test_search_gives_no_more_than_the_best_that_ended():
     assert ([], [3]) == (best.tokens, second.tokens) and [best, second] == every[:2] and len(every) == 1 + 3 + 9
 
 
+@pytest.mark.parametrize("search", [beam_search, greedy_search])
+def test_fast_search_of_one_sentence_without_brackets_is_refused_as_by_the_model(search):
+    with pytest.raises(InputError, match=r"shape \(3,\): give \(sentences, tokens\)"):
+        search(Transformer(SMALL), torch.tensor([5, 6, EOS]))
+
+
 def test_fast_search_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
