@@ -144,11 +144,12 @@ def training(directory: Path) -> None:
 def elsewhere(model: Transformer, directory: Path) -> None:
     parser = assert_type(Parser.from_pretrained(directory), Parser)
     parses = parser.parse([["Bob", "sees", "Eve", "."]])
-    assert_type(parses[0].repairs, Counter[Any])
+    assert_type(parses[0].repairs, Counter[str])
     trees = [parse.tree for parse in parses]
     print(trees[0].leaves())
     assert_type(bracket_scores(trees, trees).f1, float)
-    assert_type(from_marian(to_marian(model)[0])[0], Transformer)
+    loaded = load(directory)
+    assert_type(from_marian(to_marian(loaded.model, loaded.tokenizer)[0])[0], Transformer)
     assert_type(load_marian(directory), Translator)
     to_ctranslate2(model, directory)
     to_onnx(model, directory)

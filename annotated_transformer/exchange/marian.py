@@ -26,6 +26,7 @@ from ..model.pretrained import float32_by_default
 from ..model.transformer import Transformer
 from ..model_record import ModelRecord
 from ..training.devices import own_device
+from ..training.own_tokenizer import AnyTokenizer
 from ..translation.translator import Translator, usual_device
 
 # %% ../../nbs/exchange/marian.ipynb #1411a561
@@ -78,7 +79,7 @@ def ordered(
 # %% ../../nbs/exchange/marian.ipynb #b86e836b
 def to_marian(
     model: Transformer,
-    tokenizer: Tokenizer | None = None,
+    tokenizer: AnyTokenizer | None = None,
     languages: tuple[str, ...] = (),  # of source and target, for the tokenizer to name; empty where they are not known
 ):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None for want of a tokenizer
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."

@@ -35,6 +35,7 @@ from ..model_record import ModelRecord
 from ..threads import without_warnings
 from ..translation.kv_cache import decoder_step
 from ..translation.packed_weights import require_in_range
+from ..translation.translator import Translator
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
 class ConcatenatedCache:
@@ -247,7 +248,7 @@ PRECISIONS = {"float32": lambda path: None, "float16": to_float16, "int8": to_in
 
 # %% ../../nbs/exchange/onnx.ipynb #8100000b
 def to_onnx(
-    what,                     # a Translator, or a Transformer alone
+    what: Translator | Transformer,  # a model alone has no tokenizer
     directory: str | Path,    # to be made
     attention: bool = False,  # the weights of all layers and heads as outputs, too
     precision: Literal["float32", "float16", "int8"] = "float32",

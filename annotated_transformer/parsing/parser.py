@@ -70,7 +70,7 @@ class Parse(NamedTuple):
     "What became of one sentence."
 
     tree: Tree
-    repairs: Counter  # by rule; empty if the model wrote a tree
+    repairs: Counter[str]  # by rule; empty if the model wrote a tree
 
 
 class Parser:

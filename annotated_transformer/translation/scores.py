@@ -78,7 +78,7 @@ def score_split(
     translator: Translator,
     corpus: Corpus,
     split: str,
-    search: Search,
+    search: Search | None = None,  # None: the translator's own
 ) -> tuple[list[str], Scores]:  # the translations, and what they are worth
     "Translate a split of a corpus and score it."
     pairs = list(corpus.split(split))
