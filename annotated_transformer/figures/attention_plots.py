@@ -330,7 +330,7 @@ def plot_figure(
     maps: drawn.Maps,                            # AttentionMaps
     number: int,                                 # 3, 4 or 5
     kind: str | None = None,                     # encoder if there, else the first that is
-    layer: int | None = None,                    # all if not given; with `hide_end=False` the last but one, as in the paper
+    layer: int | None = None,                    # all if not given; with `hide_end=False`, or of bare numbers, the last but one
     heads: Iterable[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
     word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
     whole_words: bool = True,                    # the pieces of a word as one
