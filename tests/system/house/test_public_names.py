@@ -84,6 +84,6 @@ def test_what_users_hold_says_in_a_line_what_it_is(tmp_path):
     held = [translator, Parser(translator), translator.tokenizer, load("numbers-en-de"), Run(tmp_path / "mine"),
             translator.attention("forty-two"), explore(translator.attention("forty-two"))]
     said = [repr(one) for one in held]
-    known = ["numbers-en-de", "Parser numbers-en-de", "600 tokens", "corpus='numbers-en-de'", str(tmp_path / "mine"), "forty", "forty"]
+    known = ["Translator numbers", "Parser numbers", "600 tokens", "corpus='numbers-en-de'", str(tmp_path), "forty", "forty"]
     assert all(word in line for word, line in zip(known, said, strict=True))
     assert not [line for line in said if " object at 0x" in line or "\n" in line]
