@@ -200,7 +200,7 @@ def numbers(train: int = 40_000, validation: int = 500, test: int = 2_000, seed:
     splits: dict[str, dict[str, str]] = {name: {} for name in wanted}
     rng = random.Random(seed)
     for draw in itertools.cycle(KINDS.values()):
-        if all(len(splits[name]) == wanted[name] for name in wanted):
+        if all(len(splits[name]) >= wanted[name] for name in wanted):
             break
         for source, target in (draw(rng) for _ in range(20)):  # short numbers run out, so one draw may not be enough
             name = split_of(source)

@@ -9,7 +9,9 @@ from annotated_transformer import EOS, InputError
 from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.data.corpora import require
 from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.number_words import numbers
 from annotated_transformer.data.parallel_text import Corpus
+from annotated_transformer.data.pronouns import pronouns
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import print_tree
 from annotated_transformer.training.runs import prepare
@@ -49,6 +51,12 @@ def test_large_corpora_take_no_other_pairs_and_keep_what_is_there(tmp_path, othe
     with pytest.raises(InputError, match="these are not the pairs that were begun with"):
         TokenizedPairs.write(tmp_path, "train", other, NUMBERS, chunk=3)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize("made", [numbers, pronouns])
+def test_corpora_of_less_than_no_pair_have_none(made):
+    corpus = made(-1, 2, 3)
+    assert [len(part) for part in (corpus.train, corpus.validation, corpus.test)] == [0, 2, 3]
 
 
 def test_parallel_text_has_the_splits_that_it_names():
