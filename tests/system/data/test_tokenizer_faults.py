@@ -121,9 +121,10 @@ class OneThread:
         return self.processor.encode(text, **options)
 
 
-@pytest.mark.parametrize("texts", [TEXT, TEXT * 700], ids=["few", "many"])
-def test_texts_are_encoded_also_where_the_system_starts_no_thread(texts, monkeypatch):
-    tokenizer = Tokenizer.train(TEXT, 40)
+@pytest.mark.parametrize("few", [10_000, 0], ids=["few letters", "many"])
+def test_texts_are_encoded_also_where_the_system_starts_no_thread(few, monkeypatch):
+    monkeypatch.setattr("annotated_transformer.data.tokenizer._FEW", few)
+    tokenizer, texts = Tokenizer.train(TEXT, 40), [*TEXT, ""]
     expected = [tokenizer.encode(text) for text in texts]
     assert tokenizer.encode_all(texts) == expected
     monkeypatch.setattr(tokenizer, "_processor", OneThread(tokenizer._processor))
