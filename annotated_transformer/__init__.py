@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package get
     from .figures.attention_maps import plot_heat_maps as plot_heat_maps
     from .figures.attention_maps import save_drawing as save_drawing
     from .model.transformer import Transformer as Transformer
+    from .config import Search as Search
     from .config import TransformerConfig as TransformerConfig
     from .parsing.parser import Parser as Parser
     from .training.loading import load as load
@@ -58,7 +59,7 @@ _HOME = {
     "Transformer": "model.transformer", "TransformerConfig": "config", "Translator": "translation.translator",
     "Parser": "parsing.parser", "AttentionMaps": "figures.attention_maps", "plot_figure": "figures.attention_maps",
     "plot_heads": "figures.attention_maps", "plot_heat_maps": "figures.attention_maps",
-    "save_drawing": "figures.attention_maps", "explore": "figures.attention_maps", "load": "training.loading",
+    "save_drawing": "figures.attention_maps", "explore": "figures.attention_maps", "load": "training.loading", "Search": "config",
 }
 __all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
 

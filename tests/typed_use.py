@@ -16,6 +16,7 @@ from annotated_transformer import (
     AttentionMaps,
     InputError,
     Parser,
+    Search,
     Transformer,
     TransformerConfig,
     Translator,
@@ -26,7 +27,7 @@ from annotated_transformer import (
     plot_heat_maps,
     save_drawing,
 )
-from annotated_transformer.config import PRESETS, Search, TrainingConfig
+from annotated_transformer.config import PRESETS, TrainingConfig
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer

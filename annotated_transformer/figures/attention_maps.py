@@ -75,7 +75,8 @@ def described(maps: "AttentionMaps") -> str:
     "In one line."
     sizes: dict[str, list[str]] = {}
     for kind in maps.kinds:
-        sizes.setdefault("{} layers of {} heads".format(*getattr(maps, kind).shape[:2]), []).append(kind)
+        layers, heads = getattr(maps, kind).shape[:2]
+        sizes.setdefault(f"{layers} layer{'s' * (layers > 1)} of {heads} head{'s' * (heads > 1)}", []).append(kind)
     size = " and ".join(f"{size} ({', '.join(kinds)})" if len(sizes) > 1 else size for size, kinds in sizes.items())
     texts = [" ".join(text) for text in (maps.source, maps.target if maps.source else maps.target_input) if text]
     return f"<AttentionMaps: {size}, from {' to '.join(texts)}>"

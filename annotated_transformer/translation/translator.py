@@ -130,7 +130,8 @@ class ModelAndTokenizer:
     def __repr__(self) -> str:
         c, weight = self.model.config, self.model.embedding.weight
         encoder, decoder = (len(stack.layers) for stack in (self.model.encoder, self.model.decoder))
-        sizes = f"{encoder} + {decoder} layers, d_model {c.d_model}, {c.n_heads} heads, {c.vocab_size:,} tokens"
+        heads = f"{c.n_heads} head{'s' * (c.n_heads > 1)}"
+        sizes = f"{encoder} + {decoder} layers, d_model {c.d_model}, {heads}, {c.vocab_size:,} tokens"
         where = f"on {weight.device}" + f", {self.precision}" * (self.precision != "float32")
         return f"<Translator {self.name or '(new)'}: {count_parameters(self.model):,} parameters, {sizes}, {where}>"
 
