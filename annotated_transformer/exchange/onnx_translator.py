@@ -33,6 +33,7 @@ class Hypothesis(NamedTuple):
     tokens: list[int]        # without PAD and EOS
     score: float             # log-probability over the length penalty
     log_probability: float   # of the tokens and the EOS, in nats
+    ended: bool = True       # by EOS; not where the search ran out of length
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -120,7 +121,7 @@ class OnnxTranslator:
                     stay.append(row)
                     chosen.append(going + [(-np.inf, 0, EOS)] * (K - len(going)))
                 elif not finished[i]:
-                    finished[i] = [Hypothesis(tokens, p / penalty, p) for tokens, (p, *_) in zip(history[i], going)]
+                    finished[i] = [Hypothesis(tokens, p / penalty, p, False) for tokens, (p, *_) in zip(history[i], going)]
             if not stay:
                 return finished
             if len(stay) < len(alive):  # the others are done

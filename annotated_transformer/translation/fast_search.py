@@ -123,7 +123,7 @@ def beam_search(
                     stay[row] = True
                 elif not done:
                     best = zip(history[row].tolist(), log_p[row].tolist())
-                    finished[sentence] = [Hypothesis(h, p / penalty, p) for h, p in best if p != float("-inf")]
+                    finished[sentence] = [Hypothesis(h, p / penalty, p, False) for h, p in best if p != float("-inf")]
             if not stay.any():
                 break
             stay = closed_ranks(stay).to(device)
@@ -131,7 +131,7 @@ def beam_search(
             alive, history, log_p, tokens = alive[stay], history[stay], log_p[stay], tokens[stay]
             if allowed:
                 allowed.follow(stay, beam[stay], tokens)
-    return [found if limit else [Hypothesis([], 0.0, 0.0)] for found, limit in zip(finished, limits.tolist())]
+    return [found if limit else [Hypothesis([], 0.0, 0.0, False)] for found, limit in zip(finished, limits.tolist())]
 
 
 def check_decoding(

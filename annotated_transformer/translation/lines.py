@@ -33,6 +33,10 @@ class Found(Protocol):
     def score(self) -> float:
         "That over the length penalty: (dec.2)."
 
+    @property
+    def ended(self) -> bool:
+        "Whether by the EOS: else the search ran out of tokens."
+
 
 @dataclass(frozen=True)
 class Translation:
@@ -40,8 +44,8 @@ class Translation:
 
     text: str
     log_probability: float = 0.0  # in nats, the sum over its sentences
-    tokens: int = 0               # that it counts, an EOS for each sentence among them; 0 for a blank line
-    doubtful: bool = False        # whether a sentence is less likely than the model's record allows, or written unlike its texts
+    tokens: int = 0               # that it counts, the EOS of each sentence among them; 0 for a blank line
+    doubtful: bool = False        # whether a sentence is less likely than the record allows, or unlike its texts, or has no end
     score: float | None = None    # (dec.2), by which a search orders; None for a blank line and one of several sentences
 
     @property
@@ -68,9 +72,10 @@ def in_capitals(sentence: str) -> bool:
 
 
 def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:
-    "Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters and a sentence in capitals always are."
-    one = Translation(text, found.log_probability, len(found.tokens) + 1)
-    unlike = UNK in source or in_capitals(sentence)
+    """Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters, a sentence in capitals and a
+    translation without an end always are."""
+    one = Translation(text, found.log_probability, len(found.tokens) + found.ended)
+    unlike = UNK in source or in_capitals(sentence) or not found.ended
     doubtful = below is not None and (not one.log_probability_per_token >= below or unlike)  # no number is doubtful, too
     return Translation(text, one.log_probability, one.tokens, doubtful, found.score)
 

@@ -57,7 +57,8 @@ class Hypothesis(NamedTuple):
 
     tokens: list[int]        # without PAD and EOS
     score: float             # log-probability over the length penalty: (dec.2)
-    log_probability: float   # of the tokens and the <eos>, in nats; without <eos> when the search ran out of length
+    log_probability: float   # of the tokens and the <eos>, in nats
+    ended: bool = True       # by <eos>; not where the search ran out of length
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #61a00007
 Beginning = tuple[float, list[int]]  # log-probability, tokens
@@ -93,4 +94,4 @@ def readable_beam_search(
         if not going:
             break
         alive = going
-    return finished or [Hypothesis(tokens, p / length_penalty(longest, alpha), p) for p, tokens in alive]
+    return finished or [Hypothesis(tokens, p / length_penalty(longest, alpha), p, False) for p, tokens in alive]

@@ -51,6 +51,10 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
         assert (text, int(tokens), doubtful) == (one.text, one.tokens, str(one.doubtful))
         assert float(log_probability) == pytest.approx(one.log_probability, abs=1e-3)
     assert len({one.doubtful for one in ours}) == 2 and ours[3].doubtful, "letters that it lacks"
+    brief, words = Search(beam_size=2, extra_length=0), ["the", "ten"]  # the first runs out of tokens, the second ends
+    theirs, own = (one.translations(words, brief) for one in (portable, translator))
+    assert [(one.tokens, one.doubtful) for one in theirs] == [(one.tokens, one.doubtful) for one in own] == [(2, True), (2, False)]
+    assert [found[0].ended for found in portable.search([translator.tokenizer.encode(word) for word in words], brief)] == [False, True]
     assert texts == [*translator.translate(SENTENCES), *translator.translate(SENTENCES, split=False), translator.translate(SENTENCES[0])]
     assert texts[5] != texts[11], "cut, and whole"
 

@@ -60,7 +60,8 @@ def test_every_hypothesis_has_the_probability_that_the_model_gives_it():
             log_p = float(logits.log_softmax(-1).gather(-1, target[..., None]).sum())
             assert abs(h.log_probability - log_p) < 1e-4
             assert h.score == h.log_probability / length_penalty(target.size(1), 0.6)
-            ended += len(h.tokens) < longest
+            assert h.ended == (len(h.tokens) < longest)
+            ended += h.ended
     assert ended > 4
 
 

@@ -28,7 +28,8 @@ class Words:
 
 def shout(ids):
     "Copies each sentence but for its last word, a nat lost for each token of the source."
-    return [SimpleNamespace(tokens=row[:-2], log_probability=-len(row), score=-len(row) / 2) if len(row) > 1 else None for row in ids]
+    return [SimpleNamespace(tokens=row[:-2], log_probability=-len(row), score=-len(row) / 2, ended=True) if len(row) > 1 else None
+            for row in ids]
 
 
 def of(lines, below=None, split=True, longest=100):
@@ -96,9 +97,19 @@ def test_one_doubtful_sentence_is_enough_and_a_model_without_a_threshold_never_d
 
 def test_what_has_no_number_is_doubtful():
     def lost(ids):
-        return [SimpleNamespace(tokens=row[:-1], log_probability=math.nan, score=math.nan) for row in ids]
+        return [SimpleNamespace(tokens=row[:-1], log_probability=math.nan, score=math.nan, ended=True) for row in ids]
 
     assert [translate_lines(["A dog."], Words(), 100, lost, below)[0].doubtful for below in (-50, None)] == [True, False]
+
+
+def test_a_translation_without_an_end_is_doubtful_and_counts_no_token_for_it():
+    def without_end(ids):  # but for those of four tokens; all are likelier than the threshold
+        return [SimpleNamespace(tokens=row, log_probability=-0.5, score=-0.1, ended=len(row) == 4) for row in ids]
+
+    lines = ["We saw it.", "So we ran and ran."]
+    found = translate_lines(lines, Words(), 100, without_end, -1.0)
+    assert [(one.tokens, one.doubtful) for one in found] == [(5, False), (6, True)]
+    assert [one.doubtful for one in translate_lines(lines, Words(), 100, without_end)] == [False, False]
 
 
 def test_letters_that_the_vocabulary_lacks_are_doubtful():

@@ -84,7 +84,7 @@ def test_log_probabilities_are_those_of_one_pass_over_source_and_output(texts, u
             logits[:, PAD] = float("-inf")  # no word
             expected = logits.log_softmax(-1).gather(1, torch.tensor(written)[:, None]).sum()
             assert abs(found.log_probability - expected) < 1e-4 and found.text == translator.tokenizer.decode(tokens)
-            assert found.tokens == len(tokens) + 1 and abs(found.log_probability_per_token - expected / found.tokens) < 1e-5
+            assert found.tokens == len(written) and abs(found.log_probability_per_token - expected / found.tokens) < 1e-5
 
 
 def test_maps_of_several_sentences_are_refused_unless_the_target_is_given():

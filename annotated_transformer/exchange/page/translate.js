@@ -135,8 +135,8 @@ async function searched(one, number, switches) {
 }
 
 function doubtful({unknown, capitals, forced, result: {best}}) {
-  const {doubtful_below: below} = model.settings;
-  return below !== null && !forced.length && (unknown || capitals || best.logP / best.length < below);
+  const {doubtful_below: below, ids: {eos}} = model.settings;
+  return below !== null && !forced.length && (unknown || capitals || best.token !== eos || best.logP / best.length < below);
 }
 
 function finish(milliseconds, switches) {

@@ -295,7 +295,7 @@ def test_fast_search_that_never_ends_is_scored_by_its_whole_length():
     torch.manual_seed(1)
     model, source = never_ends(Transformer(SMALL)), torch.tensor([[4, 5, 6, EOS]])
     for hypothesis in beam_search(model, source, Search(beam_size=3, alpha=1.0, extra_length=2))[0]:
-        assert len(hypothesis.tokens) == 6 and hypothesis.log_probability < 0
+        assert len(hypothesis.tokens) == 6 and hypothesis.log_probability < 0 and not hypothesis.ended
         assert math.isclose(hypothesis.score, hypothesis.log_probability / length_penalty(6, 1.0), rel_tol=1e-6)
 
 
