@@ -9,7 +9,7 @@ __all__ = ["PATTERNS", "is_chinese", "split_sentences", "writes_blanks"]
 CHINESE = "zh zho cmn yue cn".split()  # cn and jp are countries; no language is called so
 OTHERS = "ja jpn jp th tha lo lao km khm my mya".split()
 
-OPENING, LETTER = r"""["'“‘«„(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
+OPENING, LETTER = r"""["'“‘«»‹›„‚¿¡(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
 
 # Chinese and Japanese, Hindi, Arabic. What a quotation mark closes may be a part of a sentence (“真的？”他问。): no cut.
 OTHER_ENDS = r"""[。！？।॥؟]{1,10}(?=\s*[^\s。！？।॥؟"'”’»)\]」』）])"""
@@ -19,7 +19,10 @@ SHORTENED = (
     "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
     "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
 )
-# Behind such a full stop only these begin a sentence.
+# These before a number: "no." alone is an answer.
+NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun"
+NUMBER = rf"(?:{'|'.join(rf'(?<=(?<!{LETTER}){word}[.])' for word in NUMBERED.split())})\s+[0-9]"
+# Behind a full stop of the former only these begin a sentence.
 BEGINNERS = (
     "I You He She It We They My Your His Her Its Our Their This That These Those There Here The A An "
     "What When Where Which Who Whose Why How And But Or So Then If In On At As For After Before Now Yes No Not Maybe Perhaps "
@@ -29,8 +32,10 @@ BEGINNERS = (
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
     # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank; nothing closes behind them.
-    "end": rf"""([.!?…][.!?…"'”’»)\]]{{0,9}}(?:\s»)?(?=\s+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})\s*""",
-    "shortened": rf"""(?:^|[\s"'“‘«„(\[])(?:{"|".join(SHORTENED.split())}|(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}})\.$""",
+    "end": rf"""([.!?…](?!{NUMBER})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:\s»)?"""
+           rf"""(?=\s+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})\s*""",
+    "shortened": rf"""(?:(?<![.@0-9]|{LETTER})(?:{"|".join(SHORTENED.split())})|"""
+                 rf"""(?:^|[\s"“‘«»‹›„‚¿¡(\[]|(?<!{LETTER})')(?:(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}}))\.$""",  # no 't of don't
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
     "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."
 }
