@@ -167,7 +167,7 @@ def word_starts(
         for i in range(len(labels) - 1, 0, -1):  # from the end, so that each of `?!` finds that a word begins after it
             starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])
         for i in range(1, len(labels)):
-            starts[i] |= starts[i - 1] and is_sign(labels[i - 1])
+            starts[i] |= is_sign(labels[i - 1]) and (starts[i - 1] or i > 1 and labels[i - 2] == BEGINS)
         for i in range(1, len(labels)):  # a blank before a sign, as French has it before `!`, is no word
             starts[i] &= not (labels[i - 1] == BEGINS and labels[i].startswith(CONTINUES) and is_sign(labels[i]))
     return starts

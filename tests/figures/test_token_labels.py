@@ -20,6 +20,10 @@ def test_a_label_says_whether_its_piece_begins_a_word():
     words, pieces = group_words(french, signs_apart=True)
     assert words == ["est", "là", ":", "«", "ça", "va", "?", "!", "»", "ß", "<eos>"]
     assert pieces.sum(0).tolist() == [1, 1, 2, 2, 1, 1, 2, 1, 2, 2, 1] and group_words(words, signs_apart=True)[0] == words
+    opened = ["He", "left", "▁", "·(", "·«", "·it", "rain", "·ed", "▁", "·-", "·)", "·.", "▁", "·a", "·-", "·b"]  # a blank of its own
+    words, pieces = group_words(opened, signs_apart=True)
+    assert words == ["He", "left", "(", "«", "it", "rained", "-", ")", ".", "a-b"]
+    assert pieces.sum(0).tolist() == [1, 1, 2, 1, 1, 2, 2, 1, 1, 4]
     assert [shown(label) for label in ("·.", "·,", "·ing", "··", "·", ".", "<eos>")] == [".", ",", "·ing", "··", "·", ".", "<eos>"]
 
 

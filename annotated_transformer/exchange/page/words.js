@@ -20,7 +20,7 @@ export function grouped(labels) {
       && !/^\p{M}/u.test(label);
   }
   for (let i = labels.length - 1; i > 0; i--) starts[i] ||= isSign(labels[i]) && (starts[i + 1] ?? true);
-  for (let i = 1; i < labels.length; i++) starts[i] ||= starts[i - 1] && isSign(labels[i - 1]);
+  for (let i = 1; i < labels.length; i++) starts[i] ||= isSign(labels[i - 1]) && (starts[i - 1] || labels[i - 2] === BEGINS);
   for (let i = 1; i < labels.length; i++) { // a blank before a sign, as French has it before !, is no word
     starts[i] &&= !(labels[i - 1] === BEGINS && labels[i].startsWith(CONTINUES) && isSign(labels[i]));
   }
