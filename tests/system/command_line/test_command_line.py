@@ -766,9 +766,9 @@ def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monke
 
 
 def test_a_picture_is_there_whole_or_not_at_all(run, tmp_path, monkeypatch, complaint):
-    def full(self, path, **_):
-        Path(path).write_text("half")
-        raise OSError(28, "No space left on device", str(path))
+    def full(self, file, **_):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
 
     out = tmp_path / "heads.svg"
     out.write_text("the old one")
@@ -974,7 +974,7 @@ def test_maps_show_themselves_as_the_chart(run):
     maps = Translator.from_pretrained(run).attention("one two", "drei eins")
     shown = maps._repr_mimebundle_()
     assert shown["application/vnd.vegalite.v5+json"]["datasets"] and shown["text/plain"] == repr(maps)
-    assert repr(maps).startswith("<AttentionMaps: 1 layers of 2 heads, from ") and "tensor" not in repr(maps)
+    assert repr(maps).startswith("<AttentionMaps: 1 layer of 2 heads, from ") and "tensor" not in repr(maps)
 
 
 def test_the_model_that_ships_keeps_punctuation_apart_and_knows_its_corpus(command, monkeypatch):

@@ -491,7 +491,8 @@ def test_tokenizer_of_no_words_says_so(lines):
         Tokenizer.train(lines, 100)
 
 
-def test_tokenizer_takes_all_cores_unless_it_is_told_how_many():
+def test_tokenizer_takes_all_cores_unless_it_is_told_how_many(monkeypatch):
+    monkeypatch.setattr("annotated_transformer.data.tokenizer._FEW", 0)
     tokenizer, asked = Tokenizer.train(["a b c d"] * 9, 10), []
     tokenizer._processor = SimpleNamespace(encode=lambda texts, add_eos, num_threads: asked.append((add_eos, num_threads)))
     for threads in (None, 1, 3):
