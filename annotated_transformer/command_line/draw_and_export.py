@@ -194,7 +194,6 @@ def save_table(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
 def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
     "One of the paper's figures, or tables of weights, in the form that the file's name asks for."
     from ..figures.attention_maps import plot_figure, plot_heat_maps, save_drawing
-    from ..files import write_file
 
     shown, kind = maps.words() if drawn.whole_words else maps, drawn.kind_for(out)
     if drawn.figure == "heat":
@@ -202,7 +201,7 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
     else:
         number, chosen = int(drawn.figure or 4), (drawn.layer, drawn.listed_heads, drawn.word)
         picture = plot_figure(shown, number, kind, *chosen, drawn.whole_words, drawn.hide_end)
-    write_file(out, lambda path: save_drawing(picture, path, out.suffix.lower()[1:]))
+    save_drawing(picture, out)
 
 
 def export(

@@ -3,6 +3,7 @@ from io import BytesIO
 from pathlib import Path
 
 from .. import InputError
+from ..files import write_file
 from . import drawn
 from .colours import COLOURS, DARK_EDGE, DARK_QUIET, EDGE, ON_DARK, QUIET
 
@@ -14,7 +15,7 @@ def save_drawing(
     path: str | Path,
     form: str | None = None,  # svg, pdf or png; the ending of `path` if not given
 ) -> None:
-    "Save a picture, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
+    "Save a picture whole, the same bits each time; an SVG is dark where its reader's browser is, if its ground is white."
     if not hasattr(figure, "savefig"):
         raise InputError(f"save_drawing takes a figure, not {type(figure).__name__}: of axes give their .figure")
     form = form or Path(path).suffix[1:].lower()
@@ -26,11 +27,11 @@ def save_drawing(
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
     with rc_context({"svg.hashsalt": "annotated_transformer", "pdf.fonttype": 42}):  # TrueType, as conferences want it
         figure.savefig(whole := BytesIO(), format=form, dpi=200, metadata=undated.get(form))
-    Path(path).write_bytes(whole.getvalue())  # of a full disk matplotlib's PDF would not say so
+    data = whole.getvalue()
     if form == "svg" and to_hex(figure.get_facecolor()) == "#ffffff":  # another ground stays, and letters must be seen on it
-        text = Path(path).read_text(encoding="utf-8")
         pairs = {"#ffffff": "#15181d", "#000000": "#ececec", QUIET: DARK_QUIET, EDGE: DARK_EDGE, **dict(zip(COLOURS, ON_DARK))}
         rules = [f'[style*="{what}: {light}"] {{{what}: {dark} !important}}'
                  for light, dark in pairs.items() for what in ("fill", "stroke")]
         style = "@media (prefers-color-scheme: dark) {svg {fill: #ececec}\n" + "\n".join(rules) + "}"
-        Path(path).write_text(text.replace("</style>", style + "</style>", 1), encoding="utf-8", newline="\n")
+        data = data.replace(b"</style>", f"{style}</style>".encode(), 1)
+    write_file(Path(path), lambda beside: beside.write_bytes(data))  # of a full disk matplotlib's PDF would not say so

@@ -314,10 +314,12 @@ def test_a_full_disk_is_no_fault_of_the_picture(form, tmp_path):
     resource = pytest.importorskip("resource")  # POSIX
     figure = pyplot.figure()
     figure.text(0.5, 0.5, "letters, which a PDF brings along")
+    (path := tmp_path / "picture").write_bytes(b"the old one")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # bytes of a file
     try:
         with pytest.raises(OSError):
-            save_drawing(figure, tmp_path / "picture", form)
+            save_drawing(figure, path, form)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b"the old one" and list(tmp_path.iterdir()) == [path]
