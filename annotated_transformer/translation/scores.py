@@ -2,6 +2,7 @@
 import dataclasses
 from dataclasses import dataclass
 
+from .. import InputError
 from ..config import Search
 from ..data.parallel_text import Corpus, references
 from .bleu import Bleu, multi30k_bleu, paper_bleu, sacre_bleu
@@ -49,7 +50,9 @@ def score(
     references: list[str],
     language: str,   # of both: decides the tokeniser's rules
 ) -> Scores:
-    "All scores of one set of translations."
+    "All scores of one set of translations. InputError where a translation has a list of references: `sacre_bleu` takes them."
+    if not all(isinstance(reference, str) for reference in references):
+        raise InputError("give one reference, a text, for each translation; sacre_bleu takes lists of references")
     return Scores(
         sacre_bleu(hypotheses, references, language),
         paper_bleu(hypotheses, references, language),

@@ -3,6 +3,7 @@ import dataclasses
 
 import pytest
 
+from annotated_transformer import InputError
 from annotated_transformer.translation.scores import score, score_several
 
 
@@ -16,6 +17,11 @@ def test_exactly_right_counts_whole_sentences():
 def test_the_language_must_be_said_since_it_decides_how_words_are_cut():
     with pytest.raises(TypeError, match="language"):
         score(["un chien"], ["un chien"])
+
+
+def test_a_list_of_references_is_refused_and_no_translation_called_inexact():
+    with pytest.raises(InputError, match="^give one reference, a text, for each translation; sacre_bleu takes lists"):
+        score(["ein Hund", "eine Katze"], ["ein Hund", ["eine Katze"]], "de")
 
 
 def test_several_references_count_where_a_source_stands_there_twice():
