@@ -11,10 +11,12 @@ from .. import UNK
 from ..data.sentences import split_sentences
 from ..data.tokenizer import Tokenizer, require_fit, require_several, require_text
 
-__all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "sentences_of", "translate_lines"]
+__all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "numbers_differ", "sentences_of", "translate_lines"]
 
 UNSURE = "The model is unsure of this translation: do not rely on it."
 FULL_WIDTH = re.compile("([。！？」』）]) ")  # behind which Chinese and Japanese have no blank
+NUMBER = re.compile("[0-9]+")
+AFTERNOON = {str(12 + hour): str(hour) for hour in range(1, 13)}  # 2 p.m. is 14 Uhr
 WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
 
 
@@ -45,7 +47,7 @@ class Translation:
     text: str
     log_probability: float = 0.0  # in nats, the sum over its sentences
     tokens: int = 0               # that it counts, the EOS of each sentence among them; 0 for a blank line
-    doubtful: bool = False        # whether a sentence is less likely than the record allows, or unlike its texts, or has no end
+    doubtful: bool = False        # whether a sentence is less likely than the record allows, or is `judged` to be
     score: float | None = None    # (dec.2), by which a search orders; None for a blank line and one of several sentences
 
     @property
@@ -71,11 +73,22 @@ def in_capitals(sentence: str) -> bool:
     return len(sentence.split()) > 1 and sentence.upper() == sentence != sentence.lower()
 
 
+def numbers_differ(sentence: str, text: str) -> bool:
+    """Whether the translation has a number in digits that the sentence, which has some, lacks: 42 became 422. It may be joined
+    (86,400 and 86400), and an afternoon's hour may have 12 more."""
+    numbers = NUMBER.findall(sentence)
+    there, joined = {number.lstrip("0") for number in numbers}, "".join(numbers)
+    return bool(joined) and any(
+        number not in joined and number.lstrip("0") not in there and AFTERNOON.get(number) not in there
+        for number in NUMBER.findall(text)
+    )
+
+
 def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:
-    """Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters, a sentence in capitals and a
-    translation without an end always are."""
+    """Of one sentence. Without a threshold nothing is doubtful; with one, unknown letters, a sentence in capitals, and a
+    translation with other numbers or without an end always are."""
     one = Translation(text, found.log_probability, len(found.tokens) + found.ended)
-    unlike = UNK in source or in_capitals(sentence) or not found.ended
+    unlike = UNK in source or in_capitals(sentence) or numbers_differ(sentence, text) or not found.ended
     doubtful = below is not None and (not one.log_probability_per_token >= below or unlike)  # no number is doubtful, too
     return Translation(text, one.log_probability, one.tokens, doubtful, found.score)
 

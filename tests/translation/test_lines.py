@@ -5,7 +5,16 @@ from types import SimpleNamespace
 import pytest
 
 from annotated_transformer import EOS, UNK, InputError
-from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, in_capitals, joined, sentences_of, translate_lines
+from annotated_transformer.translation.lines import (
+    UNSURE,
+    WHOLE,
+    Translation,
+    in_capitals,
+    joined,
+    numbers_differ,
+    sentences_of,
+    translate_lines,
+)
 
 WORDS = ["<pad>", "<eos>", "<unk>"]
 
@@ -134,3 +143,26 @@ def test_a_sentence_too_long_is_named_by_its_line():
     assert len(of(["One.", LONG], longest=fits)) == 2
     with pytest.raises(InputError, match=f"sentence 3 has {fits} tokens and the model takes {fits - 1}"):
         of(["One.", "Go. Run. Hide.", LONG], longest=fits - 1)
+
+
+@pytest.mark.parametrize("sentence, text, expected", [
+    ("42", "422.", True), ("42", "42.", False), ("3 times 5 is 15.", "Drei mal fünf ist 155.", True),
+    ("It costs $20.", "Es kostet zwanzig Dollar.", False),    # in words: not judged
+    ("It costs twenty dollars.", "Es kostet 20 Dollar.", False),  # so, too
+    ("A day has 86,400 seconds.", "Ein Tag hat 86400 Sekunden.", False), ("A day has 86,400 seconds.", "86.400", False),
+    ("A day has 86,400 seconds.", "Ein Tag hat 8600 Sekunden.", True), ("Is this 223-1374?", "Ist das 2231374?", False),
+    ("It's 2:30 p.m.", "Es ist 14.30 Uhr.", False), ("It's 02:30 p.m.", "Es ist 14.30 Uhr.", False),
+    ("It's 2:30 p.m.", "Es ist 15.30 Uhr.", True), ("He is 30.", "Er ist 42.", True), ("He is 3.", "Er ist 15.", False),  # an hour?
+    ("In room 07.", "In Raum 7.", False), ("In room 7.", "In Raum 007.", False), ("1" * 5_000, "2" * 5_000, True),
+])
+def test_a_number_in_digits_that_the_sentence_lacks(sentence, text, expected):
+    assert numbers_differ(sentence, text) == expected
+
+
+def test_other_numbers_are_warned_of_by_a_model_with_a_threshold():
+    def forty_two(ids):  # it writes, whatever it reads
+        return [SimpleNamespace(tokens=Words().encode("42")[:-1], log_probability=-0.5, score=-0.1, ended=True) for _ in ids]
+
+    lines = ["I am 42.", "I am 43.", "I am old."]
+    assert [one.doubtful for one in translate_lines(lines, Words(), 100, forty_two, -1.0)] == [False, True, False]
+    assert not any(one.doubtful for one in translate_lines(lines, Words(), 100, forty_two))
