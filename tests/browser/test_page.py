@@ -597,3 +597,28 @@ def test_a_missing_file_is_named(page, address):
     page.route("**/decoder.onnx", lambda route: route.fulfill(status=404))
     page.goto(address)
     page.locator("#status").filter(has_text="decoder.onnx is missing beside the page (404)").wait_for()
+
+
+REFUSE = """const Memory = WebAssembly.Memory;
+WebAssembly.Memory = class extends Memory { constructor(size) { if (size.maximum > 32768) throw new RangeError("no"); super(size); } };"""
+
+
+def test_a_phone_that_refuses_addresses_for_4_gigabytes_translates(page, address):
+    page.add_init_script(REFUSE)
+    page.goto(address)
+    assert translation(page) == "Ein Hund rennt mit einem Ball im Maul." and page.faults == []
+
+
+def test_a_browser_that_lacks_something_says_so(page, address):
+    page.add_init_script("delete window.WebAssembly")  # as an iPhone in lockdown mode has none
+    page.goto(address)
+    page.locator("#status").filter(has_text="The model could not be loaded (WebAssembly is not defined)").wait_for()
+    page.route("**/ort.js", lambda route: route.fulfill(body="?.", content_type="text/javascript"))  # syntax that it cannot read
+    page.reload()
+    assert "the browser is older than 2023" in said(page)
+
+
+def test_what_a_wifi_sends_in_place_of_a_file_is_no_model(page, address):
+    page.route("**/tokenizer.model", lambda route: route.fulfill(body="<html>Sign in</html>", content_type="text/html"))
+    page.goto(address)
+    page.locator("#status").filter(has_text="could not be loaded (tokenizer.model is no file of SentencePiece)").wait_for()

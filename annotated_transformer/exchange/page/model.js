@@ -26,9 +26,17 @@ export class Weights {
   }
 }
 
+// The runtime reserves addresses for 4 GB, which an older iPhone refuses: it gets 1 GB, more than such a model takes.
+function reserveLess() {
+  WebAssembly.Memory = class extends WebAssembly.Memory {
+    constructor(size) { try { super(size); } catch { super({...size, maximum: Math.min(size.maximum, 16384)}); } } // pages of 64 KiB
+  };
+}
+
 export class Model {
   static async load() {
     const model = new Model();
+    reserveLess();
     const files = [fetched("settings.json", "json"), fetched("encoder.onnx"), fetched("decoder.onnx")];
     const [settings, ...graphs] = await Promise.all(files);
     model.settings = settings;

@@ -67,6 +67,7 @@ export class Tokenizer {
         if (rules[2]?.length) this.rules = new Rules(rules[2]);
       }
     }
+    if (this.unknown === undefined) throw new Error("tokenizer.model is no file of SentencePiece");
   }
 
   add({1: piece, 2: score = 0, 3: type = NORMAL}) {

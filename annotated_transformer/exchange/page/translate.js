@@ -371,11 +371,12 @@ function listen() {
 }
 
 async function start() {
+  say("Loading the model …");
   try {
     [model, tokenizer] = await Promise.all([Model.load(), fetched("tokenizer.model").then(file => new Tokenizer(new Uint8Array(file)))]);
   } catch (error) {
     console.error(error);
-    say(`The model could not be loaded (${error.message}): write the page again, or try another browser.`);
+    say(`The model could not be loaded (${error.message}): reload the page, try another browser, or write the page again.`);
     return;
   }
   const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
