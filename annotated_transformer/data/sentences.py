@@ -4,15 +4,16 @@ The patterns mean the same in Python and in JavaScript: the page that translates
 """
 import re
 
-__all__ = ["PATTERNS", "is_chinese", "split_sentences", "writes_blanks"]
+__all__ = ["PATTERNS", "SEVERAL_WORDS", "is_chinese", "split_sentences", "writes_blanks"]
 
 CHINESE = "zh zho cmn yue cn".split()  # cn and jp are countries; no language is called so
 OTHERS = "ja jpn jp th tha lo lao km khm my mya".split()
 
-OPENING, LETTER = r"""["'“‘«»‹›„‚¿¡(\[]*(?:«\s)?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
+BLANK = r"\s\x1c-\x1f\x85\ufeff"  # within [ ]: in Python and in JavaScript \s lacks some of these
+OPENING, LETTER = rf"""["'“‘«»‹›„‚¿¡(\[]*(?:«[{BLANK}])?""", "[A-Za-zÀ-ÖØ-öø-ÿŒœ]"  # French: « Oui ! »
 
 # Chinese and Japanese, Hindi, Arabic. What a quotation mark closes may be a part of a sentence (“真的？”他问。): no cut.
-OTHER_ENDS = r"""[。！？।॥؟]{1,10}(?=\s*[^\s。！？।॥؟"'”’»)\]」』）])"""
+OTHER_ENDS = rf"""[。！？।॥؟]{{1,10}}(?=[{BLANK}]*[^{BLANK}。！？।॥؟"'”’»)\]」』）])"""
 
 # Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
 SHORTENED = (
@@ -21,7 +22,7 @@ SHORTENED = (
 )
 # These before a number: "no." alone is an answer.
 NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun"
-NUMBER = rf"(?:{'|'.join(rf'(?<=(?<!{LETTER}){word}[.])' for word in NUMBERED.split())})\s+[0-9]"
+NUMBER = rf"(?:{'|'.join(rf'(?<=(?<!{LETTER}){word}[.])' for word in NUMBERED.split())})[{BLANK}]+[0-9]"
 # Behind a full stop of the former only these begin a sentence.
 BEGINNERS = (
     "I You He She It We They My Your His Her Its Our Their This That These Those There Here The A An "
@@ -32,14 +33,15 @@ BEGINNERS = (
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
     # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank; nothing closes behind them.
-    "end": rf"""([.!?…](?!{NUMBER})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:\s»)?"""
-           rf"""(?=\s+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})\s*""",
+    "end": rf"""([.!?…](?!{NUMBER})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:[{BLANK}]»)?"""
+           rf"""(?=[{BLANK}]+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})[{BLANK}]*""",
     "shortened": rf"""(?:(?<![.@0-9]|{LETTER})(?:{"|".join(SHORTENED.split())})|"""
-                 rf"""(?:^|[\s"“‘«»‹›„‚¿¡(\[]|(?<!{LETTER})')(?:(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}}))\.$""",  # no 't of don't
+                 rf"""(?:^|[{BLANK}"“‘«»‹›„‚¿¡(\[]|(?<!{LETTER})')(?:(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}}))\.$""",  # no 't of don't
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
     "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."
+    "several": f"[^{BLANK}][{BLANK}]+[^{BLANK}]",
 }
-END, SHORT, BEGINNER, CAPITAL_I = (re.compile(pattern) for pattern in PATTERNS.values())
+END, SHORT, BEGINNER, CAPITAL_I, SEVERAL_WORDS = (re.compile(pattern) for pattern in PATTERNS.values())
 NEAR = 40  # characters before and after an end that decide
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .. import UNK
-from ..data.sentences import split_sentences
+from ..data.sentences import SEVERAL_WORDS, split_sentences
 from ..data.tokenizer import Tokenizer, require_fit, require_several, require_text
 
 __all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "numbers_differ", "sentences_of", "translate_lines"]
@@ -70,7 +70,7 @@ def sentences_of(line: str, tokenizer: Tokenizer) -> list[str]:
 
 def in_capitals(sentence: str) -> bool:
     "Whether several words have no small letter: a model that has hardly read such words copies or invents, and is sure of it."
-    return len(sentence.split()) > 1 and sentence.upper() == sentence != sentence.lower()
+    return bool(SEVERAL_WORDS.search(sentence)) and sentence.upper() == sentence != sentence.lower()
 
 
 def numbers_differ(sentence: str, text: str) -> bool:

@@ -127,7 +127,7 @@ def test_letters_that_the_vocabulary_lacks_are_doubtful():
 
 @pytest.mark.parametrize("sentence, expected", [
     ("A DOG RUNS.", True), ("ÜBER UNS!", True), ("STOP", False), ("He saw NATO.", False), ("10 20.", False), ("你好 世界", False),
-    ("", False),
+    ("", False), ("A\x1cB", True), ("A\ufeffB", True), ("\ufeffSTOP\x85", False),
 ])
 def test_a_sentence_in_capitals_is_doubtful_and_a_word_in_capitals_is_not(sentence, expected):
     assert in_capitals(sentence) == expected

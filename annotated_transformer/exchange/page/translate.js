@@ -45,7 +45,7 @@ function readText() {
 
 // Several words without a small letter: as in_capitals in translation/lines.py.
 function inCapitals(text) {
-  return text.trim().split(/\s+/).length > 1 && text.toUpperCase() === text && text.toLowerCase() !== text;
+  return new RegExp(model.settings.sentences.several, "u").test(text) && text.toUpperCase() === text && text.toLowerCase() !== text;
 }
 
 function readSentence(text, pieces) {

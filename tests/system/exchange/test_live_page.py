@@ -100,7 +100,9 @@ def test_the_page_cuts_a_text_where_python_does(tmp_path):
     words += "« » Œuvre Mme.".split()
     draw = random.Random(1)
     cases = (ROOT / "tests/data/sentences.txt").read_text(encoding="utf-8").replace(" | ", " ").splitlines()
-    texts = [*cases, *sentences()[:2_000], *ODD, *(" ".join(draw.choices(words, k=12)) for _ in range(2_000))]
+    blanks = [" "] * 20 + list("\x1c\x1d\x1e\x1f\x85\ufeff\u3000\xa0\v\u2028")
+    texts = [*cases, *sentences()[:2_000], *ODD,
+             *("".join(word + draw.choice(blanks) for word in draw.choices(words, k=12)) for _ in range(2_000))]
     (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "patterns": PATTERNS}))
     shutil.copy(FILES / "sentences.js", tmp_path / "sentences.mjs")
     given = [str(tmp_path / "sentences.mjs"), str(tmp_path / "given.json")]
