@@ -35,8 +35,9 @@ PATTERNS = {
     # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank; nothing closes behind them.
     "end": rf"""([.!?…](?!{NUMBER})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:[{BLANK}]»)?"""
            rf"""(?=[{BLANK}]+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})[{BLANK}]*""",
+    # An apostrophe begins a word here: the 't of "don't" is none.
     "shortened": rf"""(?:(?<![.@0-9]|{LETTER})(?:{"|".join(SHORTENED.split())})|"""
-                 rf"""(?:^|[{BLANK}"“‘«»‹›„‚¿¡(\[]|(?<!{LETTER})')(?:(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}}))\.$""",  # no 't of don't
+                 rf"""(?:^|[{BLANK}"“‘«»‹›„‚¿¡(\[]|(?<!{LETTER})')(?:(?:{LETTER}\.)*{LETTER}|[0-9]{{1,2}}))\.$""",
     "beginner": rf"^{OPENING}(?!{LETTER}\.)(?:{'|'.join(BEGINNERS.split())})(?!{LETTER})",
     "after_ellipsis": rf"^I(?!{LETTER})",  # a capital that says nothing: "Well... I know."
     "several": f"[^{BLANK}][{BLANK}]+[^{BLANK}]",

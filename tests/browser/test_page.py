@@ -600,7 +600,9 @@ def test_a_missing_file_is_named(page, address):
 
 
 REFUSE = """const Memory = WebAssembly.Memory;
-WebAssembly.Memory = class extends Memory { constructor(size) { if (size.maximum > 32768) throw new RangeError("no"); super(size); } };"""
+WebAssembly.Memory = class extends Memory {
+  constructor(size) { if (size.maximum > 32768) throw new RangeError("no"); super(size); }
+};"""
 
 
 def test_a_phone_that_refuses_addresses_for_4_gigabytes_translates(page, address):
