@@ -379,19 +379,19 @@ def plot_catalogue(
                 colour = (*to_rgb(COLOURS[one.name]), 0.6 * share)
                 axis.add_patch(Rectangle((head - 0.48, layer - 0.46), 0.96, 0.92, fc=colour, ec="#cccccc", lw=0.6))
                 label = f"rests on {START if kind == 'decoder' else END}" if one.name == RESTS else one.name
-                axis.text(head, layer + 0.21, label, fontsize=9.5, ha="center", va="center",
+                axis.text(head, layer - 0.21, label, fontsize=9.5, ha="center", va="center",
                           color="#777777" if one.name == NONE else "black")
                 if one.name != NONE:
-                    axis.text(head - 0.25, layer - 0.14, f"{share:.0%}", fontsize=9, ha="center", va="center", color="#333333")
+                    axis.text(head - 0.25, layer + 0.14, f"{share:.0%}", fontsize=9, ha="center", va="center", color="#333333")
                 if harm is None:
                     continue
                 need = harm[kind][layer - 1][head - 1]
                 clear = error is not None and need > 1.96 * error[kind][layer - 1][head - 1]
-                axis.text(head + 0.18, layer - 0.14, f"{round(need, 3) + 0:+.3f}", fontsize=9, ha="center",  # + 0: no -0.000
+                axis.text(head + 0.18, layer + 0.14, f"{round(need, 3) + 0:+.3f}", fontsize=9, ha="center",  # + 0: no -0.000
                           va="center", weight="bold" if clear else "normal", color="black" if clear else "#555555")
                 if clear:  # a bar as long as the need
-                    axis.add_patch(Rectangle((head - 0.48, layer - 0.46), 0.96 * need / most, 0.11, fc="black"))
-        axis.set(xlim=(0.5, heads + 0.5), ylim=(0.5, len(rows) + 0.5), yticks=range(1, len(rows) + 1), ylabel="layer")
+                    axis.add_patch(Rectangle((head - 0.48, layer + 0.35), 0.96 * need / most, 0.11, fc="black"))
+        axis.set(xlim=(0.5, heads + 0.5), ylim=(len(rows) + 0.5, 0.5), yticks=range(1, len(rows) + 1), ylabel="layer")
         axis.set_xticks(range(1, heads + 1) if axis is axes[-1, 0] else [])
         axis.set_title(KINDS[kind].title, fontsize=10, loc="left")
         axis.tick_params(length=0, labelsize=8)

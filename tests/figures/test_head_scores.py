@@ -285,6 +285,7 @@ def test_a_head_is_named_by_its_clearest_lead_and_only_by_a_clear_one():
         assert catalogue(some)["encoder"][1][0].name == RESTS
     assert set(COLOURS) == {name for tasks in TASKS.values() for name in tasks.values()} | {RESTS, NONE}
     figure = plot_catalogue(catalogue(some), {"encoder": [[0.0114, -0.002], [0, 0]], "decoder": [[0]], "encoder_decoder": [[0]]})
+    assert all(axis.yaxis_inverted() for axis in figure.axes), "layer 1 stands at the top, as in the explorer"
     texts = {(text.get_position()[0], text.get_text()) for text in figure.axes[0].texts if text.get_position()[1] < 1.5}
     assert texts == {(1, "previous token"), (0.75, "90%"), (1.18, "+0.011"), (2, "object's verb"), (1.75, "80%"), (2.18, "-0.002")}
     assert [axis.get_title(loc="left") for axis in figure.axes] == [kind.title for kind in KINDS.values()]
