@@ -125,8 +125,8 @@ class Explorer:
             raise InputError("one sentence has {}, the other {}: take one model for both".format(*said))
         for (layers, heads), (others, of_others) in zip(sizes[0].values(), sizes[-1].values()):
             if (layers, heads) != (others, of_others):
-                raise InputError(f"one sentence was read by {layers} layers of {heads} heads, the other by {others} of "
-                                 f"{of_others}: take one model for both")
+                raise InputError(f"{layers} × {heads} layers and heads read one sentence, {others} × {of_others} the other: "
+                                 "take one model for both")
         return write_page(sentences, *self.first)
 
     def png(self) -> bytes:

@@ -492,3 +492,15 @@ def test_no_label_leaves_its_picture(open_explorer, device):
     assert outside == []
     long, short = (token(page.locator("section"), "query", i, "cells").locator("text").text_content() for i in (0, 3))
     assert short == "it" and long.endswith("…") and words[0].startswith(long[:-1])
+
+
+def test_a_browser_that_cannot_draw_says_why_and_one_that_can_does_not(browser, tmp_path):
+    path, said = tmp_path / "heads.html", "If this does not change, the browser runs no JavaScript or is older than 2022."
+    explore(planted_maps()).save(path)
+    for able, context in ((True, {}), (False, {"java_script_enabled": False}), (False, {})):
+        page = browser.new_context(**context).new_page()
+        if not able:
+            page.add_init_script("delete Array.prototype.at")  # as Safari 15.3 has none
+        page.goto(path.as_uri())
+        assert page.get_by_text(said).is_visible() != able
+        page.context.close()

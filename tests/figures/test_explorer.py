@@ -83,7 +83,7 @@ def test_the_page_asks_nothing_of_any_network():
     page = Page(text)
     assert {tag for tag, _ in page.tags} == {
         "html", "head", "meta", "title", "style", "body", "header", "fieldset", "label", "input", "button", "main", "h1",
-        "noscript", "script"}
+        "p", "script"}
     names = {name for _, attributes in page.tags for name in attributes}
     assert names == {"lang", "charset", "name", "http-equiv", "content", "id", "class", "type", "aria-label"}  # no src or href
     policy = next(attributes["content"] for _, attributes in page.tags if attributes.get("http-equiv") == "Content-Security-Policy")
@@ -119,7 +119,7 @@ def test_files_are_whole_or_not_there():
         for wrong, place, beside in (
             (Path(directory, "heads.pdf"), "heads.pdf", None), (Path(directory, "missing", "heads.svg"), "heads.svg", None),
             (Path(directory, "two.svg"), "two.svg: two sentences", found.maps),
-            (Path(directory, "two.html"), "1 layers of 1 heads, the other by 2 of 1", deeper),
+            (Path(directory, "two.html"), "1 × 1 layers and heads read one sentence, 2 × 1 the other: take", deeper),
         ):
             try:
                 found.save(wrong, beside)

@@ -243,6 +243,7 @@ for (const sentence of sentences) {
   document.querySelector("main").append(panels.at(-1).section);
 }
 choose({});
+document.getElementById("wait").remove();
 document.title = `Attention: ${sentences.map(({source}) => printable(source)).join(" / ")}`;
 document.getElementById("save").addEventListener("click", save);
 document.addEventListener("keydown", ({key}) => { if (key === "Escape") for (const panel of panels) panel.freeze({}); });
