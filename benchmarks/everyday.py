@@ -7,7 +7,8 @@ that ship were trained to their end; and `phrasebook`, forty of times, dates, na
 accepted without a judge.
 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
-hand, and kept by the next run as long as the translation stays the same; a new translation is `open` until somebody judges it.
+hand, and kept by the next run, wherever it writes, as long as the translation stays the same; a new translation is `open` until
+somebody judges it.
 """
 import argparse
 import json
@@ -25,12 +26,11 @@ from benchmarks.shared.side_by_side import save
 VERDICTS = ("right", "nearly", "wrong", "open")
 
 
-def known_verdicts(out: Path) -> dict[tuple[str, str], str]:
-    "Of each sentence and its translation, from an earlier run."
-    if not out.exists():
-        return {}
-    figures = json.loads(out.read_text(encoding="utf-8"))["figures"]
-    return {(row["source"], row["translation"]): row["verdict"] for row in figures["sentences"]}
+def known_verdicts(*files: Path) -> dict[tuple[str, str], str]:
+    "Of each sentence and its translation, from earlier runs; what a later file says holds."
+    records = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
+    rows = [row for record in records for row in record["figures"]["sentences"] if row["verdict"] != "open"]
+    return {(row["source"], row["translation"]): row["verdict"] for row in rows}
 
 
 def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
@@ -48,9 +48,10 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--model", default="everyday-en-de")
     parser.add_argument("--out", type=Path, help="results/translation/LIST-sentences.json if not given")
     arguments = parser.parse_args(options)
-    arguments.out = arguments.out or Path(f"results/translation/{arguments.list}-sentences.json")
+    judged = Path(f"results/translation/{arguments.list}-sentences.json")
+    arguments.out = arguments.out or judged
     sources, accepted = sentences(arguments.list)
-    known, seen = known_verdicts(arguments.out) | accepted, seen_in_training(sources)
+    known, seen = known_verdicts(judged, arguments.out) | accepted, seen_in_training(sources)
     translations = Translator.from_pretrained(arguments.model).translate(sources)
     rows = [
         {"source": source, "translation": found, "verdict": known.get((source, found), "open"),

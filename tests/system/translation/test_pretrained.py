@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import types
 import zipfile
 from pathlib import Path
 
@@ -116,6 +117,25 @@ def test_everyday_sentences_come_out_as_they_were_judged(name, right, nearly):
     assert figures["counts"]["right"] >= right and figures["counts"]["right"] + figures["counts"]["nearly"] >= nearly
     translations = Translator.from_pretrained("everyday-en-de").translate([row["source"] for row in rows])
     assert translations == [row["translation"] for row in rows]
+
+
+def test_sentences_measured_again_into_another_file_keep_their_verdicts_but_for_new_translations(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    before = json.loads(Path("results/translation/everyday-2-sentences.json").read_text(encoding="utf-8"))["figures"]["sentences"]
+    found = [row["translation"] for row in before]
+    found[5] = "Etwas anderes."
+    translator = types.SimpleNamespace(translate=lambda sources: found)
+    monkeypatch.setattr(everyday, "Translator", types.SimpleNamespace(from_pretrained=lambda name: translator))
+    monkeypatch.setattr(everyday, "seen_in_training", lambda sources: None)
+    out = tmp_path / "again.json"
+    everyday.main(["everyday-2", "--out", str(out)])
+    rows = json.loads(out.read_text(encoding="utf-8"))["figures"]["sentences"]
+    verdicts = [row["verdict"] for row in before]
+    assert [row["verdict"] for row in rows] == [*verdicts[:5], "open", *verdicts[6:]] and len({*verdicts}) == 3
+    rows[5]["verdict"] = "nearly"  # judged in the new file, which the next run reads beside the old one
+    out.write_text(json.dumps({"figures": {"sentences": rows}}), encoding="utf-8")
+    everyday.main(["everyday-2", "--out", str(out)])
+    assert json.loads(out.read_text(encoding="utf-8"))["figures"]["sentences"][5]["verdict"] == "nearly"
 
 
 def test_numbers_come_out_as_they_were_scored():
