@@ -72,7 +72,7 @@ def main(options: Sequence[str] | None = None) -> None:
         ]
     for number, way in enumerate(arguments.ways):
         figures[way] = over_seeds(found[number :: len(arguments.ways)])
-    recipe = dataclasses.replace(RECIPE, corpus=arguments.corpus)
+    recipe = dataclasses.replace(RECIPE, corpus=arguments.corpus, start_from=NAME)
     config = {"recipe": recipe.to_dict(), "updates": arguments.updates}
     save(arguments.out, "benchmarks.finishes", figures, config, seed=arguments.seeds, options=options)
 

@@ -18,7 +18,7 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 - **Search:** beam {beams}, length penalty {alpha} (`record.json`).
 - **Scores:** {scores}.
   How each was counted stands in `results/translation/{name}.json` of the repository.
-- **Made again by:** `{command}`
+- **{by}:** `{command}`
 
 Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.
 """
