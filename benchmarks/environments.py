@@ -22,7 +22,7 @@ from pathlib import Path
 from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("", "parsing", "charts", "tensorboard", "exchange", "all")  # the first: the wheel alone
+EXTRAS = ("", "parsing", "charts", "tensorboard", "exchange", "hub", "all")  # the first: the wheel alone
 SMALL = "--n-layers 1 --d-model 32 --d-ff 64 --n-heads 4 --batch-tokens 400 --steps 4 --warmup-steps 4 --validate-every 4"
 TREES = "(S (NP (NNP Bob)) (VP (VBZ sees) (NP (DT the) (NN cat))) (. .))\n"
 # In this order, since some need what an earlier one left. `translate` and `parse` read the sentence from standard input.

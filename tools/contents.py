@@ -100,6 +100,14 @@ def refuse(why: str):
     sys.exit(2)
 
 
+def names_beginning(beginnings: list[str]) -> list[str]:
+    "The pages whose names begin so, in reading order; all if none is said. Where no name begins so, it ends with one sentence."
+    names = [name for name in [INDEX, *(page.notebook for page in read_contents())] if name.startswith(tuple(beginnings or [""]))]
+    if not names:
+        refuse(f"no page's name begins with {' or '.join(beginnings)}: write paper/3.3_feed_forward, say, or paper.")
+    return names
+
+
 def module_of(notebook: dict) -> str | None:
     "The module that a notebook exports."
     cells = ("".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code")

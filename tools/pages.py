@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from colab import CELL as COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, SECONDS, TABLE, read_contents, read_notebook
+from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, PARTS, SECONDS, TABLE, names_beginning, read_contents, read_notebook
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = {"image/png", "image/svg+xml", "application/vnd.vegalite.v5+json"}
@@ -167,14 +167,13 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="how the names of the wanted pages begin; all without it")
     parser.add_argument("--run", action="store_true", help="run each page first, and show its seconds")
     arguments = parser.parse_args()
+    names = names_beginning(arguments.names)
     print(f"{'page':34} {'words':>6} {'answers':>8} {'exported':>9} {'tests':>6} {'cells':>6} {'shown':>6} {'share':>6} "
           f"{'+tests':>6} {'picture':>8} {'seconds':>8}")
     places = {INDEX: "paper"} | {page.notebook: page.part for page in read_contents()}
     totals, seconds = dict.fromkeys(PARTS, Measures()), {}
-    for name, part in places.items():
-        if not name.startswith(tuple(arguments.names)) and arguments.names:
-            continue
-        path = NOTEBOOKS / f"{name}.ipynb"
+    for name in names:
+        part, path = places[name], NOTEBOOKS / f"{name}.ipynb"
         found = measure(read_notebook(path))
         if arguments.run:
             found.seconds = seconds_to_run(path)

@@ -25,7 +25,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from contents import Page, notebook_of, read_contents, refuse, way
+from contents import Page, names_beginning, notebook_of, read_contents, way
 from pages import ROOT, prose_of, source_of, written_here
 from usage import words_given
 
@@ -194,12 +194,8 @@ def names_too_early(name: str, notebook: dict, explained: dict[str, str], pages:
 
 def main() -> int:
     pages = read_contents()
-    explained, beginnings = glossary(notebook_of(GLOSSARY)), words_given(__doc__, None) or [""]
-    names = [name for name in ["index", *(page.notebook for page in pages)] if name.startswith(tuple(beginnings))]
-    if not names:
-        refuse(f"no page's name begins with {' or '.join(beginnings)}: write paper/3.3_feed_forward, say, or paper.")
-    found = 0
-    for name in names:
+    explained, found = glossary(notebook_of(GLOSSARY)), 0
+    for name in names_beginning(words_given(__doc__, None)):
         notebook = notebook_of(name)
         for line in [*numbers_without_witness(notebook, Path("results")), *words_not_ours(notebook),
                      *names_too_early(name, notebook, explained, pages)]:

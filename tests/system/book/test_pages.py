@@ -3,6 +3,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pages
+import prose
 import pytest
 from chinese_figures import alt
 from contents import notebook_of, read_contents, read_notebook
@@ -29,6 +31,20 @@ def test_a_page_keeps_its_measure(name):
         assert said, f"{name} keeps its measure now: take it out of TO_MEND"
     else:
         assert not said
+
+
+@pytest.mark.parametrize("tool", [pages, prose])
+def test_a_page_that_is_not_there_is_no_empty_table(tool, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("sys.argv", ["tool", "paper/6.1_bleu", "paper/9"])
+    tool.main()  # one of two begins so
+    assert "nonsense" not in capsys.readouterr().err
+    monkeypatch.setattr("sys.argv", ["tool", "nonsense"])
+    with pytest.raises(SystemExit) as ended:
+        tool.main()
+    said = capsys.readouterr()
+    assert ended.value.code == 2 and not said.out and said.err.startswith("no page's name begins with nonsense: write ")
+
 
 SHORTER = f"shorten a page; the wings may have {MOST_WORDS} words, and `python tools/pages.py` shows where they are"
 

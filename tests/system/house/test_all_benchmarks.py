@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import annotated_transformer
+from benchmarks import environments
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
 FILES = sorted(Path(__file__).parents[3].glob("benchmarks/**/*.py"))
@@ -41,6 +43,10 @@ def test_the_command_that_is_recorded_is_the_one_that_was_given(tmp_path, monkey
     monkeypatch.setattr("sys.argv", ["elsewhere/x.py", "--rounds", "2"])
     record = save(tmp_path / "x.json", "benchmarks.x", {"n": 1}, {"size": 2})
     assert record["command"] == "python -m benchmarks.x --rounds 2" and record["seed"] == 0
+
+
+def test_fresh_environments_have_every_extra_of_today():
+    assert set(environments.EXTRAS) == {"", "all", *annotated_transformer.EXTRAS.values()}
 
 
 def test_no_result_names_a_path_of_the_machine_that_made_it():
