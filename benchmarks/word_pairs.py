@@ -1,6 +1,6 @@
 """Everyday sentences in which one can be sure which noun a pronoun stands for, and which noun is a verb's object.
 
-python -m benchmarks.word_pairs --corpus tatoeba-en-de --out results
+python -m benchmarks.word_pairs --corpus tatoeba-en-de --out results/heads
 
 Found by rules in plain Python that know some hundred words and no grammar. They had rather miss nine sentences than take
 a wrong one. The command draws a hundred of each kind, to be judged by hand.
