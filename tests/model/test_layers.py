@@ -94,11 +94,12 @@ def test_decoder_layer_step_by_step_equals_one_pass(new_layers, padded_ids):
     _, layer = new_layers(d_model=8, n_heads=3, d_k=4, d_v=6)
     x, memory, allowed = torch.randn(2, 4, 8), torch.randn(2, 5, 8), padding_mask(padded_ids)
     own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
-    for start in (0, 1):  # later steps see all earlier tokens, or all but the first
+    for start in (None, 1):  # later steps see all earlier tokens, or all but the first
         cache = LayerCache(PreallocatedCache(own, torch.empty(2, 4, 30), grows=True),
                            PreallocatedCache(other, other.project_memory(memory), grows=False))
         with torch.no_grad():
-            steps = [layer(x[:, t : t + 1], None, allowed, cache, torch.arange(t + 1)[None] >= min(start, t)) for t in range(4)]
+            seen = [None if start is None else torch.arange(t + 1)[None] >= min(start, t) for t in range(4)]
+            steps = [layer(x[:, t : t + 1], None, allowed, cache, seen[t]) for t in range(4)]
             torch.testing.assert_close(torch.cat(steps[start:], dim=1), layer(x[:, start:], memory, allowed))
 
 
