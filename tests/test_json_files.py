@@ -31,7 +31,7 @@ GOOD = [
 BAD = [
     (True, int, "it must be a whole number, not True"), (3.0, int, "whole number"), (2**64, int, "whole number"), ("3", int, "whole number"),
     (True, float, "it must be a number"), (10**400, float, "a number"), (None, float, "a number"), (1, bool, "true or false"),
-    ("\ud800", str, "a text"), (3, str, "a text"), ({}, list, "a list"), ("ab", list[str], "a list"), ([1, "a"], list[int], r"it\[1\] must"),
+    ("a\ud800", str, "a text"), (3, str, "a text"), ({}, list, "a list"), ("ab", list[str], "a list"), ([1, "a"], list[int], r"it\[1\] must"),
     ([1], tuple[int, int], "a list of 2"), ([], dict, "an object"), ({"a": "b"}, dict[str, int], "a must be a whole"),
     (10, Annotated[int, 0, 9], "at least 0 and can be at most 9, not 10"), ("x", Annotated[int, 0, 9], "a whole number"),
     (-1, Annotated[int, 0, 9] | None, "at least 0"), (None, str | list[str], "a text"), (3, Size, "an object"), ({}, Size, "width is missing"),

@@ -15,7 +15,7 @@ from annotated_transformer.model_record import PRETRAINED, ModelRecord, read_rec
 from annotated_transformer.training.loading import load
 from annotated_transformer.training.loop import train
 
-WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (3, 1), doubtful_below=-0.75)
+WHOLE = ModelRecord("letters to letters", "letters", ("en", "de"), "none", {"alpha": 1.5, "beam_size": 2}, (1, 2), (3, 1), doubtful_below=-0.75)
 
 
 def test_what_is_written_is_read(tmp_path):

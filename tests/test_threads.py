@@ -143,6 +143,9 @@ def test_the_user_decides(monkeypatch):
     assert not set_to and not asked
     threads.choose_threads(7.0)
     assert asked == [(3, threads.BEGAN), (7.0,)]
+    with chosen_threads(3) as chooser:  # before the first update, too
+        assert type(chooser) is Asked and asked[2:] == [(3,), ()] and not set_to
+    assert set_to == [3]
 
 
 def test_threads_are_as_before_when_a_training_ends(monkeypatch):

@@ -46,6 +46,9 @@ def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():
     saved = {step: due for step in range(1, 31) if (due := schedule.due(step)) and due.save}
     assert list(saved) == [20, 30] and (saved[20].regular, saved[30].regular) == (True, False)
     assert not any(due.stop for due in saved.values())
+    others = {step: due for step in range(1, 31) if (due := schedule.due(step))}
+    assert [step for step, due in others.items() if due.line] == [10, 20, 30]
+    assert [step for step, due in others.items() if due.measure] == [15, 30] and list(others) == [10, 15, 20, 30]
     received.append(signal.SIGTERM)
     due = schedule.due(7)
     assert due.save and not due.regular and due.stop == signal.SIGTERM and not due.line

@@ -49,6 +49,18 @@ def test_the_second_ctrl_c_is_taken_at_its_word(alone, first, second, dies):
     assert received == [first, *([] if dies else [second])]
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="POSIX")
+@pytest.mark.parametrize("before, received", [(signal.SIG_IGN, []), (print, [signal.SIGTERM])], ids=["nohup", "another"])
+def test_a_closed_terminal_counts_as_sigterm_where_nohup_does_not_ignore_it(before, received):
+    own = signal.signal(signal.SIGHUP, before)
+    try:
+        with noted_signals(alone=True) as found:
+            signal.raise_signal(signal.SIGHUP)
+        assert found == received and signal.getsignal(signal.SIGHUP) == before
+    finally:
+        signal.signal(signal.SIGHUP, own)
+
+
 def test_each_process_ends_as_it_should(tmp_path):
     run, device = Run(tmp_path), torch.device("cpu")
     for number, status, kind in ((signal.SIGTERM, STOPPED, Stopped), (signal.SIGINT, 130, KeyboardInterrupt)):

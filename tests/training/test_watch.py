@@ -1,6 +1,7 @@
 "Tests of training.watch."
 import dataclasses
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -131,4 +132,9 @@ def test_on_a_cpu_nothing_is_watched_and_a_trace_has_the_updates_asked_for(tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert sum(event.get("name") == "aten::mm" for event in events) == 3
-    assert isinstance(Watch().line(), dict)
+    told = []
+    threads = SimpleNamespace(number=3, updated=lambda: told.append("updated"), go_on=lambda: told.append("go on"))
+    seen = Watch(threads=threads)
+    seen.updated(lengths)
+    seen.go_on()
+    assert told == ["updated", "go on"] and seen.line() == {"threads": 3}
