@@ -63,7 +63,7 @@ def tokenizer_in(
     "The tokenizer of a model; InputError where it is of a class of one's own, and is not given."
     if given is None and noted is None:
         return Tokenizer.load(directory / "tokenizer.model")
-    if given is None or noted is not None and not same_name(noted, name_of(given)):
+    if noted is not None and not same_name(noted, name_of(given)):
         raise InputError(f"{place} has a tokenizer of the class {noted}: in Python make it, of its tokenizer.model, and give it, "
                          f"as in Translator.from_pretrained({str(place)!r}, tokenizer=...); `train` takes SentencePiece's alone")
     require_tokenizer(given)
