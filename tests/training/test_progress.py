@@ -5,7 +5,7 @@ import signal
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import torch
 
@@ -19,7 +19,8 @@ def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_save
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
     now = 100.0
     with patch("time.perf_counter", lambda: now):
-        meter = Meter(state, Group(torch.device("cpu"), size=1))
+        watch = Mock(**{"line.return_value": {}})
+        meter = Meter(state, Group(torch.device("cpu"), size=1), watch)
         for step, (share, tokens) in enumerate([(4.0, 10), (1.0, 30)], 1):
             meter.add(torch.tensor(share), 7, tokens, step=step, epoch=0, batch=step)
         now += 2
@@ -37,6 +38,7 @@ def test_the_mean_counts_each_token_once_and_the_clock_stands_while_the_run_save
         now += 1
         meter.read()
         assert meter.line()["loss"] == 3.0                         # since the last line
+        assert [name for name, *_ in watch.method_calls] == ["updated", "updated", "go_on", "go_on", "updated", "line", "updated", "line"]
 
 
 def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():

@@ -589,6 +589,19 @@ def test_loop_refuses_numbers_of_another_kind_before_anything_is_written(tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+def test_loop_counts_neither_validation_nor_saving_as_training(tmp_path, small_corpus, monkeypatch):
+    away, ticks = [], itertools.count()  # a look at the clock takes a second, a validation or a checkpoint a million
+    monkeypatch.setattr(time, "perf_counter", lambda: next(ticks) + 1_000_000 * len(away))
+    for name in ("validate", "save_checkpoint"):
+        own = getattr(training, name)
+        monkeypatch.setattr(training, name, lambda *given, own=own, name=name: (own(*given), away.append(name))[0])
+    config = dataclasses.replace(small_corpus, steps=5, validate_every=2, checkpoint_every=3, checkpoint_minutes=None)
+    train(config, tmp_path / "run")
+    assert away == ["validate", "save_checkpoint", "validate", "validate", "save_checkpoint"]  # after 2, 3, 4 and 5 updates
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert lines[-1]["step"] == 5 and all(0 < line["seconds"] < 1_000_000 for line in lines)
+
+
 def test_loop_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
     def begun(name, batch_tokens):
         run = Run(tmp_path / name)
