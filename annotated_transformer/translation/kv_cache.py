@@ -23,8 +23,9 @@ class PreallocatedCache:
         both: Tensor,               # (B, room, h·(d_k + d_v)), keys and values side by side; written over if it grows
         grows: bool,
     ):
-        self.both, self.grows, self.used, self.position = both, grows, 0 if grows else both.size(1), 0
+        self.attention, self.both, self.grows, self.used, self.position = attention, both, grows, 0 if grows else both.size(1), 0
         self.key, self.value = attention.keys_and_values(both)   # by heads, in the same memory
+        self.copied = any(one.untyped_storage().data_ptr() != both.untyped_storage().data_ptr() for one in (self.key, self.value))
 
     def append(
         self,
@@ -40,6 +41,8 @@ class PreallocatedCache:
         sentences: int,              # B'
     ) -> tuple[Tensor, Tensor]:      # keys (B', h, used, d_k), values (B', h, used, d_v)
         "All that is kept of the first sentences."
+        if self.copied:   # where a head's keys serve several queries, say
+            return self.attention.keys_and_values(self.both[:sentences, : self.used])
         return self.key[:sentences, :, : self.used], self.value[:sentences, :, : self.used]
 
     def move(

@@ -115,6 +115,19 @@ class SharedKeys(MultiHeadAttention):
         return tuple(one[:, None].expand(-1, self.n_heads, -1, -1) for one in (key, value))
 
 
+class GroupedKeys(SharedKeys):
+    "Each head of keys and values for two heads of queries (Ainslie et al. 2023), which no view can repeat: they are copied."
+
+    def __init__(self, d_model: int, groups: int, d_k: int, d_v: int):
+        super().__init__(d_model, 2 * groups, d_k, d_v)
+        self.widths = [2 * groups * d_k, groups * d_k, groups * d_v]
+        self.in_projection = nn.Parameter(torch.randn(sum(self.widths), d_model))
+
+    def keys_and_values(self, both: Tensor) -> tuple[Tensor, Tensor]:
+        heads = (one.unflatten(2, (self.n_heads // 2, -1)).transpose(1, 2) for one in both.split(self.widths[1:], dim=-1))
+        return tuple(one.repeat_interleave(2, 1) for one in heads)
+
+
 def with_attention(kind: type[MultiHeadAttention]) -> Transformer:
     class Variant(Transformer):
         def attention(self):
@@ -124,7 +137,7 @@ def with_attention(kind: type[MultiHeadAttention]) -> Transformer:
     return Variant(TransformerConfig(11, 2, 12, 20, 2, d_k=4, d_v=5, max_length=12))
 
 
-@pytest.mark.parametrize("kind", [MultiHeadAttention, RotaryAttention, SharedKeys])
+@pytest.mark.parametrize("kind", [MultiHeadAttention, RotaryAttention, SharedKeys, GroupedKeys])
 def test_a_part_that_decodes_as_it_trains_is_let_through(kind):
     model = with_attention(kind)
     for dtype in (torch.float32, torch.float64):
