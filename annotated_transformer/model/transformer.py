@@ -109,12 +109,16 @@ class Transformer(nn.Module):
             raise InputError(f"ids have the shape {tuple(ids.shape)}: give (sentences, tokens); one sentence is [[...]]")
         return self.dropout(self.positions(self.embedding(ids), start))
 
+    def visible(self, source: Tensor) -> Tensor:   # (B, S) ids to bool (B, 1, 1, S)
+        "Where the source has a token; a model whose source is no text overrides this, and `encode`."
+        return padding_mask(source)
+
     def encode(
         self,
         source: Tensor,  # (B, S) ids, PAD at the end of short rows
     ) -> Tensor:         # memory (B, S, d_model)
         "§3.1, (model.1): once for each sentence."
-        return self.encoder(self.embed(source), padding_mask(source))
+        return self.encoder(self.embed(source), self.visible(source))
 
     def decode(
         self,
@@ -123,7 +127,7 @@ class Transformer(nn.Module):
         source: Tensor,        # (B, S) ids, for their padding
     ) -> Tensor:               # hidden (B, T, d_model), before the output projection
         "§3.1, (model.2)."
-        return self.decoder(self.embed(target_input), memory, padding_mask(source))
+        return self.decoder(self.embed(target_input), memory, self.visible(source))
 
     def forward(
         self,

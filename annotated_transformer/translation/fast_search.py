@@ -28,7 +28,7 @@ def longest_output(
     extra_length: int,
 ) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
     "Source length + `extra_length` (§6.1), as far as the model's positions reach."
-    return ((source != PAD).sum(-1) + extra_length).clamp(max=model.config.max_length)
+    return (model.visible(source).flatten(1).sum(1) + extra_length).clamp(max=model.config.max_length)
 
 
 def greedy_search(
@@ -42,7 +42,7 @@ def greedy_search(
         return []
     limits = longest_output(model, source, search.extra_length)
     out: list[list[int]] = [[] for _ in source]
-    alive, tokens = torch.arange(len(source), device=source.device), source.new_full((len(source), 1), PAD)
+    alive, tokens = torch.arange(len(source), device=source.device), torch.full((len(source), 1), PAD, device=source.device)
     with evaluating(model):
         decoder = StepwiseDecoder(for_few_rows(model), source, 1, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
@@ -88,9 +88,9 @@ def beam_search(
     limits = longest_output(model, source, search.extra_length)
     finished: list[list[Hypothesis]] = [[] for _ in source]
     alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
-    history = source.new_empty(len(source), 1, 0)                                  # (B', K, t) tokens so far
+    history = source.new_empty(len(source), 1, 0, dtype=torch.long)                # (B', K, t) tokens so far
     log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start alike: one at first
-    tokens = source.new_full((len(source), 1), PAD)
+    tokens = torch.full((len(source), 1), PAD, device=device)
 
     with evaluating(model):
         decoder = StepwiseDecoder(for_few_rows(model), source, K, int(limits.max()))

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from .. import PAD, InputError
-from ..model.attention import MultiHeadAttention, padding_mask
+from ..model.attention import MultiHeadAttention
 from ..model.layers import LayerCache
 from ..model.transformer import Transformer
 
@@ -89,8 +89,8 @@ class StepwiseDecoder:
         max_steps: int,      # room for what is kept
     ):
         self.model = model
-        memory, B = model.encode(source), len(source)
-        self.visible = None if (source != PAD).all() else as_summand(padding_mask(source), memory)
+        memory, visible, B = model.encode(source), model.visible(source), len(source)
+        self.visible = None if visible.all() else as_summand(visible, memory)
         self.cache = []
         for layer in model.decoder.layers:
             own, other = layer.self_attention.sublayer, layer.memory_attention.sublayer
@@ -101,7 +101,7 @@ class StepwiseDecoder:
             room = (B, max_steps * n_beams, sum(own.widths[1:]))            # for the keys and values of all tokens
             earlier = PreallocatedCache(own, projected.new_empty(room), grows=True)
             self.cache.append(LayerCache(earlier, PreallocatedCache(other, projected, grows=False)))
-        self.path = source.new_empty(B, 1, 0)                               # (B, K, t): where a beam's own tokens stand
+        self.path = source.new_empty(B, 1, 0, dtype=torch.long)             # (B, K, t): where a beam's own tokens stand
         self.space = memory.new_empty(B * n_beams, model.config.vocab_size)            # for the logits of every step
 
     def step(

@@ -26,7 +26,7 @@ def next_token_without_cache(
 
     @torch.inference_mode()
     def next_token(tokens: list[int]) -> Tensor:
-        logits = model(source[None], source.new_tensor([[PAD, *tokens]]))[0, -1]  # (V,)
+        logits = model(source[None], torch.tensor([[PAD, *tokens]], device=source.device))[0, -1]  # (V,)
         logits[PAD] = float("-inf")
         return logits.log_softmax(-1)
 
