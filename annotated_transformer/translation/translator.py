@@ -103,8 +103,8 @@ class ModelAndTokenizer:
     @classmethod
     def from_pretrained(
         cls,
-        path_or_name: str | Path,     # directory of a run or of a model, name of shipped weights, or OWNER/NAME on the hub;
-                                      # also of a Marian model, as Helsinki-NLP/opus-mt-en-de
+        path_or_name: str | Path,     # directory of a run, of its checkpoint or of a model, name of shipped weights, or
+                                      # OWNER/NAME on the hub; also of a Marian model, as Helsinki-NLP/opus-mt-en-de
         average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
         *,
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
@@ -116,7 +116,8 @@ class ModelAndTokenizer:
         "Load; InputError when something is missing, damaged or does not fit."
         directory = model_directory(path_or_name, **options)
         chosen = own_device(usual_device(precision) if device is None else device, 0)
-        if average is None and model is Transformer and tokenizer is None and (read := reader_of_others(directory)):
+        usual = average is None and model is Transformer and tokenizer is None and not loading.run_of(directory)
+        if usual and (read := reader_of_others(directory)):
             place = directory if (directory / "model.safetensors").exists() else path_or_name  # else the hub may convert it
             found = read(place, str(chosen), precision, **options)
         else:

@@ -81,5 +81,8 @@ def test_a_run_is_loaded_with_the_mean_of_its_last_checkpoints():
             for name in last:
                 torch.testing.assert_close(found[name], sum(weights[i][name].double() for i in expected).div(len(expected)).float())
         assert all(torch.equal(load(run, 1).model.state_dict()[name], last[name]) for name in last)
+        for file, expected in zip(files, weights):
+            found = load(file.parent)
+            assert all(torch.equal(found.model.state_dict()[name], expected[name]) for name in last) and found.run.config == config
         assert load(run).run.config == config and load(run).record.corpus is None  # a name would stand there, but no path
         assert load(run).record.languages == ("en", "de"), "the endings of the files"
