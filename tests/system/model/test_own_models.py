@@ -18,6 +18,7 @@ from annotated_transformer.model.layers import Decoder, Encoder
 from annotated_transformer.training.loading import save
 from annotated_transformer.training.loop import train
 from annotated_transformer.translation.fast_search import check_decoding
+from annotated_transformer.translation.kv_cache import PreallocatedCache
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search
 
 SIZES = TransformerConfig(14, n_layers=2, d_model=8, d_ff=12, n_heads=2, dropout=0.1, max_length=30)
@@ -376,3 +377,13 @@ def test_a_weight_of_few_bits_says_what_it_can(precision):
         _ = weight.other
     assert not hasattr(weight, "shape") and getattr(weight, "dtype", None) is None
     copy.copy(weight)
+
+
+def test_a_causal_mask_over_kept_keys_is_refused():
+    torch.manual_seed(0)
+    attention, x = MultiHeadAttention(8, 2, 3, 5), torch.randn(1, 3, 8)
+    cache = PreallocatedCache(attention, torch.empty(1, 4, sum(attention.widths[1:])), grows=True)
+    with torch.inference_mode():
+        torch.testing.assert_close(attention(x[:, :2], causal=True, cache=cache), attention(x, causal=True)[:, :2])
+        with pytest.raises(InputError, match="as many queries as keys, not 1 and 3"):  # which saw the first key alone
+            attention(x[:, 2:], causal=True, cache=cache)
