@@ -28,7 +28,8 @@ def longest_output(
     extra_length: int,
 ) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
     "Source length + `extra_length` (§6.1), as far as the model's positions reach."
-    return (model.visible(source).flatten(1).sum(1) + extra_length).clamp(max=model.config.max_length)
+    visible = model.visible(source if source.dim() > 1 else source[None])  # the model itself refuses a row without brackets
+    return (visible.flatten(1).sum(1) + extra_length).clamp(max=model.config.max_length)
 
 
 def greedy_search(
