@@ -553,7 +553,7 @@ def test_the_reader_is_warned_where_the_model_is_unsure(translator, graphs):
     odd, unknown = "Zebrafish embryos exhibit pluripotency.", " ⁇ stands for letters that the model has never seen."
     paragraph = " ".join(PARAGRAPH)
     for text, expected_words in ((EXAMPLE, ""), (odd, UNSURE), (f"{paragraph} {odd}", UNSURE), (paragraph, ""),
-                                 (EXAMPLE.upper(), UNSURE), ("你好，世界。", UNSURE + unknown),
+                                 (EXAMPLE.upper(), UNSURE), ("42", UNSURE), ("你好，世界。", UNSURE + unknown),
                                  ("", "The field holds no words: type a sentence.")):
         type_in(translator, text)
         if text:

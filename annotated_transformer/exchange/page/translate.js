@@ -2,6 +2,7 @@
 
 import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, walkThumbnails} from "./drawing.js";
 import {inWords, nearestToDiagonal, picked, roomForWords} from "./drawing.js";
+import {inCapitals, numbersDiffer} from "./doubt.js";
 import {fetched, Model} from "./model.js";
 import {search} from "./search.js";
 import {joinSentences, splitSentences} from "./sentences.js";
@@ -43,18 +44,13 @@ function readText() {
   return whole ? [readSentence(text, pieces)] : found.map(one => readSentence(one, tokenizer.encode(one)));
 }
 
-// Several words without a small letter: as in_capitals in translation/lines.py.
-function inCapitals(text) {
-  return new RegExp(model.settings.sentences.several, "u").test(text) && text.toUpperCase() === text && text.toLowerCase() !== text;
-}
-
 function readSentence(text, pieces) {
   const {ids: {eos}, longest} = model.settings;
   if (pieces.length + 1 > longest) {
     throw new RangeError(`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
   }
   const ids = [...pieces, eos], labels = ids.map(id => tokenizer.label(id)), unknown = pieces.includes(tokenizer.unknown);
-  return {ids, labels, unknown, capitals: inCapitals(text), result: null, forced: [], choices: new Set()};
+  return {text, ids, labels, unknown, result: null, forced: [], choices: new Set()};
 }
 
 // Cut into pieces as one types; translated on Enter.
@@ -134,9 +130,10 @@ async function searched(one, number, switches) {
   return true;
 }
 
-function doubtful({unknown, capitals, forced, result: {best}}) {
+function doubtful({text, unknown, forced, result: {best}}) {
   const {doubtful_below: below, ids: {eos}} = model.settings;
-  return below !== null && !forced.length && (unknown || capitals || best.token !== eos || best.logP / best.length < below);
+  const unlike = unknown || inCapitals(text) || numbersDiffer(text, tokenizer.decode(best.tokens)) || best.token !== eos;
+  return below !== null && !forced.length && (unlike || best.logP / best.length < below);
 }
 
 function finish(milliseconds, switches) {

@@ -21,7 +21,7 @@ from annotated_transformer.data.sentences import PATTERNS, split_sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
 from annotated_transformer.figures.token_labels import group_words
-from annotated_transformer.translation.lines import UNSURE, WHOLE
+from annotated_transformer.translation.lines import UNSURE, WHOLE, in_capitals, numbers_differ
 
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "annotated_transformer" / "exchange" / "page"
@@ -137,10 +137,31 @@ def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
         assert [len(word["pieces"]) for word in words] == belongs.sum(0).tolist(), row
 
 
+DIFFER = """
+import {readFileSync} from "node:fs";
+const [module, given] = process.argv.slice(1), {inCapitals, numbersDiffer} = await import(module);
+console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(([a, b]) => [inCapitals(a), numbersDiffer(a, b)])));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_doubts_the_capitals_and_numbers_that_python_doubts(tmp_path):
+    draw, some = random.Random(3), ["0", "1", "2", "12", "14", "24", "25", "13", "007", "86,400", "2:30", "٣", "A", "b", "ß"]
+    pairs = [["".join(word + draw.choice([" ", "", "\u3000", "."]) for word in draw.choices(some, k=k)) for k in (3, 2)]
+             for _ in range(3_000)]
+    (tmp_path / "given.json").write_text(json.dumps(pairs))
+    shutil.copy(FILES / "doubt.js", tmp_path / "doubt.mjs")
+    given = [str(tmp_path / "doubt.mjs"), str(tmp_path / "given.json")]
+    done = subprocess.run(["node", "--input-type=module", "-e", DIFFER, *given], capture_output=True, text=True, check=True)
+    expected, found = [[in_capitals(a), numbers_differ(a, b)] for a, b in pairs], json.loads(done.stdout)
+    assert [pair for pair, a, b in zip(pairs, expected, found, strict=True) if a != b] == []
+    assert all(300 < sum(column) < 2_700 for column in zip(*expected))
+
+
 def test_the_files_are_short_and_the_page_asks_nobody_else():
     sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
     scripts = {name: text for name, text in sources.items() if name.endswith(".js")}
-    assert len(scripts) == 7 and max(text.count("\n") for text in sources.values()) < 400
+    assert len(scripts) == 8 and max(text.count("\n") for text in sources.values()) < 400
     page = sources["translate.html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
