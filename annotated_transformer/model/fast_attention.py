@@ -130,8 +130,8 @@ def attend(
     """
     require_one_mask(allowed, causal)
     if causal and query.size(2) != key.size(2):  # PyTorch would show a single query the first key alone
-        raise InputError(f"causal=True is for as many queries as keys, not {query.size(2)} and {key.size(2)}: to look at keys that "
-                         "a cache has kept, give one token at a time and no mask")
+        raise InputError(f"causal=True is for as many queries as keys, not {query.size(2)} and {key.size(2)}: to look at keys "
+                         "that a cache has kept, give one token at a time and no mask")
     if query.dtype.itemsize > 2 or query.device.type != "cpu":
         return F.scaled_dot_product_attention(query, key, value, allowed, is_causal=causal)
     with torch.autocast("cpu", enabled=False):  # in 16 bits a CPU's kernel is slow in the backward pass of short rows
