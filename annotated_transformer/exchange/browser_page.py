@@ -192,7 +192,8 @@ def write_page(
         terms = place_of(translator.name) / "README.md" if translator.name else files / "nothing"
         if terms.exists():
             shutil.copy(terms, files / "MODEL.md")
-        text = json.dumps(page_settings(translator), indent=1) + "\n"
+        sizes = [path.stat().st_size for path in files.iterdir() if path.suffix in (".onnx", ".wasm", ".model")]
+        text = json.dumps({**page_settings(translator), "bytes": sum(sizes)}, indent=1) + "\n"
         (files / "settings.json").write_text(text, encoding="utf-8", newline="\n")
 
     write_directory(directory, write)

@@ -593,6 +593,23 @@ def test_the_policy_holds_off_other_hosts_and_other_scripts(page, address):
     assert [asked for asked in page.asked if "elsewhere" in asked] == [] and len(page.faults) >= 2
 
 
+def test_a_bar_shows_what_has_arrived_and_a_file_that_breaks_off_is_named(page, address, written):
+    from playwright.sync_api import expect
+
+    held = []
+    page.route("**/decoder.onnx", lambda route: held.append(route))
+    page.goto(address)
+    bar, files = page.locator("#loaded"), [*(written / "translate").iterdir()]
+    whole = sum(path.stat().st_size for path in files if path.suffix in (".onnx", ".wasm", ".model"))
+    missing, settings = ((written / "translate" / name).stat().st_size for name in ("decoder.onnx", "settings.json"))
+    expect(bar).to_have_js_property("value", whole - missing + settings)
+    assert bar.evaluate("bar => bar.max") == whole and bar.is_visible()
+    for route in held:
+        route.abort()
+    page.locator("#status").filter(has_text="(decoder.onnx did not arrive: Failed to fetch)").wait_for()
+    assert bar.is_hidden()
+
+
 def test_a_missing_file_is_named(page, address):
     page.route("**/decoder.onnx", lambda route: route.fulfill(status=404))
     page.goto(address)

@@ -3,14 +3,20 @@
 import * as ort from "./ort.js";
 
 ort.env.wasm.numThreads = 1; // more would ask the server for special headers
-ort.env.wasm.wasmPaths = {wasm: new URL("ort.wasm", import.meta.url).href};
 
-const here = name => new URL(name, import.meta.url);
+// How many bytes are there, of how many, and who is told.
+export const arriving = {bytes: 0, of: 0, tell: () => {}};
 
 export async function fetched(name, form = "arrayBuffer") {
-  const answer = await fetch(here(name));
+  const broken = error => { throw new Error(`${name} did not arrive: ${error.message}`); };
+  const answer = await fetch(new URL(name, import.meta.url)).catch(broken);
   if (!answer.ok) throw new Error(`${name} is missing beside the page (${answer.status})`);
-  return answer[form]();
+  const counted = new TransformStream({transform(part, rest) {
+    arriving.bytes += part.length;
+    arriving.tell();
+    rest.enqueue(part);
+  }});
+  return new Response(answer.body.pipeThrough(counted))[form]().catch(broken);
 }
 
 // Weights of one kind for one sentence: `at(layer, head, query, key)`, and how many there are of each.
@@ -37,9 +43,15 @@ export class Model {
   static async load() {
     const model = new Model();
     reserveLess();
-    const files = [fetched("settings.json", "json"), fetched("encoder.onnx"), fetched("decoder.onnx")];
-    const [settings, ...graphs] = await Promise.all(files);
-    model.settings = settings;
+    const settings = fetched("settings.json", "json").then(found => {
+      arriving.of = found.bytes;
+      arriving.tell();
+      return found;
+    });
+    const files = [settings, ...["ort.wasm", "encoder.onnx", "decoder.onnx"].map(name => fetched(name))];
+    const [, runtime, ...graphs] = await Promise.all(files);
+    model.settings = await settings;
+    ort.env.wasm.wasmBinary = runtime;
     [model.encoder, model.decoder] = await Promise.all(
       graphs.map(graph => ort.InferenceSession.create(new Uint8Array(graph), {executionProviders: ["wasm"]})));
     return model;

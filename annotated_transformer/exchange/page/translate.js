@@ -3,7 +3,7 @@
 import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, walkThumbnails} from "./drawing.js";
 import {inWords, nearestToDiagonal, picked, roomForWords} from "./drawing.js";
 import {inCapitals, numbersDiffer} from "./doubt.js";
-import {fetched, Model} from "./model.js";
+import {arriving, fetched, Model} from "./model.js";
 import {search} from "./search.js";
 import {joinSentences, splitSentences} from "./sentences.js";
 import {Tokenizer} from "./tokenizer.js";
@@ -368,6 +368,8 @@ function listen() {
 }
 
 async function start() {
+  const bar = Object.assign(place("loaded"), {hidden: false});
+  arriving.tell = () => Object.assign(bar, arriving.of && {max: arriving.of, value: arriving.bytes});
   say("Loading the model …");
   try {
     [model, tokenizer] = await Promise.all([Model.load(), fetched("tokenizer.model").then(file => new Tokenizer(new Uint8Array(file)))]);
@@ -375,7 +377,7 @@ async function start() {
     console.error(error);
     say(`The model could not be loaded (${error.message}): reload the page, try another browser, or write the page again.`);
     return;
-  }
+  } finally { bar.hidden = true; }
   const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
   place("model").textContent = name;
   const [read, written] = model.settings.languages; // which a screen reader reads by
