@@ -75,11 +75,11 @@ def in_capitals(sentence: str) -> bool:
 
 def numbers_differ(sentence: str, text: str) -> bool:
     """Whether the translation has a number in digits that the sentence, which has some, lacks: 42 became 422. It may be joined
-    (86,400 and 86400), and an afternoon's hour may have 12 more."""
+    (86,400 and 86400), an afternoon's hour may have 12 more, and a whole hour or price two zeros (5 p.m. is 17.00 Uhr)."""
     numbers = NUMBER.findall(sentence)
     there, joined = {number.lstrip("0") for number in numbers}, "".join(numbers)
     return bool(joined) and any(
-        number not in joined and number.lstrip("0") not in there and AFTERNOON.get(number) not in there
+        number not in joined and number.lstrip("0") not in there and AFTERNOON.get(number) not in there and number != "00"
         for number in NUMBER.findall(text)
     )
 

@@ -153,7 +153,9 @@ def test_a_sentence_too_long_is_named_by_its_line():
     ("A day has 86,400 seconds.", "Ein Tag hat 8600 Sekunden.", True), ("Is this 223-1374?", "Ist das 2231374?", False),
     ("It's 2:30 p.m.", "Es ist 14.30 Uhr.", False), ("It's 02:30 p.m.", "Es ist 14.30 Uhr.", False),
     ("It's 2:30 p.m.", "Es ist 15.30 Uhr.", True), ("He is 30.", "Er ist 42.", True), ("He is 3.", "Er ist 15.", False),  # an hour?
-    ("In room 07.", "In Raum 7.", False), ("In room 7.", "In Raum 007.", False), ("1" * 5_000, "2" * 5_000, True),
+    ("I come at 5 p.m.", "Ich komme um 17.00 Uhr.", False), ("It costs $5.", "Es kostet 5,00 Dollar.", False),
+    ("In room 5.", "In Raum 5.000.", True), ("In room 07.", "In Raum 7.", False), ("In room 7.", "In Raum 007.", False),
+    ("1" * 5_000, "2" * 5_000, True),
 ])
 def test_a_number_in_digits_that_the_sentence_lacks(sentence, text, expected):
     assert numbers_differ(sentence, text) == expected

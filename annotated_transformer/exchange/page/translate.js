@@ -131,8 +131,8 @@ async function searched(one, number, switches) {
 }
 
 function doubtful({text, unknown, forced, result: {best}}) {
-  const {doubtful_below: below, ids: {eos}} = model.settings;
-  const unlike = unknown || inCapitals(text) || numbersDiffer(text, tokenizer.decode(best.tokens)) || best.token !== eos;
+  const {doubtful_below: below, ids: {eos}, sentences} = model.settings;
+  const unlike = unknown || inCapitals(text, sentences) || numbersDiffer(text, tokenizer.decode(best.tokens)) || best.token !== eos;
   return below !== null && !forced.length && (unlike || best.logP / best.length < below);
 }
 
