@@ -46,9 +46,11 @@ class LoadedModel(Generic[Model]):
 
 
 def run_of(directory: Path) -> Run | None:
-    "The run of which the directory is a checkpoint."
-    run = Run(directory.resolve().parent.parent)
-    return run if directory.resolve() in run.checkpoints() and run.exists() else None
+    "The run of which the directory is a checkpoint. A link may lead to it, or to all of the run's, on another disk."
+    for place in (directory.resolve(), directory.absolute()):
+        if place in (run := Run(place.parent.parent)).checkpoints() and run.exists():
+            return run
+    return None
 
 
 def load(
