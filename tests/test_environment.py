@@ -21,7 +21,7 @@ from annotated_transformer.environment import (
 )
 
 PACKAGE = Path(__file__).parents[1] / "annotated_transformer"
-TORCHRUN = {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "0", "MASTER_PORT": "29500", "MASTER_ADDR": "localhost"}
+TORCHRUN = {"RANK": "2", "WORLD_SIZE": "3", "LOCAL_RANK": "1", "MASTER_PORT": "65535", "MASTER_ADDR": "localhost"}  # the last
 
 
 @pytest.fixture(autouse=True)
@@ -43,6 +43,8 @@ def test_another_python_finds_the_package_that_runs_behind_what_it_finds_first(m
         assert subprocess.run(asks, cwd=tmp_path, capture_output=True).returncode
         done = subprocess.run(asks, cwd=tmp_path, env=with_this_package(), capture_output=True, text=True)
         assert done.stdout.strip() == str(PACKAGE / "__init__.py"), done.stderr
+        entries = with_this_package()["PYTHONPATH"].split(os.pathsep)
+        assert entries == [*filter(None, [given]), str(PACKAGE.parent)], "an empty entry would be the working directory"
     (tmp_path / "annotated_transformer").mkdir()
     (tmp_path / "annotated_transformer" / "__init__.py").touch()
     done = subprocess.run(asks, env=with_this_package(), capture_output=True, text=True, cwd=PACKAGE.parents[1])
@@ -53,12 +55,12 @@ def test_what_torchrun_says(monkeypatch):
     assert launched() == Launched(0, 1, 0)
     for name, value in TORCHRUN.items():
         monkeypatch.setenv(name, value)
-    assert launched() == Launched(1, 3, 0)
+    assert launched() == Launched(2, 3, 1)
 
 
 @pytest.mark.parametrize("name, value", [
-    ("RANK", "abc"), ("RANK", ""), ("RANK", "3"), ("RANK", None), ("WORLD_SIZE", "0"), ("WORLD_SIZE", "-1"), ("WORLD_SIZE", "abc"),
-    ("LOCAL_RANK", "x"), ("LOCAL_RANK", "-1"), ("LOCAL_RANK", None), ("MASTER_PORT", "abc"), ("MASTER_PORT", "99999"), ("MASTER_ADDR", None),
+    ("RANK", "abc"), ("RANK", ""), ("RANK", "3"), ("RANK", None), ("WORLD_SIZE", "0"), ("WORLD_SIZE", "-1"), ("WORLD_SIZE", ""),
+    ("LOCAL_RANK", "x"), ("LOCAL_RANK", "-1"), ("LOCAL_RANK", None), ("MASTER_PORT", "abc"), ("MASTER_PORT", "65536"), ("MASTER_ADDR", None),
 ])
 def test_what_torchrun_would_never_say_is_refused(monkeypatch, name, value):
     for key, good in (TORCHRUN | {name: value}).items():
@@ -85,6 +87,8 @@ def test_threads_wait_briefly_unless_the_user_says_how(monkeypatch):
     wait_briefly()
     assert [os.environ.get(name) for name in names] == ["ACTIVE", None, None]
     monkeypatch.delenv("OMP_WAIT_POLICY")
+    wait_briefly()
+    assert [os.environ.get(name) for name in names] == [None, "1000", "0"]
     monkeypatch.setenv("KMP_BLOCKTIME", "5")
     wait_briefly()
     assert [os.environ.get(name) for name in names] == [None, "1000", "5"]
