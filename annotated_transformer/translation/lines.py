@@ -16,6 +16,8 @@ __all__ = ["UNSURE", "WHOLE", "Translation", "cut_lines", "in_capitals", "number
 UNSURE = "The model is unsure of this translation: do not rely on it."
 FULL_WIDTH = re.compile("([。！？」』）]) ")  # behind which Chinese and Japanese have no blank
 NUMBER = re.compile("[0-9]+")
+THOUSANDS = re.compile("([0-9])[,.'’](?=[0-9]{3}(?![0-9]))")  # 1,000 and 1.000
+GROUPS = re.compile("([0-9])(?:-(?=[0-9])|[ \u00a0\u202f](?=[0-9]{3}(?![0-9])))")  # 223-1374 and 1 000, which may be two numbers
 AFTERNOON = {str(12 + hour): str(hour) for hour in range(1, 13)}  # 2 p.m. is 14 Uhr
 WHOLE = 15  # tokens: two sentences so short stay together, as training knew such pairs (benchmarks.paragraphs)
 
@@ -73,15 +75,18 @@ def in_capitals(sentence: str) -> bool:
     return bool(SEVERAL_WORDS.search(sentence)) and sentence.upper() == sentence != sentence.lower()
 
 
+def numbers_in(text: str) -> list[set[str]]:
+    "Those in digits, without zeros before them (5,00 has 5 and an empty one): as they stand, and with groups joined."
+    text = THOUSANDS.sub(r"\1", text)
+    return [{number.lstrip("0") for number in NUMBER.findall(each)} for each in (text, GROUPS.sub(r"\1", text))]
+
+
 def numbers_differ(sentence: str, text: str) -> bool:
-    """Whether the translation has a number in digits that the sentence, which has some, lacks: 42 became 422. It may be joined
-    (86,400 and 86400), an afternoon's hour may have 12 more, and a whole hour or price two zeros (5 p.m. is 17.00 Uhr)."""
-    numbers = NUMBER.findall(sentence)
-    there, joined = {number.lstrip("0") for number in numbers}, "".join(numbers)
-    return bool(joined) and any(
-        number not in joined and number.lstrip("0") not in there and AFTERNOON.get(number) not in there and number != "00"
-        for number in NUMBER.findall(text)
-    )
+    """Whether the translation has a number in digits that the sentence, which has some, lacks: 42 became 422. It may be written
+    in groups or not (86,400 and 86400), an afternoon's hour may have 12 more, and there may be zeros (5 p.m. is 17.00 Uhr)."""
+    there = set().union(*numbers_in(sentence))
+    known = {"", *there, *(hour for hour, earlier in AFTERNOON.items() if earlier in there)}
+    return bool(there) and all(numbers - known for numbers in numbers_in(text))
 
 
 def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:

@@ -150,6 +150,12 @@ def test_a_sentence_too_long_is_named_by_its_line():
     ("It costs $20.", "Es kostet zwanzig Dollar.", False),    # in words: not judged
     ("It costs twenty dollars.", "Es kostet 20 Dollar.", False),  # so, too
     ("A day has 86,400 seconds.", "Ein Tag hat 86400 Sekunden.", False), ("A day has 86,400 seconds.", "86.400", False),
+    ("Call 911 now.", "Ruf jetzt 91 an.", True), ("About 3.4 percent.", "Etwa 34 Prozent.", True),
+    ("It has 629,313 people.", "Es hat 6293 Einwohner.", True), ("It costs $10.00.", "Es kostet 1000 Dollar.", True),
+    ("It costs 86400.", "Es kostet 86.400.", False), ("Call 555-1234.", "Ruf 555 1234 an.", False),
+    ("1,000,000 people", "1.000.000 Menschen", False), ("1,000,000 people", "1.000 Menschen", True),
+    ("On May 5 200 came.", "Am 5. Mai kamen 200.", False), ("The 13th.", "Der 13.000.", True),
+    ("86,400", "86 400", False), ("86,400", "86\u202f400", False), ("86 400", "86400", False), ("At 12:30 a.m.", "Um 0:30 Uhr.", False),
     ("A day has 86,400 seconds.", "Ein Tag hat 8600 Sekunden.", True), ("Is this 223-1374?", "Ist das 2231374?", False),
     ("It's 2:30 p.m.", "Es ist 14.30 Uhr.", False), ("It's 02:30 p.m.", "Es ist 14.30 Uhr.", False),
     ("It's 2:30 p.m.", "Es ist 15.30 Uhr.", True), ("He is 30.", "Er ist 42.", True), ("He is 3.", "Er ist 15.", False),  # an hour?

@@ -4,12 +4,17 @@
 export const inCapitals = (text, patterns) =>
   new RegExp(patterns.several, "u").test(text) && text.toUpperCase() === text && text.toLowerCase() !== text;
 
+// The numbers of a text in digits, as they stand and with groups joined: `numbers_in`.
+function numbersIn(text) {
+  const whole = text.replace(/([0-9])[,.'’](?=[0-9]{3}(?![0-9]))/g, "$1");
+  const joined = whole.replace(/([0-9])(?:-(?=[0-9])|[ \u00a0\u202f](?=[0-9]{3}(?![0-9])))/g, "$1");
+  return [whole, joined].map(one => (one.match(/[0-9]+/g) ?? []).map(number => number.replace(/^0+/, "")));
+}
+
 // A number in digits that the sentence, which has some, lacks: `numbers_differ`.
 export function numbersDiffer(sentence, text) {
-  const numbers = sentence.match(/[0-9]+/g) ?? [], plain = number => number.replace(/^0+/, "");
-  const there = new Set(numbers.map(plain)), joined = numbers.join("");
-  const afternoon = number => Number(number) > 12 && Number(number) < 25 && there.has(`${Number(number) - 12}`);
-  const usual = number => number === "00" || number.length === 2 && afternoon(number);
-  const other = number => !joined.includes(number) && !there.has(plain(number)) && !usual(number);
-  return joined !== "" && (text.match(/[0-9]+/g) ?? []).some(other);
+  const there = new Set(numbersIn(sentence).flat());
+  const afternoon = hour => hour > 12 && hour < 25 && there.has(`${hour - 12}`);
+  const known = number => number === "" || there.has(number) || afternoon(Number(number));
+  return there.size > 0 && numbersIn(text).every(numbers => !numbers.every(known));
 }
