@@ -9,7 +9,7 @@ needless warning is what a user meets every day; where none does both, the one w
 had not chosen it, so that half was seen before the rule was changed.) The other 100 report it, by what
 `Translator.translations` says. A line is as doubtful as its most doubtful
 sentence; letters that the vocabulary lacks always are doubtful, and so is a sentence in capitals, and a translation with other
-numbers. (Numbers came on 2026-11-30, and flag none of these lines; capitals came after the
+numbers. (Numbers came on 2026-11-30, and flag no line anew; capitals came after the
 weights of 2026-11-26 had been measured without it: they missed four of the five lines in capitals in the half that reports, as
 earlier ones had missed some.) `--write` puts the threshold into the model's record.
 
