@@ -83,10 +83,11 @@ def numbers_in(text: str) -> list[set[str]]:
 
 def numbers_differ(sentence: str, text: str) -> bool:
     """Whether the translation has a number in digits that the sentence, which has some, lacks: 42 became 422. It may be written
-    in groups or not (86,400 and 86400), an afternoon's hour may have 12 more, and there may be zeros (5 p.m. is 17.00 Uhr)."""
+    in groups or not (86,400 and 86400), a year be its end (the 1990s are the 90er), an afternoon's hour have 12 more, and zeros
+    may follow (5 p.m. is 17.00 Uhr)."""
     there = set().union(*numbers_in(sentence))
-    known = {"", *there, *(hour for hour, earlier in AFTERNOON.items() if earlier in there)}
-    return bool(there) and all(numbers - known for numbers in numbers_in(text))
+    usual = {*(hour for hour, earlier in AFTERNOON.items() if earlier in there), *(year[2:] for year in there if len(year) == 4)}
+    return bool(there) and all(numbers - there - usual - {""} for numbers in numbers_in(text))
 
 
 def judged(text: str, sentence: str, source: list[int], found: Found, below: float | None) -> Translation:

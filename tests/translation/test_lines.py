@@ -154,6 +154,7 @@ def test_a_sentence_too_long_is_named_by_its_line():
     ("It has 629,313 people.", "Es hat 6293 Einwohner.", True), ("It costs $10.00.", "Es kostet 1000 Dollar.", True),
     ("It costs 86400.", "Es kostet 86.400.", False), ("Call 555-1234.", "Ruf 555 1234 an.", False),
     ("1,000,000 people", "1.000.000 Menschen", False), ("1,000,000 people", "1.000 Menschen", True),
+    ("In the 1990s.", "In den 90er Jahren.", False), ("In 1990.", "Im Jahr 19.", True),
     ("On May 5 200 came.", "Am 5. Mai kamen 200.", False), ("The 13th.", "Der 13.000.", True),
     ("86,400", "86 400", False), ("86,400", "86\u202f400", False), ("86 400", "86400", False), ("At 12:30 a.m.", "Um 0:30 Uhr.", False),
     ("A day has 86,400 seconds.", "Ein Tag hat 8600 Sekunden.", True), ("Is this 223-1374?", "Ist das 2231374?", False),

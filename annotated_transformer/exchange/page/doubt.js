@@ -14,7 +14,8 @@ function numbersIn(text) {
 // A number in digits that the sentence, which has some, lacks: `numbers_differ`.
 export function numbersDiffer(sentence, text) {
   const there = new Set(numbersIn(sentence).flat());
+  const ends = [...there].filter(year => year.length === 4).map(year => year.slice(2));
   const afternoon = hour => hour > 12 && hour < 25 && there.has(`${hour - 12}`);
-  const known = number => number === "" || there.has(number) || afternoon(Number(number));
+  const known = number => number === "" || there.has(number) || ends.includes(number) || afternoon(Number(number));
   return there.size > 0 && numbersIn(text).every(numbers => !numbers.every(known));
 }
