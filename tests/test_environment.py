@@ -1,17 +1,20 @@
 "The environment is read in one place, and refused in one sentence where it cannot be."
 import ast
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from annotated_transformer import InputError
 from annotated_transformer.command_line import main
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.environment import (
     Launched,
+    blamed,
     data_directory,
     keep_few_kernels,
     launched,
@@ -140,11 +143,20 @@ def test_a_variable_that_a_package_cannot_take_is_named(variable, words, said, t
     assert said in ended.stderr and ended.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("option, refused", [("-O", False), ("-OO", True)])
+def test_docstrings_alone_are_required_of_an_optimized_python(option, refused):
+    program = "from annotated_transformer.environment import require_docstrings; require_docstrings()"
+    done = subprocess.run([sys.executable, option, "-c", program], env=with_this_package(), capture_output=True, text=True)
+    assert bool(done.returncode) == refused == ("InputError: PYTHONOPTIMIZE=2" in done.stderr), done.stderr
+
+
 @pytest.mark.parametrize("error, said", [
     (MemoryError(), "the memory does not suffice (MemoryError)"),
     (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes."), "to allocate 9 bytes"),
     (RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has 9 GiB. See documentation (https://pytorch.org/docs)"),
      "the GPU's memory does not suffice (Tried to allocate 20.00 GiB): "),
+    (RuntimeError("HIP out of memory. Tried to allocate 2.00 MiB."), "the GPU's memory does not suffice (Tried to allocate 2.00 MiB)"),
+    (RuntimeError(f"std::bad_alloc {'x' * 200}"), f"the memory does not suffice (std::bad_alloc {'x' * 105})"),
     (RuntimeError("could not determine the home directory for '~/.cache', set an absolute HOME"), "let the variable HOME name"),
     (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),  # a fault of ours: with its traceback
 ])
@@ -157,6 +169,28 @@ def test_what_the_machine_lacks_is_one_sentence(error, said, monkeypatch, capsys
         main.main(["translate"])
     err = capsys.readouterr().err
     assert ended.value.code == 2 and said in err and err.count("\n") == 1 if said else not err
+
+
+def test_a_variable_is_not_blamed_for_what_fails_after_the_import(monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", "anywhere")
+    with pytest.raises(RuntimeError) as failed:
+        torch.nn.Linear(2, 3)(torch.ones(1, 5))
+    assert any("torch" in str(place.path) for place in failed.traceback) and blamed(failed.value) is None
+
+
+@pytest.mark.parametrize("where", ["site-packages", "dist-packages"])
+def test_a_package_that_fails_at_its_import_is_named_with_its_own_variables(where, monkeypatch, tmp_path):
+    path = tmp_path / where / "matplotlib" / "colors.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("int('three')")
+    for name in [name for name in os.environ if name.startswith("MPL")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("TORCH_HOME", "anywhere")
+    with pytest.raises(ValueError) as failed:
+        runpy.run_path(str(path))
+    assert blamed(failed.value) is None
+    monkeypatch.setenv("MPLBACKEND", "three")
+    assert blamed(failed.value).startswith("matplotlib cannot be loaded with MPLBACKEND=three (")
 
 
 def test_a_user_without_a_home_keeps_downloads_elsewhere(monkeypatch):
