@@ -63,7 +63,8 @@ def test_a_group_too_large_for_what_is_left_goes_on_to_the_next_set():
     assert all(sorted(split) == sorted(again[name]) for name, split in split_by_groups(pairs, {"test": 3, "validation": 4}).items())
     # Its first English sentence ranks a group: SHA-256 begins with ca97 for "a", 3e23 for "b", 3f79 for "e".
     pairs = [("b", "x"), ("a", "x"), ("e", "y"), ("e", "z")]
-    assert split_by_groups(pairs, {"test": 2}) == {"test": pairs[2:], "train": pairs[:2]}
+    found = tatoeba(pairs, validation=2, test=2)
+    assert found.test == pairs[2:] and found.validation == pairs[:2]
 
 
 def test_the_sets_of_two_collections_do_not_leak_into_each_other():
