@@ -1,13 +1,16 @@
 "The corpora made by rule: pronouns-en-de and the phrasebook."
+import hashlib
 import json
 import random
 import re
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from annotated_transformer.data.corpora import load
+from annotated_transformer.data.number_words import numbers
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, TEMPLATES, WOMEN
 from annotated_transformer.data.pronouns import (
@@ -37,6 +40,26 @@ def test_the_corpus_has_its_sizes_and_its_name():
     corpus = load("pronouns-en-de")
     assert (len(corpus.train), len(corpus.validation), len(corpus.test)) == (30_000, 500, 2_000)
     assert corpus.train[:3] == [found[:2] for found in sentences()["train"][:3]]
+
+
+def of_all_splits(corpus) -> list[tuple[str, str]]:
+    return [*corpus.train, *corpus.validation, *corpus.test]
+
+
+@cache
+def phrasebook() -> list[tuple[str, str]]:
+    return phrases(30_000)
+
+
+@pytest.mark.parametrize("make, expected", [
+    (lambda: of_all_splits(numbers()), "3f11e6fa851a3583"),
+    (lambda: of_all_splits(pronouns()), "4c72052025daeb9f"),
+    (lambda: pronoun_pairs_both_orders(2_000), "e3f4723dd2c7a028"),
+    (phrasebook, "4132f128436055b2"),
+])
+def test_what_weights_were_trained_and_measured_on_is_made_as_it_was(make, expected):
+    text = "".join(f"{english}\t{german}\n" for english, german in make())
+    assert hashlib.sha256(text.encode()).hexdigest().startswith(expected)
 
 
 def test_the_same_seed_gives_the_same_pairs_and_another_seed_others():
@@ -110,7 +133,7 @@ def test_both_orders_occur_where_they_are_asked_for():
     ("How do I get to the church?", "Wie komme ich zur Kirche?"),
 ])
 def test_the_phrasebook_says_it_as_people_do(source, target):
-    assert dict(phrases(30_000)).get(source) == target
+    assert dict(phrasebook()).get(source) == target
 
 
 def test_the_phrasebook_leaves_out_the_sentences_that_measure_it_and_their_names():
