@@ -115,11 +115,15 @@ def test_files_are_whole_or_not_there():
             found.save(path)
             assert path.read_bytes().startswith(start)
         assert len(list(Path(directory).iterdir())) == 3
-        deeper = replace(found.maps, **{kind: weights.repeat(2, 1, 1, 1) for kind, weights in zip(found.maps.kinds, scores)})
+        deeper, wider = (replace(found.maps, **{kind: weights.repeat(*times, 1, 1) for kind, weights in zip(found.maps.kinds, scores)})
+                         for times in ((2, 1), (1, 2)))
+        others = AttentionMaps.from_tensors(source=["a", "b", "<eos>"], encoder=scores[0])
         for wrong, place, beside in (
             (Path(directory, "heads.pdf"), "heads.pdf", None), (Path(directory, "missing", "heads.svg"), "heads.svg", None),
             (Path(directory, "two.svg"), "two.svg: two sentences", found.maps),
             (Path(directory, "two.html"), "1 × 1 layers and heads read one sentence, 2 × 1 the other: take", deeper),
+            (Path(directory, "two.html"), "1 × 1 layers and heads read one sentence, 1 × 2 the other: take", wider),
+            (Path(directory, "two.html"), "attention, the other encoder self-attention: take one", others),
         ):
             try:
                 found.save(wrong, beside)
