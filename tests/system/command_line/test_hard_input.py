@@ -15,7 +15,7 @@ from matplotlib import pyplot
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from annotated_transformer import InputError, Transformer, TransformerConfig, Translator, save_drawing
+from annotated_transformer import AttentionMaps, InputError, Transformer, TransformerConfig, Translator, explore, save_drawing
 from annotated_transformer.command_line.train_and_score import score_command
 from annotated_transformer.config import PRESETS, Search, TrainingConfig
 from annotated_transformer.data import corpora
@@ -320,6 +320,20 @@ def test_a_full_disk_is_no_fault_of_the_picture(form, tmp_path):
     try:
         with pytest.raises(OSError):
             save_drawing(figure, path, form)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_bytes() == b"the old one" and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_the_page_of_heads_that_was_there(tmp_path):
+    resource = pytest.importorskip("resource")  # POSIX
+    explorer = explore(AttentionMaps.from_tensors(source=["a", "b", "<eos>"], encoder=torch.ones(1, 2, 3, 3) / 3))
+    (path := tmp_path / "heads.html").write_bytes(b"the old one")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500, before[1]))  # bytes of a file
+    try:
+        with pytest.raises(InputError, match="heads.html could not be written"):
+            explorer.save(path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert path.read_bytes() == b"the old one" and list(tmp_path.iterdir()) == [path]
