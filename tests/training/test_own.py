@@ -11,14 +11,14 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn import functional as F
 
-from annotated_transformer import InputError, Transformer, Translator, load
+from annotated_transformer import PAD, InputError, Transformer, Translator, load
 from annotated_transformer.config import Execution
 from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.model.feed_forward import FeedForward
 from annotated_transformer.training import starting
 from annotated_transformer.training.launch import launch
 from annotated_transformer.training.loop import train
-from annotated_transformer.training.own import Own
+from annotated_transformer.training.own import Own, mean_loss
 from annotated_transformer.training.runs import Run
 from annotated_transformer.training.starting import new_model
 
@@ -261,6 +261,7 @@ def test_what_would_go_wrong_later_is_refused_before_anything_is_written(own, re
 
 def test_a_function_whose_arguments_python_does_not_know_is_called(config):
     Own(rate=torch.tensor(0.1).mul).require_fit(config)
+    Own(rate=torch.tensor(0.0).mul).require_fit(config)  # a rate may begin at 0
     with pytest.raises(InputError, match="rate gives tensor"):
         Own(rate=torch.tensor(-0.1).mul).require_fit(config)
 
@@ -398,6 +399,16 @@ def test_a_loss_that_is_none_for_each_token_is_refused_and_binds_no_run(loss, re
     with pytest.raises(InputError, match="the run was started with"):
         train(config, tmp_path / "run", loss=loss)
     assert Run(tmp_path / "run").last()["step"] == config.steps
+
+
+def test_a_loss_counts_no_padding_whatever_stands_there_and_no_other_shape():
+    target, losses = torch.tensor([[3, 4, PAD], [5, PAD, PAD]]), torch.tensor([[1, 2, math.nan], [4, math.inf, 8]])
+    with torch.no_grad():
+        assert mean_loss(losses, target, 7) == 1
+        assert mean_loss(torch.full((1, 3), 60_000, dtype=torch.float16), torch.tensor([[3, 4, 5]]), 3) == 60_000
+    for wrong in (losses.T, losses.flatten()):
+        with pytest.raises(InputError, match=r"give a number for each target token, \(2, 3\)"):
+            mean_loss(wrong.requires_grad_(), target, 7)
 
 
 def test_what_is_tried_of_a_loss_changes_no_number_of_the_training(config, tmp_path, monkeypatch):
