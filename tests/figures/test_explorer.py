@@ -115,8 +115,10 @@ def test_files_are_whole_or_not_there():
             found.save(path)
             assert path.read_bytes().startswith(start)
         assert len(list(Path(directory).iterdir())) == 3
-        deeper, wider = (replace(found.maps, **{kind: weights.repeat(*times, 1, 1) for kind, weights in zip(found.maps.kinds, scores)})
-                         for times in ((2, 1), (1, 2)))
+        deeper, wider = (
+            replace(found.maps, **{kind: weights.repeat(*times, 1, 1) for kind, weights in zip(found.maps.kinds, scores)})
+            for times in ((2, 1), (1, 2))
+        )
         others = AttentionMaps.from_tensors(source=["a", "b", "<eos>"], encoder=scores[0])
         for wrong, place, beside in (
             (Path(directory, "heads.pdf"), "heads.pdf", None), (Path(directory, "missing", "heads.svg"), "heads.svg", None),
