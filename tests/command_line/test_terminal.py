@@ -1,6 +1,7 @@
 "Lines in, lines out: where a person types, a mistake ends nothing; and an answer gives no orders to the terminal."
 import contextlib
 import io
+import logging
 import os
 import sys
 import types
@@ -37,6 +38,35 @@ def test_a_mistake_at_a_terminal_is_told_and_the_session_goes_on(answers):
     assert out == "EINS\nFÜNF\nSECHS\n"
     assert err.splitlines() == [
         "standard input, line 2, is not UTF-8: convert it first, for example with iconv", "sentence 1 is too long"]
+
+
+def test_what_a_person_types_is_counted_and_a_mistake_of_two_lines_is_told_in_one(monkeypatch, capsys):
+    def answer(lines, before):
+        raise InputError(f"sentence {before + 1}\nis too long")
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\nc\n")))
+    monkeypatch.setattr(terminal, "at_terminal", lambda: True)
+    terminal.answer_lines(answer, lambda lines: None)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3 and all(line.startswith(f"sentence {n}") for n, line in enumerate(said, 1))
+
+
+def test_what_is_written_is_utf_8_whatever_the_locale_and_a_name_of_other_bytes_ends_nothing(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(sys, "stderr", None)
+    terminal.open_streams()
+    print("fünf \udcff", flush=True)
+    print("fünf", file=sys.stderr, flush=True)
+    assert raw.getvalue() == "fünf \\udcff\n".encode()
+
+
+def test_others_hear_the_librarys_warnings_again_after_the_command():
+    library = logging.getLogger("annotated_transformer")
+    before = [*library.handlers]
+    with terminal.warnings_in_one_line():
+        assert not library.propagate and len(library.handlers) == len(before) + 1
+    assert library.propagate and library.handlers == before
 
 
 @pytest.mark.parametrize("typed", [False, True])

@@ -36,7 +36,7 @@ console.log(JSON.stringify({ids: texts.map(text => own.encode(text)), texts: ids
 """
 ODD = [
     "", "  ", "a  b\tc\u3000d ", "ﬁne ① Ⅳ ｆｕｌｌ", "e\u0301 a\u0308 o\u0308\u0301", "\ufeffhi a\ufeffb", "▁▁x ▁",
-    "日本語 ｶﾞ", "🐶🐶 👨‍👩‍👧",
+    "日本語 ｶﾞ", "a\ufdfab", "🐶🐶 👨‍👩‍👧",
     "</script>", "x" * 300, "\x00\x01a\x07", "a\u200bb\u00adc", "\ud55c\u1112\u1161\u11ab", "½ ™ „…“", "<unk> <s> </s> <pad>",
 ]
 
