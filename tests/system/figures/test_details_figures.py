@@ -78,14 +78,14 @@ def test_head_scores_take_ten_points_for_ten_points_whatever_the_last_digit():
     assert name_of(figures, "encoder", 0, 0).name == NONE
 
 
-def test_head_scores_draw_the_first_layer_below_and_the_sign_on_which_a_head_rests():
+def test_head_scores_draw_the_first_layer_on_top_and_the_sign_on_which_a_head_rests():
     rests = Named(RESTS, None, None, 0.75)
     figure = plot_catalogue({kind: [[rests], [rests]] for kind in KINDS}, {kind: [[-0.0002], [0.5]] for kind in KINDS})
     for axis, kind in zip(figure.axes, KINDS):
         sign = START if kind == "decoder" else END
         texts = sorted((round(text.get_position()[1]), text.get_text()) for text in axis.texts)
         assert texts == [(1, "+0.000"), (1, "75%"), (1, f"rests on {sign}"), (2, "+0.500"), (2, "75%"), (2, f"rests on {sign}")]
-        assert axis.get_ylim() == (0.5, 2.5) and axis.get_ylabel() == "layer"
+        assert axis.get_ylim() == (2.5, 0.5) and axis.get_ylabel() == "layer"
     plt.close(figure)
 
 
