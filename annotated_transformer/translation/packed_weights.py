@@ -64,7 +64,7 @@ class PackedMatrix:
     @classmethod
     def __torch_function__(cls, function, types, arguments=(), options=None):
         "How PyTorch asks what one of its functions does with such a matrix."
-        x, matrix, bias = (*arguments, None)[:3]
+        x, matrix, bias = (*arguments, (options or {}).get("bias"), None, None)[:3]
         if function is not F.linear or bias is not None:
             raise OfFloats(function.__name__)
         return matrix.times(x)
