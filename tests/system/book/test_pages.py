@@ -38,7 +38,7 @@ def test_a_page_that_is_not_there_is_no_empty_table(tool, monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr("sys.argv", ["tool", "paper/6.1_bleu", "paper/9"])
     tool.main()  # one of two begins so
-    assert "nonsense" not in capsys.readouterr().err
+    capsys.readouterr()
     monkeypatch.setattr("sys.argv", ["tool", "nonsense"])
     with pytest.raises(SystemExit) as ended:
         tool.main()
