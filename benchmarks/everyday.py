@@ -3,12 +3,14 @@
     python -m benchmarks.everyday [LIST] [--model everyday-en-de] [--out results/translation/LIST-sentences.json]
 
 The lists stand in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written before the weights
-that ship were trained to their end; and `phrasebook`, forty of times, dates, names, prices and greetings, with German that is
-accepted without a judge.
+that ship were trained to their end; `phrasebook`, forty of times, dates, names, prices and greetings, with German that is
+accepted without a judge; and `tatoeba`, sixty of Tatoeba's test split (by its contributors, CC BY 2.0), drawn from the 1,515 that
+the weights of 2026-11-26 did not translate as the reference has it, letter for letter.
 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
 hand, and kept by the next run, wherever it writes, as long as the translation stays the same; a new translation is `open` until
-somebody judges it.
+somebody judges it. `second` is the verdict of a second judge, a language model that saw no verdict of the first; it judged
+`tatoeba`, too.
 """
 import argparse
 import json
@@ -26,11 +28,11 @@ from benchmarks.shared.side_by_side import save
 VERDICTS = ("right", "nearly", "wrong", "open")
 
 
-def known_verdicts(*files: Path) -> dict[tuple[str, str], str]:
-    "Of each sentence and its translation, from earlier runs; what a later file says holds."
+def known_verdicts(*files: Path, judge: str = "verdict") -> dict[tuple[str, str], str]:
+    "Of each sentence and its translation, from earlier runs, by one of the judges; what a later file says holds."
     records = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-    rows = [row for record in records for row in record["figures"]["sentences"] if row["verdict"] != "open"]
-    return {(row["source"], row["translation"]): row["verdict"] for row in rows}
+    rows = [row for record in records for row in record["figures"]["sentences"] if row.get(judge, "open") != "open"]
+    return {(row["source"], row["translation"]): row[judge] for row in rows}
 
 
 def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
@@ -44,17 +46,19 @@ def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
-    parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook"))
+    parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook", "tatoeba"))
     parser.add_argument("--model", default="everyday-en-de")
     parser.add_argument("--out", type=Path, help="results/translation/LIST-sentences.json if not given")
     arguments = parser.parse_args(options)
     judged = Path(f"results/translation/{arguments.list}-sentences.json")
     arguments.out = arguments.out or judged
     sources, accepted = sentences(arguments.list)
-    known, seen = known_verdicts(judged, arguments.out) | accepted, seen_in_training(sources)
+    known, second = known_verdicts(judged, arguments.out) | accepted, known_verdicts(judged, arguments.out, judge="second")
+    seen = seen_in_training(sources)
     translations = Translator.from_pretrained(arguments.model).translate(sources)
     rows = [
         {"source": source, "translation": found, "verdict": known.get((source, found), "open"),
+         **({"second": second[source, found]} if (source, found) in second else {}),
          **({} if seen is None else {"in_training": seen[i]})}
         for i, (source, found) in enumerate(zip(sources, translations))
     ]
@@ -63,6 +67,9 @@ def main(options: Sequence[str] | None = None) -> None:
     if seen is not None:
         unseen = Counter(row["verdict"] for row in rows if not row["in_training"])
         figures["counts_not_in_training"] = {verdict: unseen[verdict] for verdict in VERDICTS}
+    if second:
+        again = Counter(row["second"] for row in rows if "second" in row)
+        figures["counts_of_second_judge"] = {verdict: again[verdict] for verdict in VERDICTS if verdict != "open"}
     save(arguments.out, "benchmarks.everyday", {**figures, "sentences": rows}, {"model": arguments.model}, None, options)
     print(json.dumps(figures))
 

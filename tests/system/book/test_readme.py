@@ -7,6 +7,7 @@ import json
 import re
 import shlex
 import statistics
+from collections import Counter
 from contextlib import redirect_stdout, suppress
 from html import unescape
 from io import StringIO
@@ -346,6 +347,29 @@ def test_what_is_said_of_the_everyday_weights_is_of_those_that_ship():
     gains = [one["whole"] - one["by_sentence"] for one in together]
     said = f"the whole is better at every length, by {min(gains):.0f} to {max(gains):.0f} BLEU"
     assert said in page("benchmarks/README.md") and all(one["p_by_sentence"] < 0.01 for one in together)
+
+
+def test_what_is_said_of_two_judges_is_what_they_wrote():
+    lists = ("everyday", "everyday-2", "phrasebook")
+    rows = [json.loads(page(f"results/translation/{name}-sentences.json"))["figures"]["sentences"] for name in lists]
+    seconds = [sum(row["second"] == "right" for row in found) for found in rows]
+    pairs = [(row["verdict"], row["second"]) for found in rows for row in found]
+    same = sum(first == second for first, second in pairs)
+    by_first, by_second = (Counter(judge) for judge in zip(*pairs))
+    by_chance = sum(by_first[verdict] * by_second[verdict] for verdict in by_first) / len(pairs) ** 2
+    kappa = (same / len(pairs) - by_chance) / (1 - by_chance)
+    assert sum((first == "right") != (second == "right") for first, second in pairs) == 3
+    text = page("docs/trained-weights.md")
+    assert "finds {}, {} and {} right. Of the {} verdicts {}".format(*seconds, len(pairs), same) in text
+    assert f"(Cohen's kappa: {kappa:.2f}); on three translations" in text
+    counts = json.loads(page("results/translation/tatoeba-sentences.json"))["figures"]["counts"]
+    exact = json.loads(page("results/translation/everyday-en-de.tatoeba.json"))["figures"]["exact"]
+    right, n, z = counts["right"], sum(counts.values()), 1.96
+    middle, half = right + z * z / 2, z * (right * (n - right) / n + z * z / 4) ** 0.5  # Wilson's interval
+    shares = (right / n, (middle - half) / (n + z * z), (middle + half) / (n + z * z))
+    of_all = [100 * (exact + (1 - exact) * share) for share in shares]
+    assert f"letter for letter: {right} are right. If all" in text and n == 60
+    assert "the reference ({:.1f}%), {:.0f}% of the split are (95%: {:.0f} to {:.0f}%)".format(100 * exact, *of_all) in text
 
 
 def save_small_bert(directory: str) -> None:

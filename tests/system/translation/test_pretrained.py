@@ -105,7 +105,9 @@ def test_the_shipped_parser_needed_no_repairs_where_it_was_measured():
         assert scores["malformed"] == 0 and scores["sentences"] == sentences
 
 
-@pytest.mark.parametrize("name, right, nearly", [("everyday", 45, 49), ("everyday-2", 45, 49), ("phrasebook", 30, 34)])
+@pytest.mark.parametrize("name, right, nearly", [
+    ("everyday", 45, 49), ("everyday-2", 45, 49), ("phrasebook", 30, 34), ("tatoeba", 30, 44),
+])
 def test_everyday_sentences_come_out_as_they_were_judged(name, right, nearly):
     figures = json.loads((ROOT / f"results/translation/{name}-sentences.json").read_text(encoding="utf-8"))["figures"]
     rows, verdicts = figures["sentences"], [row["verdict"] for row in figures["sentences"]]
@@ -114,6 +116,10 @@ def test_everyday_sentences_come_out_as_they_were_judged(name, right, nearly):
     assert all(row["verdict"] == "right" for row in rows if (row["source"], row["translation"]) in accepted)
     assert {verdict: verdicts.count(verdict) for verdict in everyday.VERDICTS} == figures["counts"]
     assert figures["counts"]["open"] == 0
+    second = [row["second"] for row in rows if "second" in row]
+    assert len(second) == (0 if name == "tatoeba" else len(rows))
+    counted = {verdict: second.count(verdict) for verdict in everyday.VERDICTS[:3]}
+    assert figures.get("counts_of_second_judge") == (counted if second else None)
     assert figures["counts"]["right"] >= right and figures["counts"]["right"] + figures["counts"]["nearly"] >= nearly
     translations = Translator.from_pretrained("everyday-en-de").translate([row["source"] for row in rows])
     assert translations == [row["translation"] for row in rows]
@@ -132,6 +138,8 @@ def test_sentences_measured_again_into_another_file_keep_their_verdicts_but_for_
     rows = json.loads(out.read_text(encoding="utf-8"))["figures"]["sentences"]
     verdicts = [row["verdict"] for row in before]
     assert [row["verdict"] for row in rows] == [*verdicts[:5], "open", *verdicts[6:]] and len({*verdicts}) == 3
+    seconds = [row["second"] for row in before]
+    assert [row.get("second") for row in rows] == [*seconds[:5], None, *seconds[6:]] and seconds != verdicts
     rows[5]["verdict"] = "nearly"  # judged in the new file, which the next run reads beside the old one
     out.write_text(json.dumps({"figures": {"sentences": rows}}), encoding="utf-8")
     everyday.main(["everyday-2", "--out", str(out)])
