@@ -18,11 +18,12 @@ OTHER_ENDS = rf"""[。！？।॥؟]{{1,10}}(?=[{BLANK}]*[^{BLANK}。！？।�
 # Take a full stop within a sentence, as single letters (J. Smith), dotted ones (U.S., a.m.) and short numbers do (am 3. Mai).
 SHORTENED = (
     "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
-    "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al bzw Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec"
+    "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec "
+    "Hrn Frl Ing bzw bzgl evtl geb ggf inkl sog vgl zzgl Mio Mrd"  # German, where nouns have capitals
 )
 # These before a number: "no." alone is an answer.
-NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun"
-NUMBER = rf"(?:{'|'.join(rf'(?<=(?<!{LETTER}){word}[.])' for word in NUMBERED.split())})[{BLANK}]+[0-9]"
+NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun Abb Bd Kap Tel Mo Di Mi Do Sa So"
+NUMBER = rf"(?:{'|'.join(rf'(?<=(?<!{LETTER}){word}[.])' for word in NUMBERED.split())}|(?<=[Ss]tr[.]))[{BLANK}]+[0-9]"
 # Behind a full stop of the former only these begin a sentence.
 BEGINNERS = (
     "I You He She It We They My Your His Her Its Our Their This That These Those There Here The A An "
