@@ -27,6 +27,7 @@ from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
 from benchmarks import everyday, pretrained, semi
 from benchmarks.pretrained import RECIPES, parts
+from benchmarks.shared.cards import ABOUT
 from benchmarks.shared.earlier import earlier, write_start
 
 ROOT = Path(__file__).parents[3]
@@ -53,6 +54,11 @@ def test_what_ships_is_whole_and_small():
         assert set(read_sums(directory)) == FILES and damage(directory, FILES) is None
         assert sum(path.stat().st_size for path in directory.iterdir()) <= MEBIBYTES.get(name, 12) * 2**20
         assert sha256(directory / "model.safetensors") == record(name)["figures"]["weights_sha256"]
+
+
+def test_each_card_says_of_the_data_what_its_maker_writes_today():
+    for name, about in ABOUT.items():
+        assert f"- **Data:** {about['data']}\n" in (PRETRAINED / name / "README.md").read_text(encoding="utf-8"), name
 
 
 def test_a_recipe_goes_on_from_the_end_of_each_part(tmp_path):
