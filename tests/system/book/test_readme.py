@@ -369,7 +369,8 @@ def test_what_is_said_of_two_judges_is_what_they_wrote():
     shares = (right / n, (middle - half) / (n + z * z), (middle + half) / (n + z * z))
     of_all = [100 * (exact + (1 - exact) * share) for share in shares]
     assert f"letter for letter: {right} are right. If each" in text and n == 60
-    assert "the reference ({:.1f}%) is right, {:.0f}% of the split are right (95%: {:.0f} to {:.0f}%)".format(100 * exact, *of_all) in text
+    said = "the reference ({:.1f}%) is right, {:.0f}% of the split are right (95%: {:.0f} to {:.0f}%)"
+    assert said.format(100 * exact, *of_all) in text
 
 
 def save_small_bert(directory: str) -> None:
