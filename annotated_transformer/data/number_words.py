@@ -91,7 +91,7 @@ def year(n: int, language: str) -> str:
 
 
 def before_noun(n: int) -> str:
-    "German counts `eins, zwei`, but says `ein Euro, zwei Euro`, and `hundertein Euro`."
+    "German counts `eins, zwei`, but says `ein Euro, zwei Euro`, and `einhundertein Euro`."
     return words(n, "de").removesuffix("s") if n % 100 == 1 else words(n, "de")
 
 
