@@ -25,6 +25,8 @@ def test_parameters_of_base_and_big():
     assert count_parameters(one) == by_hand(37_000, 6, 512, 2048, 8, 64, 64) == 63_045_632
     assert count_parameters(other) == by_hand(37_000, 6, 1024, 4096, 16, 64, 64) == 214_171_648
     assert count_parameters(narrow) == by_hand(37_000, 6, 512, 2048, 8, 16, 64)
+    assert [round(by_hand(V, 6, 512, 1024, 8, 64, 64) / 1e6) for V in (41_003, 41_004)] == [52, 53]  # where the band begins
+    assert [round(by_hand(V, 4, 512, 2048, 8, 64, 64) / 1e6) for V in (41_208, 41_209)] == [50, 51]  # and ends
 
 
 def test_fresh_weights_have_the_stated_variance():
