@@ -313,9 +313,9 @@ def write(model, source, length):
     return written[:, 1:]
 
 
-def pairs(n):
+def pairs(n, length=4):
     "n sources, their reversals shifted right, and the reversals; the digits 0-9 are the ids 3-12."
-    digits, eos = torch.randint(3, 13, (n, 4)), torch.full((n, 1), EOS)
+    digits, eos = torch.randint(3, 13, (n, length)), torch.full((n, 1), EOS)
     target = torch.cat([digits.flip(1), eos], dim=1)
     return torch.cat([digits, eos], dim=1), torch.cat([torch.full((n, 1), PAD), target[:, :-1]], dim=1), target
 
