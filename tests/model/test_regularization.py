@@ -51,6 +51,10 @@ def test_the_least_loss_is_the_entropy_of_the_smoothed_target():
     assert less > least and more > least
     gradient, = torch.autograd.grad(least, logits)
     assert gradient.abs().max() < 1e-9, "nothing pulls at these logits any more"
+    q = torch.full((3, V), smoothing / (V - 1), dtype=torch.float64)
+    q[:, 5] = 1 - smoothing
+    divergences = F.kl_div(logits.detach().log_softmax(-1), q, reduction="none").sum(-1)
+    torch.testing.assert_close(torch.stack([less, least, more]).detach() - entropy, divergences)
 
 
 def test_neighbours_are_dropped_independently():
