@@ -194,12 +194,14 @@ def test_the_bias_of_the_logits_is_added_and_other_functions_are_refused(gone):
         logits = light.embedding.project_into(torch.empty(1, 23), one)
         assert not logits.equal(logits.bfloat16().float()), "near ones can be told apart"
     assert EightBits(torch.zeros(2, 4)).times(torch.ones(1, 4)).tolist() == [[0, 0]]
-    try:
-        torch.mm(torch.zeros(2, 4), EightBits(weight))
-    except InputError as error:
-        assert "only multiplies" in str(error)
-    else:
-        raise AssertionError("not refused")
+    x, matrix = torch.ones(2, 4), EightBits(weight)
+    for refused in (lambda: torch.mm(x, matrix), lambda: F.linear(x, matrix, bias), lambda: F.linear(x, matrix, bias=bias)):
+        try:
+            refused()
+        except InputError as error:
+            assert "only multiplies" in str(error)
+        else:
+            raise AssertionError("not refused")
 
 
 def test_what_cannot_be_in_eight_bits_is_refused():
