@@ -8,10 +8,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
+import torch
 
-from annotated_transformer import InputError, Translator
+from annotated_transformer import EOS, InputError, Transformer, TransformerConfig, Translator
 from annotated_transformer.config import Search
+from annotated_transformer.exchange.browser_page import write_page_graphs
 from annotated_transformer.exchange.onnx import to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.model_record import PRETRAINED
@@ -57,6 +60,23 @@ def test_it_translates_as_ours_does_without_pytorch(tmp_path):
     assert [found[0].ended for found in portable.search([translator.tokenizer.encode(word) for word in words], brief)] == [False, True]
     assert texts == [*translator.translate(SENTENCES), *translator.translate(SENTENCES, split=False), translator.translate(SENTENCES[0])]
     assert texts[5] != texts[11], "cut, and whole"
+
+
+@pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")
+@pytest.mark.parametrize("write", [to_onnx, write_page_graphs])
+def test_a_model_that_is_written_in_the_middle_of_a_training_stays_as_it_was(write, tmp_path):
+    import onnxruntime
+
+    torch.manual_seed(0)
+    model = Transformer(TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, max_length=9)).train().double()
+    place = tmp_path / "graphs" if write is to_onnx else tmp_path  # only one of them makes its directory
+    write(model, place)
+    assert all(module.training for module in model.modules()) and {one.dtype for one in model.parameters()} == {torch.float64}
+    given = {"source": np.array([[3, 4, 5, EOS]])}
+    if write is write_page_graphs:
+        given |= {"switches": np.ones(3, np.float32), "heads": np.ones((3, 1, 2), np.float32)}
+    memory, *_ = onnxruntime.InferenceSession(str(place / "encoder.onnx")).run(None, given)
+    assert memory.dtype == np.float32 and np.isfinite(memory).all()
 
 
 @pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")

@@ -1,5 +1,6 @@
 "Optimizers of one's own: what a checkpoint holds of their state, and what is refused."
 import dataclasses
+from collections import deque
 from functools import partial
 
 import numpy as np
@@ -113,6 +114,35 @@ class NotOfWeights(torch.optim.SGD):
         self.state["all"]["count"] = 1
 
 
+class AndMore(torch.optim.AdamW):
+    "Adam's means, and a number beside them."
+
+    def step(self, closure=None):
+        super().step(closure)
+        for weight in self.param_groups[0]["params"]:
+            self.state[weight]["updates"] = self.state[weight].get("updates", 0) + 1
+
+
+class Remembers(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.recent = {"numbers": deque()}
+
+    def step(self, closure=None):
+        self.recent["numbers"].append(0.5)
+
+
+class Slots:
+    __slots__ = ("value",)
+
+
+class HoldsItself(torch.optim.SGD):
+    def __init__(self, weights):
+        super().__init__(weights)
+        self.own, self.slots = [], Slots()
+        self.own.append(self.own)
+
+
 class HoldsWeights(torch.optim.SGD):
     def __init__(self, weights):
         super().__init__(weights)
@@ -128,6 +158,7 @@ MAKERS = {
     "SGD": partial(torch.optim.SGD, lr=0.1), "momentum": partial(torch.optim.SGD, momentum=0.9),
     "foreach": partial(torch.optim.Adagrad, foreach=True), "fused Adagrad": partial(torch.optim.Adagrad, fused=True),
     "tensor": lambda weights: torch.optim.Adam(weights, lr=torch.tensor(0.1)), "holds its weights": HoldsWeights,
+    "Adam and more": AndMore,
     "fused": partial(torch.optim.SGD, momentum=0.9, fused=True), "amsgrad": partial(torch.optim.Adam, amsgrad=True),
     "fused amsgrad": partial(torch.optim.Adam, amsgrad=True, fused=True), "Lion": Lion, "reads": partial(Lion, reads=True),
     **{name: getattr(torch.optim, name) for name in ("NAdam", "RAdam", "RMSprop", "Adagrad", "Adamax", "ASGD", "Rprop", "Adafactor",
@@ -155,6 +186,7 @@ def test_an_optimizer_of_any_kind_is_resumed_bit_for_bit(make, config, tmp_path,
     (Underscored, "Underscored keeps numbers outside its state"),
     (SlowWeights, r"SlowWeights keeps tensors outside its state, in its groups or attributes, .*: keep them in `state"),
     (Within, "Within keeps numbers outside its state"),
+    (Remembers, "Remembers keeps numbers outside its state"),
     (Wrapper, "Wrapper keeps tensors outside its state"),
     (Late, "not what Late keeps as 'history'"),
     (Lists, "not what Lists keeps as 'history': take another optimizer, or make the updates yourself, by train_step"),
@@ -166,6 +198,37 @@ def test_what_a_checkpoint_would_not_hold_is_refused_before_anything_is_written(
     with pytest.raises(InputError, match=reason):
         train(config, tmp_path / "run", optimizer=make)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("key, value", [("a:b", lambda _: 1.0), ("seen", lambda _: True), ("mean", lambda weight: weight.double())])
+def test_a_state_that_a_file_would_give_back_as_another_is_refused(key, value):
+    class Keeps(torch.optim.SGD):
+        def step(self, closure=None):
+            for weight in self.param_groups[0]["params"]:
+                self.state[weight][key] = value(weight)
+
+    with pytest.raises(InputError, match=f"not what Keeps keeps as '{key}'"):
+        tried(Keeps, [nn.Parameter(torch.zeros(2))])
+
+
+def test_what_an_optimizer_holds_and_never_changes_is_no_reason_to_refuse_it():
+    def scheduled(weights):
+        optimizer = torch.optim.SGD(weights)
+        torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1.0)
+        return optimizer
+
+    assert all(tried(make, [nn.Parameter(torch.zeros(2))])["optimizer.momentum"] == 0 for make in (HoldsItself, scheduled))
+
+
+def test_groups_may_differ_in_all_but_their_rate():
+    def grouped(weights, **first):
+        return torch.optim.SGD([{"params": weights[:1], **first}, {"params": weights[1:]}])
+
+    weights = [nn.Parameter(torch.zeros(n)) for n in (2, 3)]
+    found = tried(partial(grouped, momentum=0.9, name="first"), weights)
+    assert (found["optimizer.momentum"], found["optimizer.name"], found["optimizer.dampening"]) == ([0.9, 0], ["first", None], 0)
+    with pytest.raises(InputError, match="its groups have rates of their own, .0.001, 0.25., and one rate is set for all"):
+        tried(partial(grouped, lr=0.25), weights)
 
 
 def test_an_optimizer_is_tried_on_weights_of_the_true_shapes_that_take_no_memory():
@@ -194,8 +257,20 @@ def test_a_state_of_another_model_is_refused_and_keeps_the_order_in_memory_of_it
     model(torch.ones(1, 3)).sum().backward()
     optimizer.step()
     held, again = to_be_held(optimizer, model), torch.optim.SGD(model.parameters(), momentum=0.9)
+    assert held["weight.momentum_buffer"].is_contiguous(), "or no file holds it"
     put_back(again, model, held, "file")
     found = again.state[model.weight]["momentum_buffer"]
     assert found.stride() == model.weight.stride() and torch.equal(found, held["weight.momentum_buffer"])
     with pytest.raises(InputError, match="file: the optimizer's state does not fit the model .first at 'other.momentum_buffer'."):
         put_back(again, model, held | {"other.momentum_buffer": torch.ones(1)}, "file")
+    with pytest.raises(InputError, match="file: Adam's means do not fit the model"):
+        put_back(torch.optim.Adam(model.parameters()), model, {}, "file")
+
+
+def test_a_name_that_begins_as_another_does_gets_its_own_state():
+    model = nn.ParameterDict({"gain": torch.ones(2), "gain_bias": torch.ones(2)})
+    optimizer, again = (torch.optim.SGD(model.parameters(), momentum=0.9) for _ in range(2))
+    (2 * model["gain"] + 3 * model["gain_bias"]).sum().backward()
+    optimizer.step()
+    put_back(again, model, to_be_held(optimizer, model), "file")
+    assert [again.state[one]["momentum_buffer"].tolist() for one in model.parameters()] == [[2, 2], [3, 3]]

@@ -202,7 +202,13 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     assert settings["sentences"] == {"whole": WHOLE, **PATTERNS} and settings["unsure"] == UNSURE
     assert settings["doubtful_below"] == shipped.record.doubtful_below < 0
     assert settings["languages"] == ["en", "de"]
-    assert live_page.page_settings(Translator.from_pretrained("everyday-en-de", device="cpu"))["doubtful_below"] < 0
+    loaded = [path.stat().st_size for path in (page / "translate").iterdir() if path.suffix in (".onnx", ".wasm", ".model")]
+    assert settings["bytes"] == sum(loaded) and len(loaded) == 4
+    short = Transformer(TransformerConfig(shipped.tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=16, n_heads=2, max_length=20))
+    assert live_page.page_settings(Translator(short, shipped.tokenizer))["longest"] == 20
+    everyday = Translator.from_pretrained("everyday-en-de", device="cpu")
+    told = live_page.page_settings(everyday)
+    assert told["doubtful_below"] < 0 and told["head"] == everyday.record.alignment_head is not None
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
     assert [path.name for path in page.parent.iterdir()] == ["page"]
