@@ -50,6 +50,8 @@ def test_rules_choose_the_head_that_a_hand_would():
     assert "only “Hunde”" in written(plot_figure(maps, 3, "encoder_decoder"))
     french = AttentionMaps.from_tensors(["Le", "chien", "dort", "car", "il", "rêve"], encoder=torch.eye(6).expand(2, 3, 6, 6))
     assert "only “il”" in written(plot_figure(french, 3))
+    first = AttentionMaps.from_tensors(["It", "barks"], encoder=torch.eye(2).expand(2, 3, 2, 2))
+    assert "only “It”" in written(plot_figure(first, 3))
     for options, named in [((6,), "no Figure 6"), ((3, "encoder", 3), "no layer 3: the model has layers 1 to 2"),
                            ((3, "encoder", 1, [4]), "no head 4"), ((4, "encoder", 1, None, "dog"), "no word 'dog'")]:
         try:
@@ -409,6 +411,20 @@ def test_hidden_tokens_are_neither_rows_nor_columns_and_no_weight_is_changed():
     lines, = plot_heads(maps, "encoder_decoder", heads=[(2, 1)], hide_end=True).findobj(LineCollection)
     drawn = sorted(round(float(colour[3]) ** 3, 4) for colour in lines.get_colors())
     assert drawn == sorted(round(float(weight), 4) for weight in maps.encoder_decoder[1, 0, :3, 1:3].flatten())
+
+
+def test_a_heat_map_has_its_cells_at_their_labels_and_the_shades_of_the_bar():
+    weights = torch.tensor([[[[0.5, 0.3, 0.2], [0.1, 0.2, 0.4]]]])
+    maps = AttentionMaps.from_tensors(["mou", "·th", "cat"], ["x", "y"], encoder_decoder=weights)
+    axes = plot_heat_maps(maps, "encoder_decoder").axes[0]
+    places = {text.get_text(): text.get_position() for text in axes.texts}
+    cells, bar = axes.images
+    for image in (cells, bar):
+        assert image.origin == "upper" and image.get_clim() == (0, 1)
+    left, right, bottom, top = cells.get_extent()
+    assert [places[label][0] for label in maps.source] == pytest.approx([left + (i + 0.5) * (right - left) / 3 for i in range(3)])
+    assert [places[label][1] for label in "xy"] == pytest.approx([top + (i + 0.5) * (bottom - top) / 2 for i in range(2)])
+    assert bar.get_extent()[2:] == [places["0"][1], places["1"][1]] and bar.get_array()[[-1, 0], 0].tolist() == [0, 1]
 
 
 def test_the_kind_that_is_there_is_drawn_and_another_refused():
