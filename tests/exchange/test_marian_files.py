@@ -10,6 +10,7 @@ from annotated_transformer import InputError, Transformer, TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange.marian import load_marian, save_marian
 from annotated_transformer.exchange.marian_files import read_config
+from annotated_transformer.exchange.marian_parts import MarianPieces
 from annotated_transformer.translation.translator import Translator
 
 pytest.importorskip("transformers")
@@ -107,6 +108,35 @@ def test_options_and_names_of_other_versions_are_taken(marian, tmp_path):
     said["hidden_size"] = said.pop("d_model")
     (marian / "config.json").write_text(json.dumps(said))
     shutil.copytree(marian, tmp_path / "models" / "marian")
-    for given in ((marian, {"attn_implementation": "sdpa"}), (tmp_path / "models", {"subfolder": "marian"})):
-        after = load_marian(given[0], device="cpu", **given[1]).model.state_dict()
+    for place, options in ((marian, {"attn_implementation": "sdpa"}), (marian, {"use_safetensors": False}),
+                           (tmp_path / "models", {"subfolder": "marian"})):
+        after = load_marian(place, device="cpu", **options).model.state_dict()
         assert all(torch.equal(after[name], weight) for name, weight in before.items())
+
+
+def test_a_pickle_below_the_directory_is_not_loaded_either(marian, tmp_path):
+    torch.save(load_file(marian / "model.safetensors"), marian / "pytorch_model.bin")
+    (marian / "model.safetensors").unlink()
+    with pytest.raises(InputError, match="no Marian model, or it is damaged .*model.safetensors"):
+        load_marian(marian.parent, device="cpu", subfolder=marian.name)
+
+
+def test_pieces_that_are_numbered_otherwise_keep_their_numbers(marian):
+    before, vocabulary = load_marian(marian, device="cpu").tokenizer, json.loads((marian / "vocab.json").read_text())
+    ids = before.encode("a dog")
+    one, other = before.pieces(ids[:2])
+    vocabulary |= {one: vocabulary[other], other: vocabulary[one]}
+    (marian / "vocab.json").write_text(json.dumps(vocabulary))
+    after = load_marian(marian, device="cpu").tokenizer
+    assert isinstance(before, Tokenizer) and isinstance(after, MarianPieces)
+    assert after.encode("a dog")[:2] == [ids[1], ids[0]] and after.decode(after.encode("a dog")) == "a dog"
+
+
+def test_the_library_speaks_again_after_a_model_is_read(marian):
+    load_marian(marian, device="cpu")
+    logging = pytest.importorskip("transformers").logging
+    assert logging.get_verbosity() < logging.CRITICAL and logging.is_progress_bar_enabled()
+
+
+def test_the_precision_that_is_asked_for_is_taken(marian):
+    assert [load_marian(marian, device="cpu", precision=name).precision for name in ("float32", "int8")] == ["float32", "int8"]

@@ -75,6 +75,7 @@ TARGET_INPUT = shift_right(torch.tensor([[13, 14, 15, 16], [17, 18, 46, EOS], [2
 @pytest.mark.parametrize("settings", [
     {},
     {"activation_function": "relu"},
+    {"activation_function": "silu"},  # the other name of swish
     {"biases": False},
     {"biases": False, "activation_function": "relu"},
     {"pad_token_id": 0, "decoder_start_token_id": 0, "eos_token_id": 2},
@@ -130,6 +131,7 @@ REFUSED = {
     "does not start with a PAD of zeros": {"decoder_start_token_id": 3},
     "its configuration says normalize_before": {"normalize_before": True},
     "its configuration says normalize_embedding": {"normalize_embedding": True},
+    "its configuration says add_final_layer_norm": {"add_final_layer_norm": True},
 }
 
 
@@ -398,7 +400,7 @@ def test_our_files_of_marian_come_back_as_they_went_and_pass_ctranslate2s_own_co
     assert load_marian(tmp_path / "greedy", device="cpu").search.beam_size == 1
     path = tmp_path / "greedy" / "generation_config.json"
     odd = {"num_beams": 2, "length_penalty": -1.0}
-    for said, search in (({"num_beams": 6}, Search(6, 1.0)), ({}, Search()), (odd, Search())):
+    for said, search in (({"num_beams": 6}, Search(6, 1.0)), ({}, Search()), (odd, Search()), ({"num_beams": 0}, Search())):
         path.write_text(json.dumps(said))
         assert load_marian(tmp_path / "greedy", device="cpu").search == search
     assert back.tokenizer.model == translator.tokenizer.model
@@ -432,7 +434,7 @@ def test_other_softwares_files_name_the_languages_where_they_have_a_place_for_th
         said = (tmp_path / name / "README.md").read_text()
         assert "The languages: en to de." in said and "The licence of the weights: CC BY 4.0." in said
     theirs = transformers.MarianTokenizer.from_pretrained(tmp_path / "marian")
-    assert (theirs.source_lang, theirs.target_lang) == ("en", "de")
+    assert (theirs.source_lang, theirs.target_lang, theirs.model_max_length) == ("en", "de", 33)
     assert load_marian(tmp_path / "marian", device="cpu").record.languages == ("en", "de")
     assert load_marian(tmp_path / "marian", device="cpu").translate(ENGLISH) == translator.translate(ENGLISH)
     for precision in ("float32", "float16", "int8"):
