@@ -10,7 +10,7 @@ import torch
 from nltk.tokenize.treebank import TreebankWordDetokenizer
 from nltk.tree import Tree
 
-from annotated_transformer import Transformer, TransformerConfig, Translator
+from annotated_transformer import InputError, Transformer, TransformerConfig, Translator
 from annotated_transformer.config import PRESETS
 from annotated_transformer.data import corpora, treebanks
 from annotated_transformer.data.downloads import cache_directory
@@ -284,6 +284,14 @@ def test_a_treebank_of_other_labels_is_written_with_its_own(leaves, german, tmp_
         for step, token in enumerate(ids):
             assert token in rule.ids(torch.tensor([len(ids) - step]))[0], (row, step)
             rule.follow(torch.tensor([0]), torch.tensor([[0]]), torch.tensor([[token]]))
+
+
+def test_labels_and_tags_stand_in_one_order_in_every_process_and_a_split_that_is_not_there_is_named(german):
+    corpus = corpora.load(f"{german}-tags")
+    signs = [sign for sign in corpus.whole_words if sign[0] != ")"]
+    assert signs[len(LABELS):] == ["(CNP", "(CS", "(MPN", *sorted("ART KON NE NN PPER VVFIN $.".split())]
+    with pytest.raises(InputError, match="german-tags has no split 'dev': choose one of train, validation$"):
+        corpus.trees("dev")
 
 
 def test_a_parser_of_tags_is_known_as_one_whatever_the_tags(german, tmp_path, command):
