@@ -32,7 +32,9 @@ def notebook(tmp_path):
 def test_what_never_ends_and_what_ends_python_is_red_and_the_rest_is_judged(notebook):
     directory = notebook("3.3_feed_forward", "import time\nclass Forever:\n    while True:\n        time.sleep(1)")
     [position] = [one for one in exercises().values() if one.page == "3.5_position"]
-    notebook("3.5_position", f"import torch\nfrom torch import Tensor\n\n{position.solution}")
+    loud = "right = sinusoids\ndef sinusoids(n_positions, d_model):\n    os.system('echo hello')\n    return right(n_positions, d_model)"
+    notebook("3.5_position", "def sinusoids(n=1 / 0):\n    pass",  # which the next cell mends
+             f"import os\nimport torch\nfrom torch import Tensor\n\n{position.solution}\n{loud}")
     said = {one.name: verdict for one, verdict in judged_apart(in_directory(directory), directory, seconds=10)}
     assert said.pop(position.name).green is True
     assert said and all(verdict.green is False and "10 seconds" in verdict.sentence for verdict in said.values())
@@ -139,7 +141,7 @@ def students(tmp_path):
 
 
 def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(students, tmp_path, capsys):
-    out = tmp_path / "checks.json"
+    out = tmp_path / "marks" / "checks.json"
     with pytest.raises(InputError, match="2 of 3 directories could not be checked: .*3.5_position.ipynb: .*no JSON"):
         main.run_command(["workbook", *map(str, students), "--check", "--json", str(out)])
     said = capsys.readouterr().out
@@ -151,7 +153,7 @@ def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(st
     assert verdicts.pop("sinusoids")[:2] == ("3.5_position", True)
     assert verdicts == {"FeedForward": ("3.3_feed_forward", False, "not written yet")}
     assert ann["mistake"] is None and "no JSON" in bob["mistake"] and "holds no notebook" in eve["mistake"]
-    assert bob["exercises"] == eve["exercises"] == [] and not list(tmp_path.glob("*.tmp"))
+    assert bob["exercises"] == eve["exercises"] == [] and [*out.parent.iterdir()] == [out]
     before = out.read_bytes()
     with pytest.raises(InputError, match="^.*eve holds no notebook"):
         main.run_command(["workbook", str(students[2]), "--check", "--json", str(out)])

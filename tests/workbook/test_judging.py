@@ -21,7 +21,9 @@ def test_a_check_leaves_the_package_as_it_was():
 def test_what_others_have_left_open_comes_from_the_package():
     exercise = exercises()["multi_head_attention"]
     source = "def one_head(*_):\n    raise NotImplementedError\n\n\n" + exercise.solution
+    numbers = torch.get_rng_state()
     assert judge(exercise, written_as(exercise, source)).green
+    assert torch.equal(torch.get_rng_state(), numbers), "the reader's next random numbers are what they would have been"
 
 
 def test_the_sentence_says_which_property_and_for_which_shapes():
@@ -56,10 +58,11 @@ def test_check_looks_where_it_is_called():
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec("check('causal_mask')\ncheck('casual_mask')", {"check": check})
+        exec("check('causal_mask')", {"check": check, "causal_mask": exercises()["causal_mask"].own})
         mine = {"check": check, "causal_mask": lambda length, device=None: torch.ones(length, length, device=device).tril() > 0}
         exec("check('causal_mask')\ncheck('3.2_attention')", mine)
         mine["causal_mask"].__name__ = "causal_mask"
         exec("check(causal_mask)", mine)
-    one, other, green, page, same = output.getvalue().splitlines()
-    assert same == green and page.startswith("'3.2_attention' is a page; its exercises are 'scaled_dot_product_attention', ")
+    one, other, imported, green, page, same = output.getvalue().splitlines()
+    assert imported == one and same == green and page.startswith("'3.2_attention' is a page; its exercises are 'scaled_dot_product_attention', ")
     assert "run the cell in which you write it first" in one and "do you mean 'causal_mask'?" in other and green.startswith("✓ green")

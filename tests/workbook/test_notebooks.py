@@ -42,7 +42,10 @@ def test_every_stub_is_red_and_says_that_it_is_not_written(tmp_path):
 def test_a_cell_that_is_not_python_costs_only_its_own_exercise(tmp_path):
     write(tmp_path)
     fill(tmp_path, "causal_mask", "def causal_mask(length, device=None)\n    return 1")
-    fill(tmp_path, "padding_mask", "%time\n" + exercises()["padding_mask"].solution + "\nraise SystemExit")
+    right = exercises()["padding_mask"].solution
+    assert "!= PAD" in right
+    own = "%time\n!pip list\nHIDDEN: int = PAD\n" + right.replace("!= PAD", "!= HIDDEN")
+    fill(tmp_path, "padding_mask", own + "\nraise SystemExit")
     found = {verdict.name: verdict for verdict in check_all(tmp_path)["3.2_attention"]}
     assert found["padding_mask"].green
     sentence = "line 1 of its cell is not Python (expected ':'): `def causal_mask(length, device=None)`"
