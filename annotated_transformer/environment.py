@@ -9,7 +9,7 @@ from typing import NamedTuple
 from . import InputError, reason_of
 
 __all__ = [
-    "Launched", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "meeting_place",
+    "Launched", "allowed_memory", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "meeting_place",
     "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
 ]
 
@@ -78,6 +78,15 @@ def keep_few_kernels() -> None:
     """
     for store in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(store, "64")
+
+
+def allowed_memory(group: Path = Path("/sys/fs/cgroup")) -> int | None:
+    "Bytes that this process may take: by the machine, and by the limit of its container. None where the system does not tell."
+    files = [group / name for name in ("memory.max", "memory/memory.limit_in_bytes")]
+    found = [int(said) for file in files if file.is_file() and (said := file.read_text(encoding="utf-8").strip()).isdigit()]
+    if hasattr(os, "sysconf"):
+        found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    return min(found, default=None)
 
 
 def threads_given() -> bool:

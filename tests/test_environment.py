@@ -14,6 +14,7 @@ from annotated_transformer.command_line import main
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.environment import (
     Launched,
+    allowed_memory,
     blamed,
     data_directory,
     keep_few_kernels,
@@ -201,3 +202,16 @@ def test_a_user_without_a_home_keeps_downloads_elsewhere(monkeypatch):
     monkeypatch.setattr("pooch.os_cache", fails)
     with pytest.raises(InputError, match="let ANNOTATED_TRANSFORMER_DATA name"):
         cache_directory()
+
+
+def test_the_memory_of_a_container(tmp_path, monkeypatch):
+    machine = {"SC_PAGE_SIZE": 4, "SC_PHYS_PAGES": 1000}
+    monkeypatch.setattr(os, "sysconf", machine.get, raising=False)
+    assert allowed_memory(tmp_path) == 4000
+    for place in ("memory.max", "memory/memory.limit_in_bytes"):  # of both versions
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        for said, number in {"max": 4000, "3000": 3000, "9223372036854771712": 4000}.items():
+            (tmp_path / place).write_text(said + "\n")
+            assert allowed_memory(tmp_path) == number
+    monkeypatch.delattr(os, "sysconf")
+    assert allowed_memory(tmp_path) == 9223372036854771712 and allowed_memory(tmp_path / "none") is None

@@ -5,7 +5,6 @@ __all__ = []
 
 # %% ../../nbs/model/pretrained.ipynb #4c0ebd3e
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from torch import Tensor, nn
 
 from .. import InputError
 from ..config import TransformerConfig, require_plain
+from ..environment import allowed_memory
 from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
@@ -183,8 +183,8 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
 
 
 def require_memory(needed: int) -> None:
-    "InputError when this machine has not so many bytes."
-    if hasattr(os, "sysconf") and needed > (there := os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")):
+    "InputError when this process may not take so many bytes."
+    if (there := allowed_memory()) is not None and needed > there:
         sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
         raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
 
