@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import torch
+from torch import nn
 
 from .. import InputError
-from ..config import Execution
+from ..config import Execution, TrainingConfig
+from ..environment import allowed_memory
 from .processes import Group
 
-__all__ = ["LEAST", "fitting", "may_run_out"]
+__all__ = ["LEAST", "fitting", "may_run_out", "warn_of_memory"]
 
 LEAST = 64  # positions at a time below which it is no use to look further: a single sentence may be as long
 
@@ -51,3 +53,29 @@ def fitting(
                 "%d tokens at a time do not fit into the memory of the device: going on with --device-tokens %d, "
                 "so each process adds up the gradients of %d parts", taken, half, parts,
             )
+
+
+def warn_of_memory(
+    config: TrainingConfig,
+    execution: Execution,   # with every choice made
+    model: nn.Module,
+    n_parts: int,           # into which all processes together cut a batch
+    tokens: int,            # of the training split, both sides
+) -> None:
+    """A warning where an update on a CPU takes more memory than this process may have: the system would end it without a word.
+
+    Python and PyTorch take a quarter of a GiB, weights, gradients and Adam's two means 16 bytes for each weight. What the
+    backward pass needs of a source and a target token together was measured for tiny, base and parsing: in float32 it is within
+    a fifth of this.
+    """
+    c, there = config.model, allowed_memory()
+    fixed = 2**28 + 16 * sum(weight.numel() for weight in model.parameters())
+    each = c.n_layers * (38 * c.d_model + 2 * c.d_ff) * (2 if execution.precision == "bfloat16" else 4)
+    each *= 2 if config.consistency else 1  # two draws of dropout
+    needed = fixed + each * min(math.ceil(config.batch_tokens / n_parts), tokens // 2)
+    if there is None or needed <= there:
+        return
+    fewer = (there - fixed) // (2 * each)  # so that as much again is left to others
+    advice = f"--device-tokens {fewer} takes a batch in parts" if fewer >= LEAST else "choose a smaller model"
+    logging.getLogger(__name__).warning("an update takes some %.1f GiB of memory, and this process may take %.1f: the system "
+                                        "may end it without a word; %s", needed / 2**30, there / 2**30, advice)

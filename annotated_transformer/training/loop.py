@@ -23,7 +23,7 @@ from .checkpoints import require_room, save_checkpoint
 from .chunked_loss import fused_label_smoothed_cross_entropy
 from .devices import as_chosen, autocast, compile_each, compiles_loss, on_device
 from .evaluation import validate
-from .fitting import fitting, may_run_out
+from .fitting import fitting, may_run_out, warn_of_memory
 from .own import Loss, MakeOptimizer, Model, Own, Rate, Watch, mean_loss, warn_of_future
 from .processes import Group, exchanging_gradients, join, part_seed, without_exchange
 from .progress import Meter, Reporter, Schedule
@@ -203,6 +203,8 @@ def fitted(
         passes = partial(rehearse, learner, optimizer, pairs, config, state, group)
         fits = fitting(execution, config.batch_tokens, group, passes)
     n_parts = fits.parts(config.batch_tokens, group.size)
+    if group.rank == 0 and group.device.type == "cpu":
+        warn_of_memory(config, execution, model, n_parts, pairs.tokens.length)
     if fits != execution:
         group.lead(lambda: run.fitted(fits, n_parts))
     return learner, n_parts

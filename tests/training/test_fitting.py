@@ -1,4 +1,5 @@
 "Tests of training.fitting."
+import dataclasses
 import logging
 from unittest.mock import patch
 
@@ -6,8 +7,10 @@ import pytest
 import torch
 
 from annotated_transformer import InputError
-from annotated_transformer.config import Execution
-from annotated_transformer.training.fitting import fitting, may_run_out
+from annotated_transformer.config import Execution, TrainingConfig, TransformerConfig
+from annotated_transformer.model.transformer import Transformer
+from annotated_transformer.training import fitting as module
+from annotated_transformer.training.fitting import fitting, may_run_out, warn_of_memory
 from annotated_transformer.training.processes import Group
 
 CPU = torch.device("cpu")
@@ -52,3 +55,26 @@ def test_other_errors_are_not_taken_for_it_and_a_sentence_must_fit():
 
 def test_a_cpu_is_not_asked():
     assert may_run_out(torch.device("cuda", 0)) and not may_run_out(CPU) and not may_run_out(torch.device("mps"))
+
+
+def test_an_update_that_a_cpu_cannot_hold_is_told_before_it(caplog, monkeypatch):
+    model = Transformer(TransformerConfig(50, n_layers=3, d_model=8, d_ff=20, n_heads=2))
+    config = TrainingConfig(model.config, batch_tokens=1_000)
+    fixed, each = 2**28 + 16 * sum(weight.numel() for weight in model.parameters()), 4 * 3 * (38 * 8 + 2 * 20)
+
+    def told(there, config=config, n_parts=1, tokens=10**6, precision="float32"):
+        caplog.clear()
+        monkeypatch.setattr(module, "allowed_memory", lambda: there)
+        warn_of_memory(config, Execution(precision=precision), model, n_parts, tokens)
+        return caplog.text
+
+    for much, settings in {
+        fixed + 1_000 * each: {}, fixed + 334 * each: {"n_parts": 3}, fixed + 45 * each: {"tokens": 90},
+        fixed + 500 * each: {"precision": "bfloat16"}, fixed + 2_000 * each: {"config": dataclasses.replace(config, consistency=1.0)},
+    }.items():
+        assert not told(much, **settings)
+        assert "the system may end it without a word" in told(much - 1, **settings)
+    assert not told(None)
+    assert "--device-tokens 64 takes a batch in parts" in told(fixed + 128 * each)
+    assert "choose a smaller model" in told(fixed + 126 * each) and "choose a smaller model" in told(fixed // 2)
+    assert f"takes some {(fixed + 1_000 * each) / 2**30:.1f} GiB of memory" in told(fixed + 45 * each)

@@ -12,7 +12,7 @@ import pytest
 from filelock import FileLock
 
 from annotated_transformer.command_line import main as cli
-from annotated_transformer.training import checkpoints, starting
+from annotated_transformer.training import checkpoints, fitting, starting
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
 from annotated_transformer.training.runs import Run
@@ -308,3 +308,9 @@ def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, capsys):
     with FileLock(run / "lock"):
         assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
     assert "another process trains this run" in sentence(capsys)
+
+
+def test_a_training_says_before_its_first_update_that_its_memory_may_not_suffice(corpus, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(fitting, "allowed_memory", lambda: 16 * 2**10)
+    cli.main([*TRAIN, "--steps", "1", "--corpus", str(corpus), "--run", str(tmp_path / "run")])
+    assert "an update takes some 0.3 GiB of memory, and this process may take 0.0" in capsys.readouterr().err
