@@ -217,7 +217,10 @@ def log_probabilities(
     targets: Iterable[str],     # one for each source
     batch_tokens: int = 4_096,  # padded positions of a side, computed at a time
 ) -> list[float]:               # of each pair; of two blank ones 0
-    "How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included."
+    """How likely the model finds each target, whoever wrote it: log p(target | source) in nats, its EOS included.
+
+    The target is cut by the tokenizer. A search may have written the same text in other pieces, which `translations` counts.
+    """
     return [found or 0.0 for found in likelihoods(self, sources, targets, batch_tokens, lambda each: float(each.sum()))]
 
 

@@ -96,6 +96,17 @@ def test_rescored_the_n_best_have_the_log_probabilities_of_the_search():
     assert len({one.text for one in found}) == 4 and again == pytest.approx([one.log_probability for one in found], abs=1e-3)
 
 
+def test_rescored_a_text_that_was_written_in_other_pieces_has_less():
+    "The search wrote Cheer lead er mann schaft, and the tokenizer cuts Cheer lead erm ann schaft."
+    translator = Translator.from_pretrained("everyday-en-de")
+    one, = translator.translations(source := ["A cheerleading team doing a routine on chairs."])
+    again, = translator.token_log_probabilities(source, [one.text])
+    assert "Cheerleadermannschaft" in one.text and len(again) == len(translator.tokenizer.encode(one.text))
+    assert sum(again) == pytest.approx(*translator.log_probabilities(source, [one.text]), abs=1e-4)
+    assert sum(again) < one.log_probability - 3
+
+
+
 def test_texts_may_come_in_whatever_several_come_in():
     translator = untrained()
     rows, expected = np.array(TEXTS), translator.n_best(TEXTS, 2)
