@@ -79,6 +79,13 @@ def test_a_model_that_is_written_in_the_middle_of_a_training_stays_as_it_was(wri
     assert memory.dtype == np.float32 and np.isfinite(memory).all()
 
 
+def test_an_attention_with_a_function_of_its_own_is_not_written_as_the_models(tmp_path):
+    model = Transformer(TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, max_length=9))
+    model.decoder.layers[0].memory_attention.sublayer.attend = lambda query, key, value, allowed, causal: query
+    with pytest.raises(InputError, match="a function attends in place of the model's own"):
+        to_onnx(model, tmp_path / "graphs")
+
+
 @pytest.mark.skipif(bool(missing), reason="the extra `exchange` is not installed")
 def test_threads_write_one_after_the_other(tmp_path):
     translator = Translator.from_pretrained("pronouns-en-de", device="cpu")
