@@ -119,7 +119,7 @@ def require_docstrings() -> None:
 
 
 def blamed(error: BaseException) -> str | None:
-    """One sentence for what the machine lacks, memory or a home directory, and for what a package of others raises at its import
+    """One sentence for what the machine lacks, memory or a place for files, and for what a package of others raises at its import
     because of a variable of its own; None for all else."""
     said = str(error)
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and re.search(FULL, said):
@@ -129,6 +129,8 @@ def blamed(error: BaseException) -> str | None:
                 "to do; with --device-tokens a training takes a batch in parts")
     if isinstance(error, RuntimeError) and "home directory" in said:
         return "this user has no home directory, which keeps downloads and settings: let the variable HOME name a directory"
+    if isinstance(error, FileNotFoundError) and "usable temporary directory" in said:
+        return "no directory for temporary files can be written: let the variable TMPDIR name one"
     for frame in traceback.extract_tb(error.__traceback__):
         for package, beginning in OTHERS.items():
             places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # Debian's is the second

@@ -4,6 +4,7 @@ import os
 import runpy
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -215,3 +216,14 @@ def test_the_memory_of_a_container(tmp_path, monkeypatch):
             assert allowed_memory(tmp_path) == number
     monkeypatch.delattr(os, "sysconf")
     assert allowed_memory(tmp_path) == 9223372036854771712 and allowed_memory(tmp_path / "none") is None
+
+
+def test_without_a_place_for_temporary_files_the_command_says_what_to_do(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+    monkeypatch.setattr(main, "run_command", lambda words: tempfile.gettempdir())
+    with pytest.raises(SystemExit) as end:
+        main.main(["translate"])
+    said = capsys.readouterr().err
+    assert end.value.code == 2 and said == ("annotated-transformer: no directory for temporary files can be written: "
+                                            "let the variable TMPDIR name one\n")

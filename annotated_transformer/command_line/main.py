@@ -79,7 +79,7 @@ def main(
     except (InputError, OSError) as error:  # OSError: no permission, a full disk; it names its file
         if sys.stdout is not None:
             give_up_output(error)
-        sentence = re.sub(r"^\[Errno \d+\] ", "", str(error))
+        sentence = isinstance(error, OSError) and blamed(error) or re.sub(r"^\[Errno \d+\] ", "", str(error))
         print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
         sys.exit(2)
     except Exception as error:
