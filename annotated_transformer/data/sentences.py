@@ -19,7 +19,7 @@ OTHER_ENDS = rf"""[。！？।॥؟]{{1,10}}(?=[{BLANK}]*[^{BLANK}。！？।�
 SHORTENED = (
     "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
     "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec "
-    "Hrn Frl Ing bzw bzgl evtl geb ggf inkl sog vgl zzgl Mio Mrd"  # German, where nouns have capitals
+    "Hrn Frl Ing bzw bzgl evtl geb ggf inkl sog vgl zzgl"  # German, where nouns have capitals
 )
 # These before a number: "no." alone is an answer.
 NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun Abb Bd Kap Tel Mo Di Mi Do Sa So"
@@ -31,10 +31,14 @@ BEGINNERS = (
     "Is Are Was Were Do Does Did Don't Can Could Will Would Should Have Has Let Let's Please Go Come Nobody Everybody Everyone "
     "Somebody Someone Nothing Everything Something Some Many Most All One Today Tomorrow Yesterday"
 )
+# German: 20 Mio. Euro. There these begin a sentence, too.
+GERMAN = "Der Die Das Den Dem Dies Diese Dieser Ich Er Sie Es Wir Ihr Man Ein Eine Im Am Bei Mit Davon Dazu Damit Aber Und Auch"
+EITHER = "|".join([*BEGINNERS.split(), *GERMAN.split()])
+MILLIONS = rf"(?<=(?<!{LETTER})(?:Mio|Mrd)[.])[{BLANK}]+(?!{OPENING}(?:{EITHER})(?!{LETTER}))"
 PATTERNS = {
     # The signs of an end and what closes behind them, ten at most, so that no text takes long; a blank; then what opens, and a
     # capital letter, a digit or an ellipsis. Or signs of other scripts, which need no blank; nothing closes behind them.
-    "end": rf"""([.!?…](?!{NUMBER})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:[{BLANK}]»)?"""
+    "end": rf"""([.!?…](?!{NUMBER}|{MILLIONS})[.!?…"'”’“‘«»‹›)\]]{{0,9}}(?:[{BLANK}]»)?"""
            rf"""(?=[{BLANK}]+{OPENING}(?:[A-ZÀ-ÖØ-ÞŒ0-9]|\.\.\.|…))|{OTHER_ENDS})[{BLANK}]*""",
     # An apostrophe begins a word here: the 't of "don't" is none.
     "shortened": rf"""(?:(?<![.@0-9]|{LETTER})(?:{"|".join(SHORTENED.split())})|"""
