@@ -10,7 +10,7 @@ from . import InputError, reason_of
 
 __all__ = [
     "Launched", "allowed_memory", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "meeting_place",
-    "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
+    "processes_here", "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
 ]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
@@ -87,6 +87,12 @@ def allowed_memory(group: Path = Path("/sys/fs/cgroup")) -> int | None:
     if hasattr(os, "sysconf"):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     return min(found, default=None)
+
+
+def processes_here() -> int:
+    "How many processes torchrun has started on this machine, this one among them; they share its memory."
+    said = os.environ.get("LOCAL_WORLD_SIZE", "")
+    return max(1, int(said)) if re.fullmatch("[0-9]{1,6}", said) else 1
 
 
 def threads_given() -> bool:

@@ -20,6 +20,7 @@ from annotated_transformer.environment import (
     data_directory,
     keep_few_kernels,
     launched,
+    processes_here,
     threads_given,
     wait_briefly,
     with_this_package,
@@ -216,6 +217,12 @@ def test_the_memory_of_a_container(tmp_path, monkeypatch):
             assert allowed_memory(tmp_path) == number
     monkeypatch.delattr(os, "sysconf")
     assert allowed_memory(tmp_path) == 9223372036854771712 and allowed_memory(tmp_path / "none") is None
+
+
+@pytest.mark.parametrize("said, number", [("4", 4), ("1", 1), ("0", 1), ("", 1), ("x", 1), (None, 1)])
+def test_the_processes_that_share_a_machine(said, number, monkeypatch):
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False) if said is None else monkeypatch.setenv("LOCAL_WORLD_SIZE", said)
+    assert processes_here() == number
 
 
 def test_without_a_place_for_temporary_files_the_command_says_what_to_do(tmp_path, monkeypatch, capsys):

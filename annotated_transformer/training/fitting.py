@@ -10,7 +10,7 @@ from torch import nn
 
 from .. import InputError
 from ..config import Execution, TrainingConfig
-from ..environment import allowed_memory
+from ..environment import allowed_memory, processes_here
 from .processes import Group
 
 __all__ = ["LEAST", "fitting", "may_run_out", "warn_of_memory"]
@@ -61,16 +61,20 @@ def warn_of_memory(
     model: nn.Module,
     n_parts: int,           # into which all processes together cut a batch
     tokens: int,            # of the training split, both sides
+    own_loss: bool = False, # which takes the logits of all positions; ours takes some at a time
 ) -> None:
     """A warning where an update on a CPU takes more memory than this process may have: the system would end it without a word.
 
     Python and PyTorch take a quarter of a GiB, weights, gradients and Adam's two means 16 bytes for each weight. What the
     backward pass needs of a source and a target token together was measured for tiny, base and parsing: in float32 it is within
-    a fifth of this.
+    a fifth of this. In bfloat16 it is three quarters: what the LayerNorms and sums keep stays in float32.
     """
     c, there = config.model, allowed_memory()
+    if there is not None:
+        there //= processes_here()
     fixed = 2**28 + 16 * sum(weight.numel() for weight in model.parameters())
-    each = c.n_layers * (38 * c.d_model + 2 * c.d_ff) * (2 if execution.precision == "bfloat16" else 4)
+    each = c.n_layers * (38 * c.d_model + 2 * c.d_ff) * (3 if execution.precision == "bfloat16" else 4)
+    each += 12 * c.vocab_size if own_loss else 0
     each *= 2 if config.consistency else 1  # two draws of dropout
     needed = fixed + each * min(math.ceil(config.batch_tokens / n_parts), tokens // 2)
     if there is None or needed <= there:

@@ -203,8 +203,8 @@ def fitted(
         passes = partial(rehearse, learner, optimizer, pairs, config, state, group)
         fits = fitting(execution, config.batch_tokens, group, passes)
     n_parts = fits.parts(config.batch_tokens, group.size)
-    if group.rank == 0 and group.device.type == "cpu":
-        warn_of_memory(config, execution, model, n_parts, pairs.tokens.length)
+    if group.device.type == "cpu":
+        group.lead(lambda: warn_of_memory(config, execution, model, n_parts, pairs.tokens.length, loss is not None))
     if fits != execution:
         group.lead(lambda: run.fitted(fits, n_parts))
     return learner, n_parts

@@ -62,19 +62,23 @@ def test_an_update_that_a_cpu_cannot_hold_is_told_before_it(caplog, monkeypatch)
     config = TrainingConfig(model.config, batch_tokens=1_000)
     fixed, each = 2**28 + 16 * sum(weight.numel() for weight in model.parameters()), 4 * 3 * (38 * 8 + 2 * 20)
 
-    def told(there, config=config, n_parts=1, tokens=10**6, precision="float32"):
+    def told(there, config=config, n_parts=1, tokens=10**6, precision="float32", own_loss=False):
         caplog.clear()
         monkeypatch.setattr(module, "allowed_memory", lambda: there)
-        warn_of_memory(config, Execution(precision=precision), model, n_parts, tokens)
+        warn_of_memory(config, Execution(precision=precision), model, n_parts, tokens, own_loss)
         return caplog.text
 
     for much, settings in {
         fixed + 1_000 * each: {}, fixed + 334 * each: {"n_parts": 3}, fixed + 45 * each: {"tokens": 90},
-        fixed + 500 * each: {"precision": "bfloat16"}, fixed + 2_000 * each: {"config": dataclasses.replace(config, consistency=1.0)},
+        fixed + 750 * each: {"precision": "bfloat16"}, fixed + 1_000 * (each + 12 * 50): {"own_loss": True},
+        fixed + 2_000 * each: {"config": dataclasses.replace(config, consistency=1.0)},
     }.items():
         assert not told(much, **settings)
         assert "the system may end it without a word" in told(much - 1, **settings)
     assert not told(None)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert not told(2 * (fixed + 1_000 * each)) and told(2 * (fixed + 1_000 * each) - 2)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE")
     assert "--device-tokens 64 takes a batch in parts" in told(fixed + 128 * each)
     assert "choose a smaller model" in told(fixed + 126 * each) and "choose a smaller model" in told(fixed // 2)
     assert f"takes some {(fixed + 1_000 * each) / 2**30:.1f} GiB of memory" in told(fixed + 45 * each)
