@@ -3,7 +3,7 @@ import os
 import re
 import sys
 import traceback
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from . import InputError, reason_of
@@ -80,9 +80,15 @@ def keep_few_kernels() -> None:
         os.environ.setdefault(store, "64")
 
 
-def allowed_memory(group: Path = Path("/sys/fs/cgroup")) -> int | None:
-    "Bytes that this process may take: by the machine, and by the limit of its container. None where the system does not tell."
-    files = [group / name for name in ("memory.max", "memory/memory.limit_in_bytes")]
+def allowed_memory(group: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int | None:
+    """Bytes that this process may take: by the machine, and by the limits of its container, its Slurm job or its systemd service,
+    whose group lies in others. None where the system does not tell."""
+    lines, names = ["0::/", "1:memory:/"], {"": "memory.max", "memory": "memory.limit_in_bytes"}  # of both versions
+    if own.is_file():
+        lines += own.read_text(encoding="utf-8").splitlines()
+    files = [group / kind / place / names[kind]
+             for _, kinds, path in (line.split(":", 2) for line in lines) for kind in kinds.split(",") if kind in names
+             for place in PurePosixPath(path.lstrip("/"), "a process").parents]
     found = [int(said) for file in files if file.is_file() and (said := file.read_text(encoding="utf-8").strip()).isdigit()]
     if hasattr(os, "sysconf"):
         found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))

@@ -209,14 +209,24 @@ def test_a_user_without_a_home_keeps_downloads_elsewhere(monkeypatch):
 def test_the_memory_of_a_container(tmp_path, monkeypatch):
     machine = {"SC_PAGE_SIZE": 4, "SC_PHYS_PAGES": 1000}
     monkeypatch.setattr(os, "sysconf", machine.get, raising=False)
-    assert allowed_memory(tmp_path) == 4000
+    own = tmp_path / "own"
+    assert allowed_memory(tmp_path, own) == 4000
     for place in ("memory.max", "memory/memory.limit_in_bytes"):  # of both versions
         (tmp_path / place).parent.mkdir(exist_ok=True)
         for said, number in {"max": 4000, "3000": 3000, "9223372036854771712": 4000}.items():
             (tmp_path / place).write_text(said + "\n")
-            assert allowed_memory(tmp_path) == number
+            assert allowed_memory(tmp_path, own) == number
+    for said, place in (("0::/jobs/job_7/step\n", "jobs/job_7/memory.max"),
+                        ("3:cpu:/\n4:hugetlb,memory:/job_8\n", "memory/job_8/memory.limit_in_bytes")):
+        own.write_text(said)
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text("2000\n")
+        assert allowed_memory(tmp_path, own) == 2000
+    own.write_text("0::/../elsewhere:x\n3:cpu:/job_8\n")  # another container's, a colon in a name, and no group of memory
+    assert allowed_memory(tmp_path, own) == 4000
+    own.unlink()
     monkeypatch.delattr(os, "sysconf")
-    assert allowed_memory(tmp_path) == 9223372036854771712 and allowed_memory(tmp_path / "none") is None
+    assert allowed_memory(tmp_path, own) == 9223372036854771712 and allowed_memory(tmp_path / "none", own) is None
 
 
 @pytest.mark.parametrize("said, number", [("4", 4), ("1", 1), ("0", 1), ("", 1), ("x", 1), (None, 1)])
