@@ -10,7 +10,7 @@ the weights of 2026-11-26 did not translate as the reference has it, letter for 
 A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
 hand, and kept by the next run, wherever it writes, as long as the translation stays the same; a new translation is `open` until
 somebody judges it. `second` is the verdict of a second judge that saw no verdict of the first; it judged `tatoeba`,
-too. Both are language models.
+too, with the reference beside it. Both are language models.
 """
 import argparse
 import json
