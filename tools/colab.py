@@ -21,9 +21,9 @@ if "google.colab" in str(get_ipython()):  # elsewhere nothing is done
 elif not ({there}):
     print("Open this page in its repository: git clone https://github.com/{user}/{repo}; "
           "cd {repo}; make lab")"""
-READS = re.compile(r"((?:\.\./)+)(?:results|figures)/")
+READS = re.compile(r"((?:\.\./)+(?:results|figures))/")
 INSTALLED = '__import__("importlib.util").util.find_spec("{repo}")'
-RESULTS = ' and __import__("os").path.exists("{up}results")'
+RESULTS = ' and __import__("os").path.exists("{place}")'
 PINS = "tools/colab.txt"
 PINS_HEAD = "# Written by the build from constraints.txt: what Colab installs beside its own torch, numpy and matplotlib.\n"
 DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
@@ -39,7 +39,7 @@ def with_colab(notebook: dict, name: str, about) -> dict:
     source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     code = "\n".join("".join(cell["source"]) for cell in others if cell["cell_type"] == "code")
-    there = INSTALLED.format(**about) + (RESULTS.format(up=reads[1]) if (reads := READS.search(code)) else "")
+    there = INSTALLED.format(**about) + (RESULTS.format(place=reads[1]) if (reads := READS.search(code)) else "")
     setting = SET_UP.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), there=there)
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
               "source": setting.splitlines(keepends=True)}

@@ -241,16 +241,16 @@ def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
     assert done == ([fetch, "%cd -q /content/book/nbs", install] if acts else [])
 
 
-PLACES = [("../", False, True), ("../", True, True), ("", False, True), ("", False, False)]
+PLACES = [("../", "", True), ("../", "results", True), ("../", "figures", True), ("", "", True), ("", "", False)]
 
 
 @pytest.mark.parametrize("up, there, installed", PLACES)
 def test_a_notebook_that_lies_alone_says_what_to_do(tmp_path, monkeypatch, capsys, up, there, installed):
     cells = [dict(cell_type="markdown", id="title", source="# A toy"),
-             dict(cell_type="code", id="a", source=f'read("{up}results/a.json")')]
+             dict(cell_type="code", id="a", source=f'read("{up}{there or "results"}/a.json")')]
     source = "".join(with_colab(dict(cells=cells), "00_toy", ABOUT)["cells"][1]["source"])
     (tmp_path / "nbs").mkdir()
-    (tmp_path / "results").mkdir() if there else None
+    (tmp_path / there).mkdir(exist_ok=True)
     (tmp_path / "halves.py").touch() if installed else None
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.chdir(tmp_path / "nbs")
