@@ -185,7 +185,7 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
 def require_memory(needed: int) -> None:
     "InputError when this process may not take so many bytes."
     if (there := allowed_memory()) is not None and needed > there:
-        sizes = f"this model takes {needed / 2**30:,.0f} GiB and the machine has {there / 2**30:,.0f}"
+        sizes = f"this model takes {needed / 2**30:,.1f} GiB and this process may take {there / 2**30:,.1f}"
         raise InputError(f"{sizes}: choose a smaller d_model, d_ff, vocab_size, n_layers or max_length")
 
 
