@@ -106,7 +106,6 @@ def test_rescored_a_text_that_was_written_in_other_pieces_has_less():
     assert sum(again) < one.log_probability - 3
 
 
-
 def test_texts_may_come_in_whatever_several_come_in():
     translator = untrained()
     rows, expected = np.array(TEXTS), translator.n_best(TEXTS, 2)
