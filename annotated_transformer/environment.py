@@ -143,6 +143,8 @@ def blamed(error: BaseException) -> str | None:
         return "this user has no home directory, which keeps downloads and settings: let the variable HOME name a directory"
     if isinstance(error, FileNotFoundError) and "usable temporary directory" in said:
         return "no directory for temporary files can be written: let the variable TMPDIR name one"
+    if isinstance(error, OSError):  # a full disk, a library that is not there: no variable is to blame
+        return None
     for frame in traceback.extract_tb(error.__traceback__):
         for package, beginning in OTHERS.items():
             places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # Debian's is the second

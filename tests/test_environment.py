@@ -235,6 +235,17 @@ def test_the_processes_that_share_a_machine(said, number, monkeypatch):
     assert processes_here() == number
 
 
+def test_a_full_disk_is_not_blamed_on_a_variable(monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", "/somewhere")
+    place = "/lib/site-packages/torch/__init__.py"
+    named = "torch cannot be loaded with TORCH_HOME="
+    for raised, blame in {"OSError(28, 'No space left on device')": None, "ValueError('odd')": named}.items():
+        with pytest.raises((OSError, ValueError)) as error:
+            exec(compile(f"raise {raised}", place, "exec"), {})
+        said = blamed(error.value)
+        assert said is None if blame is None else said.startswith(blame)
+
+
 def test_without_a_place_for_temporary_files_the_command_says_what_to_do(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
