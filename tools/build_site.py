@@ -94,7 +94,7 @@ def guide(name: str) -> str:
     text = Path(GUIDES, f"{name}.md").read_text(encoding="utf-8")
     text = text.replace(f"](../{NOTEBOOKS}/", "](../")  # the notebooks stand beside docs/, as on the site
     text = PICTURE_OF_RESULTS.sub(r"\1/\2)", text)  # from where Sphinx reads: it is part of the page
-    return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/)", rf"]({shown_at()}/\1", text)
+    return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/|docs/\w+\.py)", rf"]({shown_at()}/\1", text)
 
 
 def live_page_first(source: str) -> str:
