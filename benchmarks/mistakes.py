@@ -108,6 +108,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=800)
     parser.add_argument("--out", type=Path, default=Path("results/checks/mistakes.json"))
     arguments = parser.parse_args(options)
+    if min(arguments.seeds, arguments.steps) < 1:
+        parser.error("--seeds and --steps must be at least 1")
     seeds, figures = range(1, arguments.seeds + 1), {}
     with progress_bar(total=len(MISTAKES), unit="mistake") as bar:
         for name, change in MISTAKES.items():

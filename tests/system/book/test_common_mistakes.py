@@ -62,6 +62,13 @@ def test_a_mistake_is_learnt_and_written_as_the_file_has_it(tmp_path, monkeypatc
     assert record["figures"]["softmax twice"]["first_loss"] != first
 
 
+@pytest.mark.parametrize("option", ["--seeds", "--steps"])
+def test_impossible_options_are_refused(option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        mistakes.main([option, "0"])
+    assert ended.value.code == 2 and "must be at least 1" in capsys.readouterr().err
+
+
 def test_a_piece_that_the_file_has_no_longer_is_named():
     with pytest.raises(AssertionError, match="'no such line' stands 0 times in transformer.py"):
         mistakes.planted("no such line", "")
