@@ -39,12 +39,12 @@ def digits(text: str) -> str:
 
 def wanted() -> list[str]:
     "The pages that the edition is meant to have, in reading order, and README.md."
-    return [INDEX, *(page.notebook for page in read_contents() if page.part == "paper"), REFERENCE, README]
+    return [INDEX, *(page.notebook for page in read_contents()), README]
 
 
 def has_chinese(page: Page) -> bool:
     "Whether it is among `names()`."
-    return (page.part == "paper" or page.notebook == REFERENCE) and place(page.notebook).exists()
+    return place(page.notebook).exists()
 
 
 def names() -> list[str]:
