@@ -1,4 +1,4 @@
-"""The Chinese edition: index, the paper's part and README.md, each in one text file beside the English, and never behind it.
+"""The Chinese edition: every page of the book and README.md, each in one text file beside the English, and never behind it.
 
 python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing, or is of other English: page, cell, both texts
 python tools/chinese.py check              what is stale or unlike its English, one line each; exit status 1 if there is any
@@ -82,15 +82,10 @@ def complaints() -> Iterator[str]:
         yield from chinese_compared.unlike(name, terms)
         if name != README:
             yield from chinese_figures.complaints(name)
-    for name in chinese_workbook.apart():
-        there, here = chinese_texts.english(name), chinese_texts.chinese(name)
-        yield from (f"{place(name)}, cell {cell} is of no cell, or has changed since it was translated"
-                    for cell, (noted, _) in here.items() if cell not in there or noted != digits(there[cell]))
-        yield from chinese_compared.unlike(name, terms)
     for name in chinese_figures.words().keys() - {*wanted()}:
         yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
     for path in CHINESE.rglob("*.md"):
-        if called(path, CHINESE) not in [*wanted(), "workbook", *chinese_workbook.apart()]:
+        if called(path, CHINESE) not in wanted():
             yield f"{path} is of no page of the edition"
     yield from chinese_compared.title_complaints()
     yield from chinese_workbook.complaints()

@@ -16,7 +16,7 @@ from decimal import Decimal
 import chinese_texts
 from chinese_notebooks import led_from_readme
 from chinese_texts import FENCED, HEADING, MATHS, NO_PROSE, README, SPAN, TARGET, TITLES, digits, in_one_line, place
-from contents import read_contents
+from contents import chapters, read_contents
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 UNITS = {"million": 10**6, "billion": 10**9, "\u4e07": 10**4, "\u4ebf": 10**8}
@@ -154,16 +154,16 @@ def unlike(name: str, terms: dict[str, list[str]]) -> Iterator[str]:
 
 def title_complaints() -> Iterator[str]:
     found = chinese_texts.titles()
-    in_workshop = {page.title for page in read_contents() if page.part == "workshop"}
-    for title in sorted(in_workshop ^ found["workshop"].keys()):
-        yield f"{TITLES}: {title} {'has no Chinese' if title in in_workshop else 'is no page of the workshop'}"
-    for page in read_contents():
-        if page.part == "workshop" and found["about"].get(page.notebook, {}).get("of") != digits(page.shows):
-            yield f"{TITLES}: about {page.notebook} is missing or behind; its English has the digits {digits(page.shows)}"
-        if page.part == "paper":
-            row = found["pages"].get(page.notebook, {})
-            if row.get("of") != digits(f"{page.title}\n{page.shows}"):
-                yield (f"{TITLES}: {page.notebook} is missing or behind; its English has the digits "
-                       f"{digits(f'{page.title}{chr(10)}{page.shows}')}")
-            if page.chapter not in found["chapters"]:
-                yield f"{TITLES}: the chapter {page.chapter} has no Chinese"
+    pages = read_contents()
+    for name in sorted(found["pages"].keys() - {page.notebook for page in pages}):
+        yield f"{TITLES}: {name} is no page of the book"
+    for page in pages:
+        now = digits(f"{page.title}\n{page.shows}")
+        if found["pages"].get(page.notebook, {}).get("of") != now:
+            yield f"{TITLES}: {page.notebook} is missing or behind; its English has the digits {now}"
+    for (_, chapter), (first, *_) in chapters(pages).items():
+        row = found["chapters"].get(chapter, {})
+        if "title" not in row:
+            yield f"{TITLES}: the chapter {chapter} has no Chinese"
+        elif first.about and row.get("of") != digits(first.about):
+            yield f"{TITLES}: the chapter {chapter} is behind; its English has the digits {digits(first.about)}"

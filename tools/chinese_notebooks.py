@@ -7,7 +7,7 @@ from pathlib import Path
 
 import chinese_figures
 import chinese_texts
-from chinese_texts import FENCED, HEADING, README, README_ZH, REFERENCE, TARGET, in_one_line
+from chinese_texts import FENCED, HEADING, README, README_ZH, TARGET, in_one_line
 from colab import LINK as OPEN_IN_COLAB
 from contents import (
     INDEX,
@@ -26,7 +26,7 @@ from contents import (
 from repository import settings, site
 
 MADE = Path("zh")
-PARTS_ZH = {"paper": "论文", "workshop": "工坊（除参考资料外，都是英文）"}  # headings of the contents, as `PARTS`
+PARTS_ZH = {"paper": "论文", "workshop": "工坊"}  # headings of the contents, as `PARTS`
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 
 
@@ -59,7 +59,7 @@ def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> s
         page = there.removesuffix(".ipynb")
         if page in translated:
             anchor = translated[page].get(anchor, anchor)
-        elif not there.startswith("../"):  # a page of the workshop, or a picture
+        elif not there.startswith("../"):  # a page without Chinese, or a picture
             target = posixpath.relpath(f"../nbs/{there}", folder or ".")
         return f"]({target}{f'#{anchor}' * bool(anchor)})"
 
@@ -78,11 +78,15 @@ def led_from_readme(target: str) -> str:
 
 
 def title(page: Page, found: dict) -> str:
-    return found["pages"].get(page.notebook, {}).get("title") or found.get("workshop", {}).get(page.title, page.title)
+    return found["pages"].get(page.notebook, {}).get("title", page.title)
 
 
 def label(page: Page, found: dict) -> str:
     return replace(page, title=title(page, found)).label
+
+
+def chapter_in_chinese(chapter: str, found: dict) -> str:
+    return found["chapters"].get(chapter, {}).get("title", chapter)
 
 
 def address(page: Page, here: str) -> str:
@@ -95,37 +99,40 @@ def table(pages: list[Page], found: dict) -> str:
     lines = [f"### {PARTS_ZH['paper']}", "", "| | 页面 | 内容 |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "paper":
-            name = found["chapters"].get(chapter, chapter)
+            name = chapter_in_chinese(chapter, found)
             lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
                       f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", f"### {PARTS_ZH['workshop']}", "", "| | |", "|---|---|"]
+    lines += ["", f"### {PARTS_ZH['workshop']}", "", "| | 什么时候读 | 页面 |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
-            links = " · ".join(f"[{found['workshop'].get(page.title, page.label)}]({address(page, INDEX)})" for page in members)
-            lines.append(f"| {found['chapters'].get(chapter, chapter)} | {links} |")
+            about = found["chapters"].get(chapter, {}).get("about", members[0].about)
+            links = " · ".join(f"[{label(page, found)}]({address(page, INDEX)})" for page in members)
+            lines.append(f"| {chapter_in_chinese(chapter, found)} | {about} | {links} |")
     return "\n".join(lines)
 
 
-def list_of_pages(pages: list[Page], found: dict) -> str:
+def list_of_pages(pages: list[Page], found: dict, here: str = "reference") -> str:
     "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
     lines, measured = ["| 页面 | 模块 | 两核上的秒数 |", "|---|---|---|"], seconds()
     for page in sorted(pages, key=lambda page: page.part == "workshop"):
         if page.part == "workshop" and "" not in lines:  # its table begins
             lines += ["", "| 页面 | 模块 | 两核上的秒数 | 内容 |", "|---|---|---|---|"]
-        called = label(page, found) if page.part == "paper" else found["workshop"].get(page.title, page.label)
         module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
-        about = f" {found['about'].get(page.notebook, {}).get('shows', page.shows)} |" if page.part == "workshop" else ""
-        lines.append(f"| [{called}]({address(page, REFERENCE)}) | {module} | {took} |{about}")
+        about = f" {found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" if page.part == "workshop" else ""
+        lines.append(f"| [{label(page, found)}]({address(page, here)}) | {module} | {took} |{about}")
     return "\n".join(lines)
 
 
 def neighbours(name: str, pages: list[Page], found: dict) -> str:
     "The line that ends a page."
-    own = [page for page in pages if page.part == "paper"]
-    at = next((number for number, page in enumerate(own) if page.notebook == name), -1 if name == INDEX else len(own))
-    ways = [f"上一页：[{label(own[at - 1], found)}]({address(own[at - 1], name)})"] if 0 < at < len(own) else []
-    ways += [f"下一页：[{label(own[at + 1], found)}]({address(own[at + 1], name)})"] if at + 1 < len(own) else []
-    return " · ".join([*ways, f"[目录]({way(name, INDEX)})"] if at >= 0 else ways)
+    if name == INDEX:
+        return f"下一页：[{label(pages[0], found)}]({address(pages[0], name)})"
+    [here] = [page for page in pages if page.notebook == name]
+    part = [page for page in pages if page.part == here.part]
+    at = part.index(here)
+    ways = [f"上一页：[{label(part[at - 1], found)}]({address(part[at - 1], name)})"] if at else []
+    ways += [f"下一页：[{label(part[at + 1], found)}]({address(part[at + 1], name)})"] if at + 1 < len(part) else []
+    return " · ".join([*ways, f"[目录]({way(name, INDEX)})"])
 
 
 def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:

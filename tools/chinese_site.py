@@ -1,6 +1,6 @@
 """The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
 
-Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the workshop, the guides) is linked to
+Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the guides) is linked to
 in English. Each page leads to the same place in the other language: docs/language.js.
 """
 import json
@@ -85,9 +85,9 @@ def navigation(groups: list[tuple[str, list[str]]]) -> dict:
 
 def captions(pages: list[Page], found: dict) -> list[tuple[str, list[str]]]:
     "Headings and pages of the edition."
-    groups = [(found["chapters"].get(chapter, chapter), [page.notebook for page in members if chinese_texts.has_chinese(page)])
-              for (_, chapter), members in chapters(pages).items()]
-    return [(heading, names) for heading, names in groups if names]
+    translated = [page for page in pages if chinese_texts.has_chinese(page)]
+    return [(chinese_notebooks.chapter_in_chinese(chapter, found), [page.notebook for page in members])
+            for (_, chapter), members in chapters(translated).items()]
 
 
 def installation() -> dict:

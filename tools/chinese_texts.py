@@ -20,7 +20,7 @@ from repository import from_yaml
 
 CHINESE = NOTEBOOKS / "zh"
 GLOSSARY, TITLES = CHINESE / "glossary.yml", CHINESE / "contents.yml"
-README, README_ZH, REFERENCE = "README", Path("README.zh.md"), "reference"
+README, README_ZH = "README", Path("README.zh.md")
 MARK = re.compile(r"^<!-- ([\w.-]+) ([0-9a-f]{8}|-) -->\n", re.MULTILINE)
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 TARGET = re.compile(r"\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
@@ -38,7 +38,7 @@ def digits(text: str) -> str:
 
 
 def wanted() -> list[str]:
-    "The pages that the edition is meant to have, in reading order, and README.md."
+    "All pages of the book, in reading order, and README.md."
     return [INDEX, *(page.notebook for page in read_contents()), README]
 
 
@@ -111,14 +111,12 @@ def glossary() -> dict[str, list[str]]:
 
 
 def titles() -> dict[str, dict[str, str]]:
-    "Of each page and each heading of the contents what it is called in Chinese, and the English that this translates."
+    "Of each page and each chapter what it is called in Chinese and what is said of it, and digits of the English of both."
     return from_yaml(TITLES.read_text(encoding="utf-8"))
 
 
 @cache
 def page_names() -> dict[tuple[str, str], str]:
     "Of each page, by its title and the name of its file, what it is called in Chinese."
-    found = titles()
-    names_of = {page: found["pages"].get(page.notebook, {}).get("title") or found["workshop"].get(page.title)
-                for page in read_contents()}
-    return {(page.title, page.name): called for page, called in names_of.items() if called}
+    found = titles()["pages"]
+    return {(page.title, page.name): found[page.notebook]["title"] for page in read_contents() if page.notebook in found}

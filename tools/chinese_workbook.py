@@ -1,8 +1,7 @@
 """The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/pages/zh/.
 
-The exercises' texts are those of the Chinese pages (nbs/zh/paper/; of a page of the workshop they alone are translated).
-Titles, notes and hints stand in nbs/zh/exercises.yml, the prose of the last notebook in nbs/zh/workbook.md. Code, tests,
-solutions and what a check says are the English ones.
+The exercises' texts are those of the Chinese pages, those of the last notebook stand in nbs/zh/workbook.md. Titles, notes and
+hints stand in nbs/zh/exercises.yml. Code, tests, solutions and what a check says are the English ones.
 """
 import posixpath
 from collections.abc import Iterator
@@ -13,11 +12,11 @@ import chinese_compared
 import chinese_notebooks
 import chinese_texts
 import yaml
-from chinese_texts import in_one_line, place
-from contents import NOTEBOOKS, Page, read_contents
+from chinese_texts import in_one_line
+from contents import Page
 from repository import site
 
-EXERCISES, PAGE, SECTION = Path("nbs/zh/exercises.yml"), "workbook", "## Your functions in one model"
+EXERCISES = Path("nbs/zh/exercises.yml")
 NAMES = ("title", "note", "hints", "without")
 
 
@@ -29,12 +28,6 @@ def said(entry: dict) -> dict:
 def digits(entry: dict) -> str:
     "Those that note which English an entry translates."
     return chinese_texts.digits(yaml.safe_dump(said(entry), allow_unicode=True))
-
-
-def apart() -> list[str]:
-    "Pages of the workshop that have exercises: only what the workbook takes of them is translated."
-    pages = [page.notebook for page in read_contents() if page.part == "workshop"]
-    return [name for name in pages if '"#| exercise' in (NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8")]
 
 
 @cache
@@ -78,7 +71,7 @@ def title(page: Page) -> str:
 
 
 def complaints() -> Iterator[str]:
-    "Exercises, and cells of the section that makes the last notebook, whose Chinese is missing, behind or unlike."
+    "Exercises whose Chinese is missing, behind or unlike."
     english = yaml.safe_load(Path("nbs/exercises.yml").read_text(encoding="utf-8"))
     for name in sorted(english.keys() | listed().keys()):
         if name not in english:
@@ -89,18 +82,6 @@ def complaints() -> Iterator[str]:
             yield f"{EXERCISES}: {name} is behind; its English has the digits {digits(english[name])}"
         else:
             yield from unlike(name, english[name], listed()[name])
-    there, here = chinese_texts.english(PAGE), chinese_texts.chinese(PAGE)
-    ids, begun = [], False
-    for cell, text in there.items():
-        if text.startswith("## "):
-            begun = text.startswith(SECTION)
-        elif begun:
-            ids.append(cell)
-    for cell in ids:
-        if here.get(cell, ("", ""))[0] != chinese_texts.digits(there[cell]):
-            yield f"{place(PAGE)}, cell {cell} is missing or has changed since it was translated"
-    yield from (f"{place(PAGE)}, cell {cell} is of no cell that the workbook takes" for cell in here.keys() - {*ids})
-    yield from chinese_compared.unlike(PAGE, chinese_texts.glossary())
 
 
 def unlike(name: str, english: dict, ours: dict) -> Iterator[str]:

@@ -31,7 +31,7 @@ from nbdev.process import NBProcessor
 from usage import words_given
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook/pages"), "exercises.yml"
-OWN, SECTION = chinese_workbook.PAGE, chinese_workbook.SECTION  # the page and its section that make the last notebook
+OWN, SECTION = "workbook", "## Your functions in one model"  # the page and its section that make the last notebook
 SET_UP = """\
 if "google.colab" in str(get_ipython()):  # elsewhere the package is installed already
     %pip install -q -c https://raw.githubusercontent.com/{user}/{repo}/{branch}/{pins} \\

@@ -15,7 +15,7 @@ import chinese_terms
 import chinese_texts
 import nbformat
 import pytest
-from contents import notebook_of, read_contents
+from contents import neighbours, notebook_of, read_contents
 
 ROOT = Path(__file__).parents[3]
 
@@ -213,25 +213,28 @@ def test_the_reference_lists_every_page_in_chinese():
     pages, found = read_contents(), chinese_texts.titles()
     rows = [line for line in chinese_notebooks.list_of_pages(pages, found).split("\n") if "ipynb" in line]
     assert len(rows) == len(pages)
-    assert all(re.search("[\u4e00-\u9fff]", row) for row, page in zip(rows, pages) if page.part == "workshop")
+    assert all(re.search("[\u4e00-\u9fff]", row) for row in rows)
     assert "| [§3.2 注意力](paper/3.2_attention.ipynb) | `model.attention` |" in rows[2]
-    assert any(row.startswith("| [头的分工](../nbs/figures/head_scores.ipynb) |") for row in rows)
-    assert chinese_notebooks.neighbours("reference", pages, found) == "[目录](index.ipynb)"
+    assert any(row.startswith("| [头的分工](figures/head_scores.ipynb) |") for row in rows)
 
 
-def test_a_page_of_the_workshop_of_which_nothing_is_said_is_named(monkeypatch):
+def test_neighbours_are_those_of_the_english_page():
+    pages, found = read_contents(), chinese_texts.titles()
+    for name in chinese_texts.names():
+        there, here = neighbours(name, pages), chinese_notebooks.neighbours(name, pages, found)
+        assert chinese_texts.TARGET.findall(here.replace("../nbs/", "")) == chinese_texts.TARGET.findall(there)
+        assert [w in here for w in ("上一页", "下一页", "目录")] == [w in there for w in ("Before", "Next", "Contents")]
+
+
+def test_what_the_contents_call_pages_and_chapters_is_in_step(monkeypatch):
     found = chinese_texts.titles()
-    del found["about"]["figures/head_scores"]
+    found["pages"]["figures/nothing"] = found["pages"].pop("figures/head_scores")
+    found["pages"]["paper/2_background"]["of"] = found["chapters"]["Model"]["of"] = "00000000"
+    del found["chapters"]["Data"]
     monkeypatch.setattr(chinese_texts, "titles", lambda: found)
-    assert ["about figures/head_scores is missing" in line for line in chinese_compared.title_complaints()] == [True]
-
-
-def test_a_page_of_the_workshop_without_a_name_is_named(monkeypatch):
-    found = chinese_texts.titles()
-    found["workshop"]["Nothing"] = found["workshop"].pop("Heads")
-    monkeypatch.setattr(chinese_texts, "titles", lambda: found)
-    assert [line.partition(": ")[2] for line in chinese_compared.title_complaints()] == [
-        "Heads has no Chinese", "Nothing is no page of the workshop"]
+    assert [line.partition(": ")[2].partition(";")[0] for line in chinese_compared.title_complaints()] == [
+        "figures/nothing is no page of the book", "paper/2_background is missing or behind",
+        "figures/head_scores is missing or behind", "the chapter Model is behind", "the chapter Data has no Chinese"]
 
 
 def without_pictures(cell: dict) -> dict:
