@@ -3,7 +3,6 @@ import json
 import re
 from pathlib import Path
 
-import chinese_texts
 import chinese_workbook
 import pytest
 
@@ -73,11 +72,3 @@ def test_an_exercise_unlike_its_english_is_named(monkeypatch, change, said):
     monkeypatch.setattr(chinese_workbook, "listed", lambda: found)
     lines = list(chinese_workbook.complaints())
     assert all("sinusoids" in line for line in lines) and any(said in line for line in lines)
-
-
-def test_a_cell_of_the_last_notebook_without_chinese_is_named(monkeypatch):
-    here = chinese_texts.chinese("workbook")
-    monkeypatch.setattr(chinese_texts, "chinese", lambda name: {"91000019": here["91000019"], "9100001e": ("00000000", "旧")})
-    found = list(chinese_workbook.complaints())
-    assert [cell for cell in ("91000019", "9100001c", "9100001e", "91000020") if any(cell in line for line in found)] == [
-        "9100001c", "9100001e", "91000020"]
