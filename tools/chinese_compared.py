@@ -20,7 +20,7 @@ from contents import chapters, read_contents
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 UNITS = {"million": 10**6, "billion": 10**9, "\u4e07": 10**4, "\u4ebf": 10**8}
-IN_UNITS = re.compile(rf"({NUMBER.pattern}(?:(?:, (?:and )?| and | or | to ){NUMBER.pattern})*) ?({'|'.join(UNITS)})")
+IN_UNITS = re.compile(rf"({NUMBER.pattern}(?:(?:, (?:and )?| and | or | to ){NUMBER.pattern})*)\s?({'|'.join(UNITS)})")
 LINK = re.compile(rf"\[([^\[\]]+){TARGET.pattern}")
 
 

@@ -641,3 +641,52 @@ def test_what_a_wifi_sends_in_place_of_a_file_is_no_model(page, address):
     page.route("**/tokenizer.model", lambda route: route.fulfill(body="<html>Sign in</html>", content_type="text/html"))
     page.goto(address)
     page.locator("#status").filter(has_text="could not be loaded (tokenizer.model is no file of SentencePiece)").wait_for()
+
+
+# Words in Latin letters that a reader sees or hears outside of sentences, translations and names.
+LEFT = """() => {
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  const others = "#model, #sentence, .tokens, #translation, #spoken, #choices, tbody, svg, a, i";
+  while (texts.nextNode()) {
+    if (!texts.currentNode.parentElement.closest(others)) found.push(texts.currentNode.data);
+  }
+  for (const one of document.querySelectorAll("[aria-label], [title]")) found.push(one.ariaLabel ?? one.title);
+  return found.flatMap(text => text.replace(/“[^”]*”/g, "").match(/[A-Za-z]{2,}/g) ?? []);
+}"""
+
+
+def test_whoever_prefers_chinese_reads_chinese(browser, address):
+    from .conftest import watched
+
+    page = watched(browser.new_context(locale="zh-CN", viewport={"width": 1280, "height": 900}).new_page())
+    page.goto(address)
+    finished = page.locator("#about").filter(has_text="对数概率")
+    finished.wait_for()
+    assert page.locator("#translation").text_content() == "Ein Hund rennt mit einem Ball im Maul."
+    type_in(page, "I am tired. A dog runs with a ball in its mouth. Where is the station? You are right, but I don't think so.")
+    page.locator("#part").filter(visible=True).wait_for()
+    finished.wait_for()
+    page.locator("#source button").first.hover()
+    page.locator("#said").filter(has_text="看").wait_for()
+    page.locator("[name=several]").check()
+    page.locator("#heads button").nth(2).click()
+    page.locator("#target button").nth(1).hover()
+    page.locator("#said").filter(has_text="（第 1 层，头 3）").wait_for()
+    page.locator("[name=off]").check()
+    page.locator("#off").filter(has_text="已关掉：编码器-解码器，第 1 层，头 3。").wait_for()
+    finished.wait_for()
+    page.locator("#form [name=scaling]").uncheck()
+    page.locator("#about").filter(has_text="关掉了：缩放").wait_for()
+    assert {*page.evaluate(LEFT)} == {"Transformer", "Esc", "Ctrl", *"ONNX Runtime Web MIT Microsoft Corporation".split()}
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / "page-zh.png", full_page=True)
+    assert page.evaluate("[document.documentElement.lang, document.title]") == ["zh", "看着它翻译：网页里的 Transformer"]
+    type_in(page, "...")
+    page.locator("#status").filter(has_text="还没有文字").or_(finished).first.wait_for()
+    page.locator("#language").click()
+    page.locator("#about").filter(has_text="log-probability").wait_for()
+    assert page.url.endswith("?language=en") and page.locator("#language").text_content() == "中文"
+    page.locator("#language").click()
+    finished.wait_for()
+    assert page.faults == []
+    page.context.close()

@@ -6,6 +6,14 @@ const ROW = 22, NUMBER = 36, LEAST = 0.005; // pixels; weights below the last ar
 const MOST_SAID = 5, MOST_OF_EACH = 2; // so many weights are said of a token; of each head, if there are several
 const COLOURS = 8, ON_LABEL = 0.5; // how many the style has; a head's colour behind letters is this much paler
 
+// What the page says: t before a text in backquotes. `speak` gives it another language: a table by the English, {} for what changes.
+let table = {};
+export function speak(words) { table = words; }
+export function t(strings, ...values) {
+  const english = strings.join("{}"), parts = (table[english] ?? english).split("{}");
+  return parts.map((part, i) => i ? values[i - 1] + part : part).join("");
+}
+
 function make(parent, name, attributes = {}, text = null) {
   const element = document.createElementNS(SVG, name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -37,7 +45,7 @@ export function picked(heads, {layer, head}, several) {
   return [...kept, one];
 }
 
-export const headName = ({layer, head}) => `layer ${layer + 1}, head ${head + 1}`;
+export const headName = ({layer, head}) => t`layer ${layer + 1}, head ${head + 1}`;
 
 // The names of the heads that are shown; of several, each in its colour.
 export function nameHeads(parent, heads) {
@@ -122,7 +130,7 @@ export function drawCells(svg, {queries, keys, heads}, room) {
         if (w < LEAST) continue;
         const cell = make(group, "rect", {class: "cell", "data-query": query, "data-key": key, "fill-opacity": w.toFixed(3),
                                           x: across + step * key + strip * number, y: down + step * query, width: strip, height: step - 1});
-        make(cell, "title", {}, `${queries[query]} looks at ${keys[key]}: ${w.toFixed(3)}`);
+        make(cell, "title", {}, t`${queries[query]} looks at ${keys[key]}: ${w.toFixed(3)}`);
       }
     }
   });
@@ -150,18 +158,18 @@ export function show(svg, focus, heads) {
 
 // The same in a sentence: `focus` as for `show`, or with both places for one weight.
 export function inWords({query, key}, {queries, keys, heads}) {
-  const many = heads.length > 1, each = said => heads.map(one => said(one, many ? ` in ${headName(one)}` : "")).join(";");
+  const many = heads.length > 1, each = said => heads.map(one => said(one, many ? t` in ${headName(one)}` : "")).join(t`;`);
   if (query !== undefined && key !== undefined) {
     const list = each(({weight}, where) => ` ${weight(query, key).toFixed(many ? 2 : 3)}${where}`);
-    return `“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
+    return t`“${queries[query]}” looks at “${keys[key]}” with the weight${list}.`;
   }
   const others = query !== undefined ? keys : queries, at = (weight, i) => query !== undefined ? weight(query, i) : weight(i, key);
-  const list = by => each(({weight}, where) => {
+  const list = each(({weight}, where) => {
     const most = others.map((label, i) => [at(weight, i), label]).filter(([w]) => w >= LEAST).sort(([a], [b]) => b - a);
-    const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(", ");
-    return `${where} ${by} ${list || "nothing"}`;
+    const list = most.slice(0, many ? MOST_OF_EACH : MOST_SAID).map(([w, label]) => `“${label}” ${w.toFixed(2)}`).join(t`, `) || t`nothing`;
+    return query !== undefined ? t`${where} at ${list}` : t`${where} by ${list}`;
   });
-  return query !== undefined ? `“${queries[query]}” looks${list("at")}.` : `“${keys[key]}” is looked at${list("by")}.`;
+  return query !== undefined ? t`“${queries[query]}” looks${list}.` : t`“${keys[key]}” is looked at${list}.`;
 }
 
 // How high the place of that sentence is at least: what comes below must not move under a pointer.

@@ -1,7 +1,8 @@
 // The page: what is typed is translated step by step, and what is computed is shown.
 
-import {drawCells, drawLines, drawThumbnails, makeThumbnails, nameHeads, show, walkThumbnails} from "./drawing.js";
-import {inWords, nearestToDiagonal, picked, roomForWords} from "./drawing.js";
+import {drawCells, drawLines, drawThumbnails, headName, makeThumbnails, nameHeads, show, walkThumbnails} from "./drawing.js";
+import {inWords, nearestToDiagonal, picked, roomForWords, t} from "./drawing.js";
+import "./chinese.js"; // before what it says is written
 import {inCapitals, numbersDiffer} from "./doubt.js";
 import {arriving, fetched, Model} from "./model.js";
 import {search} from "./search.js";
@@ -13,7 +14,7 @@ const MOST_CHARACTERS = 1000, BETWEEN_DRAWINGS = 250; // milliseconds
 const place = id => document.getElementById(id);
 const form = place("form"), partForm = place("part"), headForm = place("head");
 const TITLES = {
-  encoder: ["source", "source"], decoder: ["target, read", "target, read"], encoder_decoder: ["target, written", "source"],
+  encoder: [t`source`, t`source`], decoder: [t`target, read`, t`target, read`], encoder_decoder: [t`target, written`, t`source`],
 };
 
 let model, tokenizer;
@@ -35,10 +36,10 @@ const say = text => write("status", text);
 function readText() {
   const text = form.elements.sentence.value, {sentences} = model.settings;
   if (text.length > MOST_CHARACTERS) {
-    throw new RangeError(`The text has ${text.length.toLocaleString("en")} characters, and this page takes ${MOST_CHARACTERS.toLocaleString("en")}: shorten it.`);
+    throw new RangeError(t`The text has ${text.length.toLocaleString("en")} characters, and this page takes ${MOST_CHARACTERS.toLocaleString("en")}: shorten it.`);
   }
   const pieces = tokenizer.encode(text);
-  if (!pieces.length) throw new RangeError("The field holds no words: type a sentence.");
+  if (!pieces.length) throw new RangeError(t`The field holds no words: type a sentence.`);
   const found = splitSentences(text, sentences);
   const whole = found.length === 2 && pieces.length + 1 <= sentences.whole; // two short ones stay together
   return whole ? [readSentence(text, pieces)] : found.map(one => readSentence(one, tokenizer.encode(one)));
@@ -47,7 +48,7 @@ function readText() {
 function readSentence(text, pieces) {
   const {ids: {eos}, longest} = model.settings;
   if (pieces.length + 1 > longest) {
-    throw new RangeError(`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
+    throw new RangeError(t`The sentence has ${pieces.length + 1} tokens, and this page takes ${longest}: shorten it.`);
   }
   const ids = [...pieces, eos], labels = ids.map(id => tokenizer.label(id)), unknown = pieces.includes(tokenizer.unknown);
   return {text, ids, labels, unknown, result: null, forced: [], choices: new Set()};
@@ -60,7 +61,7 @@ function preview() {
     clear();
     drawTokens("source", labels);
     place("result").hidden = false;
-    say("Press Enter, or Translate.");
+    say(t`Press Enter, or Translate.`);
   } catch (error) {
     refuse(error);
   }
@@ -82,7 +83,7 @@ function refuse(error) {
   clear();
   place("result").hidden = true;
   if (!(error instanceof RangeError)) console.error(error);
-  say(error instanceof RangeError ? error.message : `This could not be computed (${error.message}): reload the page.`);
+  say(error instanceof RangeError ? error.message : t`This could not be computed (${error.message}): reload the page.`);
 }
 
 // --- the translation ---
@@ -105,7 +106,7 @@ async function follow(number) {
   }
   const open = parts.filter(one => !one.result?.done);
   place("result").hidden = false;
-  say("Translating …");
+  say(t`Translating …`);
   for (const one of open) if (!await searched(one, number, switches)) return;
   if (open.length > 1) look(0);
   finish(performance.now() - began, switches);
@@ -139,11 +140,11 @@ function doubtful({text, unknown, forced, result: {best}}) {
 function finish(milliseconds, switches) {
   const {settings} = model, off = settings.switches.filter((_, i) => !switches[i]), bests = parts.map(one => one.result.best);
   const [tokens, logP] = ["length", "logP"].map(name => bests.reduce((sum, best) => sum + best[name], 0));
-  const facts = [`${tokens} tokens`, `log-probability ${logP.toFixed(2)}`, `${(milliseconds / 1000).toFixed(2)} s`];
-  if (off.length) facts.push(`without ${off.join(", ")}`);
+  const facts = [t`${tokens} tokens`, t`log-probability ${logP.toFixed(2)}`, t`${(milliseconds / 1000).toFixed(2)} s`];
+  if (off.length) facts.push(t`without ${off.map(name => t([name])).join(t`, `)}`);
   place("about").textContent = facts.join(" · ");
   write("spoken", place("translation").textContent); // whole, once
-  const said = [parts.some(doubtful) && settings.unsure, parts.some(one => one.unknown) && "⁇ stands for letters that the model has never seen."];
+  const said = [parts.some(doubtful) && t([settings.unsure]), parts.some(one => one.unknown) && t`⁇ stands for letters that the model has never seen.`];
   say(said.filter(Boolean).join(" "));
   performance.mark("translated");
 }
@@ -205,7 +206,7 @@ function drawTokens(side, labels) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = label;
-    if (side === "target" && part.choices.has(index)) { button.className = "forced"; button.setAttribute("aria-description", "forced"); }
+    if (side === "target" && part.choices.has(index)) { button.className = "forced"; button.setAttribute("aria-description", t`forced`); }
     Object.assign(button.dataset, {side, index});
     return button;
   });
@@ -215,7 +216,7 @@ function drawTokens(side, labels) {
 // The menu that chooses among several sentences.
 function drawNumbers() {
   partForm.hidden = parts.length < 2;
-  partForm.elements.which.replaceChildren(...parts.map((_, i) => new Option(`${i + 1} of ${parts.length}`, i)));
+  partForm.elements.which.replaceChildren(...parts.map((_, i) => new Option(t`${i + 1} of ${parts.length}`, i)));
 }
 
 const markWritten = (element, is) => { element.classList.toggle("written", is); element.setAttribute("aria-current", is); };
@@ -223,8 +224,8 @@ const markWritten = (element, is) => { element.classList.toggle("written", is); 
 function drawStep() {
   const {best, steps, done} = part.result, chain = best.chain, last = chain.length - 1; // a click while it ran may be on more
   const index = Math.min(step ?? (done ? best.leastSure : last), last);
-  place("place").textContent = `${index + 1} of ${chain.length}`;
-  place("why").textContent = step === null && done ? ", the least sure" : "";
+  place("place").textContent = t`${index + 1} of ${chain.length}`;
+  place("why").textContent = step === null && done ? t`, the least sure` : "";
   place("choices").replaceChildren(...chain[index].before.next.map(({token, p}) => {
     const button = document.createElement("button"), [number, text] = [document.createElement("span"), document.createElement("span")];
     button.type = "button";
@@ -267,11 +268,11 @@ function drawOff({layer, head}) {
   const {kinds, config: {n_layers: layers, n_heads: heads}} = model.settings, kind = headForm.elements.kind;
   const shown = off.has(model.headNumber(kind.value, layer, head)), names = [...off].sort((a, b) => a - b).map(number => {
     const title = [...kind.options].find(one => one.value === kinds[Math.floor(number / (layers * heads))]).text;
-    return `${title}, layer ${Math.floor(number / heads) % layers + 1}, head ${number % heads + 1}`;
-  });
+    return t`${title}, ${headName({layer: Math.floor(number / heads) % layers, head: number % heads})}`;
+  }).join(t`; `);
   headForm.elements.off.checked = shown;
   place("off").hidden = !off.size;
-  place("off").firstChild.textContent = `Off: ${names.join("; ")}.${shown ? " The picture shows the weights that this head would have." : ""}`;
+  place("off").firstChild.textContent = t`Off: ${names}.` + (shown ? t` The picture shows the weights that this head would have.` : "");
   const first = model.headNumber(kind.value, 0, 0);
   [...place("heads").children].forEach((button, number) => button.classList.toggle("off", off.has(first + number)));
 }
@@ -349,9 +350,8 @@ function listen() {
   form.elements.sentence.addEventListener("input", preview);
   form.addEventListener("change", event => { if (event.target.name !== "sentence") form.requestSubmit(); });
   place("release").addEventListener("click", () => again({forced: [], choices: new Set()}, Math.min(...part.choices)));
-  partForm.addEventListener("submit", event => event.preventDefault());
+  for (const one of [partForm, headForm]) one.addEventListener("submit", event => event.preventDefault());
   partForm.addEventListener("change", () => look(Number(partForm.elements.which.value)));
-  headForm.addEventListener("submit", event => event.preventDefault());
   place("all").addEventListener("click", () => { off = new Set(); headForm.elements.off.focus(); form.requestSubmit(); });
   headForm.addEventListener("change", event => {
     const {layer, number: head, several} = headForm.elements, one = {layer: Number(layer.value), head: Number(head.value)};
@@ -370,12 +370,12 @@ function listen() {
 async function start() {
   const bar = Object.assign(place("loaded"), {hidden: false});
   arriving.tell = () => Object.assign(bar, arriving.of && {max: arriving.of, value: arriving.bytes});
-  say("Loading the model …");
+  say(t`Loading the model …`);
   try {
     [model, tokenizer] = await Promise.all([Model.load(), fetched("tokenizer.model").then(file => new Tokenizer(new Uint8Array(file)))]);
   } catch (error) {
     console.error(error);
-    say(`The model could not be loaded (${error.message}): reload the page, try another browser, or write the page again.`);
+    say(t`The model could not be loaded (${error.message}): reload the page, try another browser, or write the page again.`);
     return;
   } finally { bar.hidden = true; }
   const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;

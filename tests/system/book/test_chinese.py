@@ -164,6 +164,7 @@ def test_the_comments_in_a_block_of_code_may_be_chinese_and_nothing_else_of_it(m
 
 @pytest.mark.parametrize("english, ours", [
     ("It read 4.5 million pairs.", "读过 450 万个句对。"),
+    ("It read 4.5\nmillion pairs.", "读过 450 万个句对。"),
     ("It read 4.5 million pairs.", "读过 4.5 百万个句对。"),
     ("It read 3 million pairs.", "读过 300 万个句对。"),
     ("It has 65 and 213 million.", "有 6,500 万和 2.13 亿个。"),

@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import subprocess
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -164,11 +165,12 @@ def test_the_page_doubts_the_capitals_and_numbers_that_python_doubts(tmp_path):
 def test_the_files_are_short_and_the_page_asks_nobody_else():
     sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
     scripts = {name: text for name, text in sources.items() if name.endswith(".js")}
-    assert len(scripts) == 8 and max(text.count("\n") for text in sources.values()) < 400
+    assert len(scripts) == 9 and max(text.count("\n") for text in sources.values()) < 400
     page = sources["translate.html"]
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
     assert policy.split("; ")[:3] == ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'"]
-    assert re.findall(r"<[^>]* lang=[^>]*>", page) == ['<html lang="en">'], "the model's languages come from settings.json"
+    spoken = re.findall(r" lang=[^ >]*", page)
+    assert spoken == [' lang="en"', ' lang="zh"'], "of the page and of a link: the model's languages come from settings.json"
     assert "connect-src 'self'" in policy and "unsafe-inline" not in policy and "*" not in policy
     assert re.findall(r"<script[^>]*>", page) == ['<script type="module" src="translate/translate.js">']
     assert not re.search(r"\son\w+=|\sstyle=|<style", page), "no script and no style within the page"
@@ -178,6 +180,41 @@ def test_the_files_are_short_and_the_page_asks_nobody_else():
     for name, text in scripts.items():
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), name
         assert [one for one in re.findall(r"https?://[^\s\"')]+", text) if one != "http://www.w3.org/2000/svg"] == [], name
+
+
+class Said(HTMLParser):
+    "The texts of a page that readers see or hear, each in one line; without those that stay and one that is soon another."
+
+    def __init__(self, page: str):
+        super().__init__()
+        self.texts, self.within = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        if tag not in ("meta", "link", "input", "br"):
+            self.within.append(found.get("id") or tag)
+        self.texts += [found["aria-label"]] if "aria-label" in found else []
+
+    def handle_endtag(self, tag):
+        self.within.pop()
+
+    def handle_data(self, text):
+        kept = {"status", "language", "sub"} & {*self.within} or self.within and self.within[-1] == "sentence"
+        if re.search(r"[^\W\d_]", text) and not kept:
+            self.texts.append(" ".join(text.split()))
+
+
+def test_every_word_of_the_page_has_its_chinese():
+    sources = {path.name: path.read_text(encoding="utf-8") for path in FILES.iterdir()}
+    names = {"“Attention Is All You Need”", "annotated_transformer"}
+    scripts = "".join(sources[name] for name in ("drawing.js", "translate.js"))
+    spoken = re.findall(r"\bt`([^`]*)`", re.sub(r"\$\{(?:[^{}`]|\{[^{}]*\}|t?`[^`]*`)*\}", "{}", scripts))
+    rows = re.search(r"CHINESE = \{(.*?),\n\};", sources["chinese.js"], re.DOTALL)[1]
+    table = json.loads("{" + re.sub(r"(?m)^ *//.*\n", "", rows) + "}")
+    texts = {*Said(sources["translate.html"]).texts, *spoken, *live_page.SWITCHES, UNSURE} - names
+    assert len(spoken) > 30 and texts == table.keys(), texts ^ table.keys()
+    assert [text for text, chinese in table.items() if text.count("{}") != chinese.count("{}")] == []
 
 
 @pytest.fixture
