@@ -138,8 +138,8 @@ def chart_in_chinese(chart, known: dict[str, str]):
         return [chart_in_chinese(value, known) for value in chart]
     if not isinstance(chart, str):
         return chart
-    for word, ours in known.items():  # within an expression, between quotes
-        chart = chart.replace(f"'{word}'", f"'{ours}'")
+    for word, ours in known.items():  # within an expression, between quotes; what a colon follows is a name there
+        chart = re.sub(rf"""(['"]){re.escape(word)}\1(?!:)""", lambda found, ours=ours: f"{found[1]}{ours}{found[1]}", chart)
     return translated(chart, known)
 
 

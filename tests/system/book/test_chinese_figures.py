@@ -97,10 +97,10 @@ def test_a_figure_that_is_drawn_in_chinese_is_taken_until_page_or_words_change(m
 
 def test_a_chart_is_in_chinese_with_its_data_and_keeps_its_fields():
     chart = {"data": {"values": [{"weight": "weight"}]}, "transform": [{"filter": "datum.weight == 'weight'"}],
-             "encoding": {"x": {"field": "weight", "title": "weight"}}}
+             "encoding": {"x": {"field": "weight", "title": {"expr": '{"weight": "weight", "y": 1}[kind]'}}}}
     assert chinese_figures.chart_in_chinese(chart, {"weight": "权重"}) == {
         "data": {"values": [{"weight": "权重"}]}, "transform": [{"filter": "datum.weight == '权重'"}],
-        "encoding": {"x": {"field": "weight", "title": "权重"}}}
+        "encoding": {"x": {"field": "weight", "title": {"expr": '{"weight": "权重", "y": 1}[kind]'}}}}
 
 
 def test_matplotlib_writes_the_chinese(monkeypatch):
