@@ -23,7 +23,7 @@ from contents import NOTEBOOKS, notebook_of
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, DRAWN = Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
-CODE = [Path(name) for name in ("annotated_transformer/figures", "annotated_transformer/tables", "benchmarks/shared")]  # draws, too
+CODE = [Path("annotated_transformer/figures"), Path("annotated_transformer/tables"), Path("benchmarks/shared")]  # draws, too
 FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Hiragino Sans GB",
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
