@@ -40,7 +40,7 @@ def words() -> dict[str, dict[str, dict[str, str]]]:
     from repository import from_yaml  # the kernel that draws does without
 
     return {name: cells for name, cells in from_yaml(WORDS.read_text(encoding="utf-8")).items()
-            if name == "index" or "/" in name}
+            if " " not in name}  # others are what several pages share
 
 
 def pictures(cell: dict) -> list[dict]:
