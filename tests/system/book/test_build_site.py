@@ -153,7 +153,7 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install():
     assert "pip install .\n" in cell and "git clone" in cell and "](docs/installation.md)" in cell
     assert "](exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
     cell = build_site.chinese_site.installation()["source"]
-    assert "](../nbs/exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
+    assert "](exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
 
 
 def test_the_guides_links_stay_in_the_site_where_they_can():
