@@ -49,7 +49,7 @@ def facts(text: str) -> dict[str, Counter]:
         "heading": Counter(len(marks) for marks, _ in HEADING.findall(bare)),
         "equation": Counter(re.sub(r"\s+", "", re.sub(r"\\text(?:rm)?\{[^}]*\}", "", maths)) for maths in MATHS.findall(bare)),
         "code span": Counter(SPAN.findall(spans)),
-        "block of code": Counter(re.sub(r"(?m)(?:^| +)# .*", "", block) for block in FENCED.findall(text)),  # what is said in them apart
+        "block of code": Counter(re.sub(r"(?m)(?:^| +)# .*", "", block) for block in FENCED.findall(text)),  # comments apart
         "link": Counter(TARGET.findall(bare)),
         "HTML tag": Counter(re.findall(r"</?\w+", bare)),
         "row of a table": Counter(line.count("|") for line in bare.split("\n") if line.startswith("|")),
