@@ -55,7 +55,7 @@ lab: $(INSTALLED)  ## open the book in JupyterLab
 	$(BIN)/jupyter lab --config tools/lab.py nbs/index.ipynb
 
 run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2_training.ipynb for one)
-	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --to notebook --execute --inplace $(NOTEBOOKS)
+	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --KernelManager.transport_encryption=auto --to notebook --execute --inplace $(NOTEBOOKS)
 	$(BIN)/python tools/streams.py $(NOTEBOOKS)
 	$(BIN)/python tools/build.py clean
 

@@ -1,6 +1,7 @@
 """JupyterLab's settings for `make lab`: notebooks are read with the version of the Python that runs them.
 
-JupyterLab compares it with the kernel's, and takes a notebook for changed where they differ.
+JupyterLab compares it with the kernel's, and takes a notebook for changed where they differ. What passes between the two is
+encrypted, where both can do that: else each kernel begins with a warning in the terminal.
 """
 import platform
 
@@ -21,3 +22,4 @@ class Contents(AsyncLargeFileManager):
 
 if "get_config" in globals():  # JupyterLab reads this file
     get_config().ServerApp.contents_manager_class = Contents  # noqa: F821
+    get_config().KernelManager.transport_encryption = "auto"  # noqa: F821
