@@ -118,8 +118,8 @@ def lab(browser, tmp_path_factory):
         "JUPYTER_CONFIG_DIR": str(own / "config"), "JUPYTER_RUNTIME_DIR": str(own / "runtime"),
         "JUPYTERLAB_SETTINGS_DIR": str(own / "settings"), "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
     }
-    options = ["--config", ROOT / "tools" / "lab.py", "--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=",
-               f"--notebook-dir={copy}", "--LabApp.expose_app_in_browser=True",
+    options = ["--config", ROOT / "tools" / "lab.py", "--no-browser", "--allow-root", f"--port={port}",
+               "--IdentityProvider.token=", f"--notebook-dir={copy}", "--LabApp.expose_app_in_browser=True",
                "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
     (own / "asked").touch()
     with open(own / "log", "w") as log:
