@@ -65,14 +65,14 @@ def warn_of_memory(
 ) -> None:
     """A warning where an update on a CPU takes more memory than this process may have: the system would end it without a word.
 
-    Python and PyTorch take a quarter of a GiB, weights, gradients and Adam's two means 16 bytes for each weight. What the
+    Python and PyTorch take a quarter of a GiB; a weight, its gradient and Adam's two means 16 bytes, a frozen weight 4. What the
     backward pass needs of a source and a target token together was measured for tiny, base and parsing: in float32 it is within
     a fifth of this. In bfloat16 it is three quarters: what the LayerNorms and sums keep stays in float32.
     """
     c, there = config.model, allowed_memory()
     if there is not None:
         there //= processes_here()
-    fixed = 2**28 + 16 * sum(weight.numel() for weight in model.parameters())
+    fixed = 2**28 + sum((16 if weight.requires_grad else 4) * weight.numel() for weight in model.parameters())
     each = c.n_layers * (38 * c.d_model + 2 * c.d_ff) * (3 if execution.precision == "bfloat16" else 4)
     each += 12 * c.vocab_size if own_loss else 0
     each *= 2 if config.consistency else 1  # two draws of dropout

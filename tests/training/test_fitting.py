@@ -81,4 +81,7 @@ def test_an_update_that_a_cpu_cannot_hold_is_told_before_it(caplog, monkeypatch)
     monkeypatch.delenv("LOCAL_WORLD_SIZE")
     assert "--device-tokens 64 takes a batch in parts" in told(fixed + 128 * each)
     assert "choose a smaller model" in told(fixed + 126 * each) and "choose a smaller model" in told(fixed // 2)
+    model.embedding.requires_grad_(False)
+    less = fixed + 1_000 * each - 12 * 50 * 8
+    assert not told(less) and told(less - 1)
     assert f"takes some {(fixed + 1_000 * each) / 2**30:.1f} GiB of memory" in told(fixed + 45 * each)
