@@ -73,7 +73,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = c = config
         self.embedding = SharedEmbedding(c.vocab_size, c.d_model)        # E
-        self.positions = part(c, "positions")(c.d_model, c.max_length)   # PositionalEncoding: adds P
+        self.positions = part(c, "positions")(c.d_model, c.max_length)   # PositionalEncoding: adds PE
         self.dropout = Dropout(c.dropout)
         self.encoder = Encoder([
             EncoderLayer(self.attention(), self.feed_forward(), self.residual) for _ in range(c.n_layers)
