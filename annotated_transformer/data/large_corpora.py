@@ -275,7 +275,7 @@ def stride(
     n: int,
     random: np.random.Generator,
 ) -> tuple[int, int]:  # start and step: (start + step * i) % n is each number below n once, for i = 0 ... n - 1
-    "A random walk around a circle of `n` places that meets each of them once."
+    "A walk around a circle of `n` places, in steps of one length drawn at random, that meets each of them once."
     step = int(random.integers(1, n))
     while gcd(step, n) > 1:
         step = int(random.integers(1, n))

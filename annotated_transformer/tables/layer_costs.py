@@ -14,7 +14,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 # %% ../../nbs/paper/4_why_self_attention.ipynb #d0826962
 class Multiplications(NamedTuple):
-    "How many multiplications a layer does, each with its addition."
+    "How many multiplications a layer's matrix products take, each with its addition."
 
     between_positions: int  # scores and averages
     by_weights: int         # projections, kernels, gates

@@ -99,8 +99,8 @@ def smoothed_and_plain(smoothing: float, logits: Tensor, right: Tensor, share: T
     right_logit, logit_sum, largest = logits.gather(1, right), logits.sum(1, True), logits.amax(1, True)
     exp = logits.sub_(largest).exp_()
     exp_sum = exp.sum(1, True)
-    log_normalizer = largest + exp_sum.log()                                # log Z
-    # log Z - Σ q z with q = off everywhere, off + (1 - ε - off) at the right token
+    log_normalizer = largest + exp_sum.log()                                # ln Z
+    # ln Z - Σ q z with q = off everywhere, off + (1 - ε - off) at the right token
     loss = (share * (log_normalizer - off * logit_sum - (1 - smoothing - off) * right_logit)).sum()
     plain = (share * (log_normalizer - right_logit)).sum()
     if not learning:

@@ -1,0 +1,89 @@
+"What pages say of formulas: where they hold, from which index a sum runs, and what follows, each counted without the package's own."
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from annotated_transformer.config import TransformerConfig
+from annotated_transformer.model.transformer import Transformer
+
+NOTEBOOKS = Path(__file__).parents[3] / "nbs"
+
+
+def prose(page: str) -> str:
+    "A page's Markdown on one line."
+    cells = json.loads((NOTEBOOKS / f"{page}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return re.sub(r"\s+", " ", " ".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"))
+
+
+def untrained(seed: int, vocab_size: int, n_layers: int, d_model: int) -> tuple[Tensor, Tensor]:
+    "The logits of a new model, and the tokens that came in; none is <pad>."
+    torch.manual_seed(seed)
+    config = TransformerConfig(vocab_size, n_layers=n_layers, d_model=d_model, d_ff=2 * d_model, n_heads=4, dropout=0.0)
+    source, target_input = torch.randint(3, vocab_size, (12, 5)), torch.randint(3, vocab_size, (12, 7))
+    with torch.no_grad():
+        return Transformer(config).eval()(source, target_input), target_input
+
+
+def test_a_sum_over_the_vocabulary_begins_with_pad_which_is_token_0():
+    "There are V tokens, 0 to V - 1: (emb.1) and (reg.2) had 1 to V."
+    texts = [path.read_text(encoding="utf-8") for kind in ("ipynb", "md") for path in NOTEBOOKS.rglob(f"*.{kind}")]
+    bounds = [bound for text in texts for bound in re.findall(r"\\+sum_\{v=(\d)\}\^\{([^}]*)\}", text)]
+    assert len(bounds) >= 4 and set(bounds) == {("0", "V-1")}
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_untrained_model_of_one_layer_expects_the_token_that_came_in_and_one_of_six_does_not(seed):
+    "Transformer, Try 2; so (count.2) of Counting and saving is too low for one layer."
+    for n_layers, low, high in ((1, 2.5, 12), (6, -1.2, 1.2)):
+        for vocab_size, d_model in ((13, 64), (13, 128)):
+            logits, came_in = untrained(seed, vocab_size, n_layers, d_model)
+            assert low < logits.gather(-1, came_in[..., None]).mean() < high, (n_layers, d_model)
+    for n_layers, low, high in ((1, 0.4, 5), (6, -0.25, 0.25)):
+        logits, _ = untrained(seed, 600, n_layers, 256)
+        loss = logits.logsumexp(-1).mean() - logits[..., 3:].mean()  # of a target drawn at random
+        assert low < loss - (math.log(600) + 0.5) < high, n_layers
+    assert "after six, as in the base model, nothing of it is seen" in prose("paper/3_transformer")
+    assert "unless the model has only one layer, which [expects the token" in prose("model/pretrained")
+
+
+def test_at_any_width_the_rate_is_the_same_share_of_a_new_weight():
+    "Optimizer, Try 2: every matrix starts about d_model^-0.5 from zero, and (3) has this factor."
+    of_widths = []
+    for d_model in (64, 192):
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(900, n_layers=1, d_model=d_model, d_ff=4 * d_model, n_heads=4))
+        of_widths.append([p.square().mean().sqrt().item() * d_model**0.5 for p in model.parameters() if p.dim() == 2])
+        assert all(0.6 < size < 1.05 for size in of_widths[-1])
+    torch.testing.assert_close(*map(torch.tensor, of_widths), rtol=0.03, atol=0)
+    assert "the rate is the same share of a new weight at any width" in prose("paper/5.3_optimizer")
+
+
+def test_some_matrix_fits_any_table_of_no_more_than_five_rows_above_its_columns():
+    "Position, Try 1: the last five rows have no row five further on."
+    torch.manual_seed(0)
+    for rows, fits in ((17, True), (16 + 5, True), (16 + 6, False)):
+        table = torch.randn(rows, 16, dtype=torch.float64)
+        matrix = torch.linalg.lstsq(table[:-5], table[5:], driver="gelsd").solution
+        assert ((table[:-5] @ matrix - table[5:]).abs().max() < 1e-9) == fits, rows
+    assert "over five rows more than columns" in prose("paper/3.5_position")
+
+
+def test_centred_dilated_kernels_miss_the_last_position_at_the_lengths_named():
+    "Layers of Table 1, Try: by sets of positions, without a layer."
+    missed = []
+    for n in range(3, 15):
+        reached = {0}
+        for layer in range(1, n + 1):
+            reached = {at + step for at in reached for step in (-(3 ** (layer - 1)), 0, 3 ** (layer - 1)) if 0 <= at + step < n}
+            if n - 1 in reached:
+                break
+        else:
+            missed.append(n)
+    assert missed == [3, 6, 7, 8, 9, 12]
+    said = prose("tables/layer_types")
+    assert "there is none for $n$ = 3, 6 to 9 and 12" in said and "by $-3^{l-1}$, $0$ or $3^{l-1}$ places" in said
