@@ -9,6 +9,7 @@ seed by seed, so the settings are compared in pairs.
 import argparse
 import json
 import random
+import statistics
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.batching import Batch, collate
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.tables.noise import STUDENT_T
 from annotated_transformer.training.optimizer import adam, learning_rate
 from benchmarks.shared.side_by_side import save
 
@@ -67,14 +69,15 @@ def measured(model: Transformer, batch: Batch) -> dict:
 
 
 def difference(record: list[dict], one: tuple, other: tuple, of: str = "right") -> dict:
-    """By how much the second setting has more than the first, on new sentences and seed by seed: the mean, its 95% interval (of
-    seeds drawn anew), and in how many seeds it is more. A setting is named as in `SETTINGS`, with the number of its pairs."""
+    """By how much the second setting has more than the first, on new sentences and seed by seed: the mean, its 95% interval (by
+    Student's t), and in how many seeds it is more. A setting is named as in `SETTINGS`, with the number of its pairs."""
     before, after = (
         next([seed["new"][of] for seed in row["seeds"]] for row in record
              if (row["pairs"], row["dropout"], row["smoothing"]) == setting) for setting in (one, other))
-    gains, draw = [more - less for less, more in zip(before, after, strict=True)], random.Random(0)
-    means = sorted(sum(draw.choices(gains, k=len(gains))) / len(gains) for _ in range(10_000))
-    return {"mean": sum(gains) / len(gains), "interval": (means[250], means[-251]), "more": sum(gain > 0 for gain in gains)}
+    gains = [more - less for less, more in zip(before, after, strict=True)]
+    mean, t = statistics.mean(gains), STUDENT_T[max(freedom for freedom in STUDENT_T if freedom < len(gains))]
+    half = t * statistics.stdev(gains) / len(gains) ** 0.5
+    return {"mean": mean, "interval": (mean - half, mean + half), "more": sum(gain > 0 for gain in gains)}
 
 
 def main(options: Sequence[str] | None = None) -> None:

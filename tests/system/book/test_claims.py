@@ -370,7 +370,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
         own, found = gains(one, other, of), difference(record, settings[one], settings[other], of)
         half = 2.093 * statistics.stdev(own) / 20**0.5  # Student's, of 20
         assert found["mean"] == pytest.approx(statistics.mean(own)) and found["more"] == sum(gain > 0 for gain in own)
-        assert found["interval"] == pytest.approx((found["mean"] - half, found["mean"] + half), abs=0.2 * half)
+        assert found["interval"] == pytest.approx((found["mean"] - half, found["mean"] + half))
         assert f"{found['mean']:+.3f} (95%: {found['interval'][0]:+.3f} to {found['interval'][1]:+.3f}), more with" in shown
     assert min(known(0), known(1)) > 0.97 and "know nearly all of their own 100." in page
     assert round(100 * statistics.mean(gains(0, 1))) == 13 and min(gains(0, 1)) < 0

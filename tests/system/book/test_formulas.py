@@ -1,4 +1,4 @@
-"What pages say of formulas: where they hold, from which index a sum runs, and what follows, each counted without the package's own."
+"What pages say of formulas: where they hold, where a sum begins, what follows; each counted without the package's own."
 import json
 import math
 import re

@@ -27,7 +27,8 @@ def test_each_setting_is_trained_from_the_same_weights_and_what_it_writes_is_com
         found = regularization.difference(record, (many, 0, 0), (many, 0, 0.1), of)
         gains = [more - less for less, more in zip(before, after)]
         assert found["mean"] == pytest.approx(sum(gains) / 2) and found["more"] == sum(gain > 0 for gain in gains)
-        assert found["interval"] == pytest.approx((min(gains), max(gains)))  # of two seeds drawn anew
+        half = 12.706 * abs(gains[0] - gains[1]) / 2  # Student's, of two: their deviation is the difference over √2
+        assert found["interval"] == pytest.approx((found["mean"] - half, found["mean"] + half))
 
 
 def test_a_sentence_is_right_if_all_its_tokens_are():
