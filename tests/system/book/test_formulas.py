@@ -87,3 +87,41 @@ def test_centred_dilated_kernels_miss_the_last_position_at_the_lengths_named():
     assert missed == [3, 6, 7, 8, 9, 12]
     said = prose("tables/layer_types")
     assert "there is none for $n$ = 3, 6 to 9 and 12" in said and "by $-3^{l-1}$, $0$ or $3^{l-1}$ places" in said
+
+
+def of_random_keys(d_k: int, root: bool) -> tuple[Tensor, Tensor]:
+    "Of 600 random queries over 16 keys: the slope (att.1), and the length of the output's gradient."
+    torch.manual_seed(1)
+    query, key = (torch.randn(600, *size, d_k, dtype=torch.float64) for size in ((), (16,)))
+    query.requires_grad_()
+    exp = ((query[:, None] * key).sum(-1) / (d_k**0.5 if root else 1.0)).exp()
+    weights = exp / exp.sum(1, keepdim=True)
+    gradient, = torch.autograd.grad((weights * torch.randn(600, 16)).sum(), query)
+    return (weights * (1 - weights)).sum(1).detach(), gradient.norm(dim=1)
+
+
+def test_without_the_root_many_queries_have_no_slope_and_the_mean_gradient_is_larger():
+    for d_k, low, high in ((64, 0.2, 0.3), (1024, 0.65, 0.75)):
+        (slope, gradient), (own_slope, own_gradient) = of_random_keys(d_k, root=False), of_random_keys(d_k, root=True)
+        assert low < (slope < 0.01).double().mean() < high and own_slope.min() > 0.01
+        assert slope.mean() < own_slope.mean() and slope.mean() > own_slope.mean() / d_k**0.5  # by score, and by q·k
+        assert gradient.mean() > 3 * own_gradient.mean()
+    assert "about a quarter of these queries has a slope below 0.01, at 1024 about seven in ten" in prose("paper/3.2_attention")
+
+
+def test_in_the_lookup_of_variants_the_first_gradient_is_larger_without_the_root():
+    "Variants, Try 1: the lookup at its first step, written anew."
+    sizes, still = {True: [], False: []}, []
+    for root in sizes:
+        for seed in (0, 1, 2):
+            torch.manual_seed(seed)
+            asked, stored, projections = torch.randn(32, 64), torch.randn(32, 64), torch.randn(2, 64, 256) / 8
+            projections.requires_grad_()
+            shown, value = torch.rand(8, 32).argsort(1)[:, :16], torch.randn(8, 16, 16)
+            scores = asked[shown] @ projections[0] @ (stored[shown] @ projections[1]).mT / (16 if root else 1)
+            weights = scores.softmax(-1)
+            gradient, = torch.autograd.grad(((weights @ value - value) ** 2).mean(), projections)
+            sizes[root].append(gradient.norm().item())
+            still += [] if root else [(1 - weights.square().sum(-1) < 0.01).double().mean().item()]
+    assert 9 < sum(sizes[False]) / sum(sizes[True]) < 16 and 0.4 < sum(still) / 3 < 0.6
+    assert "first is about twelve times the scaled one's. But half of its queries" in prose("model/variants")
