@@ -13,13 +13,14 @@ or from an import of the notebook.
 """
 import ast
 import builtins
+import functools
 import subprocess
 import symtable
-import sys
 from pathlib import Path
 
 from contents import notebook_files, refuse
 from nbdev.process import NBProcessor
+from ruff.__main__ import find_ruff_bin
 from usage import words_given
 
 PACKAGE = "annotated_transformer"
@@ -64,9 +65,10 @@ def names_offered(cells, module: str) -> dict[str, str]:
     return offered
 
 
+@functools.cache
 def with_sorted_imports(text: str, path: str) -> str:
     "The same text with one sorted block of imports, as the linter wants it in a file of this path."
-    sort = [sys.executable, "-m", "ruff", "check", "--quiet", "--fix", "--select", "I", "--stdin-filename", path, "-"]
+    sort = [find_ruff_bin(), "check", "--quiet", "--fix", "--select", "I", "--stdin-filename", path, "-"]
     return subprocess.run(sort, input=text, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
 
 

@@ -9,6 +9,7 @@ python tools/workbook.py             write annotated_transformer/workbook/pages/
 python tools/workbook.py mistakes    make each planted mistake, and write to results/checks/workbook.json which tests notice it
 """
 import ast
+import functools
 import itertools
 import json
 import os
@@ -140,8 +141,9 @@ def reached(start: set[str], sources: dict[str, str]) -> set[str]:
     return found
 
 
-def names_in(source: str) -> set[str]:
-    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+@functools.cache
+def names_in(source: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
 
 
 def tests_of(name: str, module: str, cells: list, without: Sequence[str], first: str) -> list[dict[str, str]]:
