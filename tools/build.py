@@ -93,7 +93,7 @@ def stopped(number: int, frame: object) -> None:
 
 def build() -> None:
     "Bring what is made from the notebooks up to date."
-    if mistakes := [*misspelt()]:
+    if mistakes := [*not_to_be_built()]:
         print(*mistakes, sep="\n", file=sys.stderr)
         sys.exit(2)
     notebooks = {path: path.read_bytes() for path in notebook_files()}
@@ -163,12 +163,14 @@ def shows_something(cell) -> bool:
     return shows or bare and not cell.source.rstrip().endswith(";")
 
 
-def misspelt() -> Iterator[str]:
-    "Cells to be exported that are no Python."
+def not_to_be_built() -> Iterator[str]:
+    "Cells in which a merge of two notebooks has left its marks, and cells to be exported that are no Python."
     for path in notebook_files():
         for cell in read_notebook(path)["cells"]:
             source = "".join(cell["source"])
-            if cell["cell_type"] == "code" and re.match(r"#\|\s*export", source):
+            if re.search(r"^`?<{7} ", source, re.MULTILINE):  # as nbdev_merge and nbdev_fix write them, or nbdime
+                yield f"{path}: a merge left its marks (<<<<<<<): keep one version of the cells, and no mark. Nothing was built."
+            elif cell["cell_type"] == "code" and re.match(r"#\|\s*export", source):
                 try:
                     ast.parse(source)
                 except SyntaxError as error:

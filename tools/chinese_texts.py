@@ -63,8 +63,8 @@ def english(name: str) -> dict[str, str]:
         parts = re.split(r"^(?=## )", Path("README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
         return {f"section-{number}": part.strip("\n") for number, part in enumerate(parts)}
     notebook = notebook_of(name)
-    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell["id"] not in WRITTEN_HERE]
-    return {cell["id"]: OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
+    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell.get("id") not in WRITTEN_HERE]
+    return {cell.get("id"): OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
 
 
 def chinese(name: str) -> dict[str, tuple[str, str]]:

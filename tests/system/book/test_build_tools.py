@@ -320,6 +320,20 @@ def test_a_notebook_with_the_marks_of_a_merge_is_named(project):
     assert done.returncode == 2 and done.stderr.startswith("nbs/00_toy.ipynb is no notebook") and done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("cell", [  # of nbdev_merge, without an id; of nbdime, in the text
+    dict(cell_type="markdown", source=["`<<<<<<< HEAD`"]),
+    dict(cell_type="code", id="cell-9", source=["x = 1\n", "<<<<<<< local\n"]),
+])
+def test_cells_with_the_marks_of_a_merge_are_not_built(project, cell):
+    path, module = project / "nbs" / "00_toy.ipynb", project / "annotated_transformer" / "toy.py"
+    content, before = json.loads(path.read_text()), module.read_bytes()
+    content["cells"] += [cell | dict(metadata={}), dict(cell_type="code", id="cell-8", source=EXPORTED, metadata={}, outputs=[])]
+    path.write_text(text := json.dumps(content))
+    done = subprocess.run([sys.executable, "tools/build.py"], cwd=project, capture_output=True, text=True)
+    assert done.returncode == 2 and done.stderr.startswith("nbs/00_toy.ipynb: a merge left its marks")
+    assert done.stderr.count("\n") == 1 and path.read_text() == text and module.read_bytes() == before
+
+
 @pytest.mark.parametrize("word, status", [("--help", 0), ("-h", 0), ("chek", 2), ("--check", 2)])
 def test_a_tool_that_is_asked_or_not_understood_writes_nothing(project, word, status):
     before = {path: path.stat().st_mtime_ns for path in project.rglob("*.*")}
