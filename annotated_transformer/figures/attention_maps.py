@@ -21,6 +21,8 @@ from ..model.transformer import Transformer
 
 if TYPE_CHECKING:
     from annotated_transformer.figures.explorer import Explorer
+else:  # for programs that look types up, as `show_doc`
+    Explorer = Any
 
 _all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # written elsewhere, and asked for here
 

@@ -12,6 +12,16 @@ if TYPE_CHECKING:  # matplotlib is loaded only when something is drawn
 
 __all__ = ["Maps"]
 
+HOME = {"Axes": "matplotlib.axes", "Figure": "matplotlib.figure"}
+
+if not TYPE_CHECKING:  # for programs that look types up: `typing.get_type_hints`, nbdev's `show_doc`
+    def __getattr__(name: str) -> Any:
+        if name not in HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib import import_module
+
+        return getattr(import_module(HOME[name]), name)
+
 
 class Maps(Protocol):
     "What the drawings ask of attention maps."

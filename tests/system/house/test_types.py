@@ -2,6 +2,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -32,6 +33,14 @@ def test_every_public_name_of_the_package_is_used():
     text = (ROOT / "tests/typed_use.py").read_text(encoding="utf-8")
     names = set(annotated_transformer.__all__) - {"PAD", "UNK"}  # numbers, as EOS is
     assert all(name in text for name in names) and (ROOT / "annotated_transformer/py.typed").exists()
+
+
+def test_the_types_of_the_public_names_can_be_looked_up():
+    "As `show_doc` of nbdev does, and what checks types while a program runs."
+    for name in annotated_transformer.__all__:
+        if callable(public := getattr(annotated_transformer, name)):
+            get_type_hints(public)
+    assert get_type_hints(annotated_transformer.save_drawing)["figure"].__name__ == "Figure"
 
 
 def test_an_editor_offers_the_public_names_before_they_are_loaded():
