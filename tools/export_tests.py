@@ -48,6 +48,12 @@ def names_of(function: str) -> tuple[set[str], set[str]]:
     return set(table.get_locals()), in_scope(table) - set(dir(builtins))
 
 
+@functools.cache
+def names_in(source: str) -> frozenset[str]:
+    "All names that a piece of code uses or assigns."
+    return frozenset(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
+
+
 def names_offered(cells, module: str) -> dict[str, str]:
     "Each name that the notebook imports or its module defines, with the statement that imports it."
     offered, exported = {}, []

@@ -9,7 +9,6 @@ python tools/workbook.py             write annotated_transformer/workbook/pages/
 python tools/workbook.py mistakes    make each planted mistake, and write to results/checks/workbook.json which tests notice it
 """
 import ast
-import functools
 import itertools
 import json
 import os
@@ -26,7 +25,7 @@ import repository
 import yaml
 from colab import PINS
 from contents import Page, read_contents, refuse
-from export_tests import names_of, names_offered, with_sorted_imports
+from export_tests import names_in, names_of, names_offered, with_sorted_imports
 from metadata import METADATA
 from nbdev.process import NBProcessor
 from usage import words_given
@@ -139,11 +138,6 @@ def reached(start: set[str], sources: dict[str, str]) -> set[str]:
         found |= new
         new = {used for name in new & sources.keys() for used in names_in(sources[name])} - found
     return found
-
-
-@functools.cache
-def names_in(source: str) -> frozenset[str]:
-    return frozenset(node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name))
 
 
 def tests_of(name: str, module: str, cells: list, without: Sequence[str], first: str) -> list[dict[str, str]]:
