@@ -164,13 +164,15 @@ def shows_something(cell) -> bool:
 
 
 def not_to_be_built() -> Iterator[str]:
-    "Cells in which a merge of two notebooks has left its marks, and cells to be exported that are no Python."
+    "Cells with the marks of a merge, and cells to be exported that name a module of their own or are no Python."
     for path in notebook_files():
         for cell in read_notebook(path)["cells"]:
             source = "".join(cell["source"])
             if re.search(r"^`?<{7} ", source, re.MULTILINE):  # as nbdev_merge and nbdev_fix write them, or nbdime
                 yield f"{path}: a merge left its marks (<<<<<<<): keep one version of the cells, and no mark. Nothing was built."
-            elif cell["cell_type"] == "code" and re.match(r"#\|\s*export", source):
+            elif cell["cell_type"] == "code" and (named := re.match(r"#\s*\|\s*export\w*[ \t]+(\S+)", source)):
+                yield f"{path}: a cell is exported to {named[1]}: all go where `#| default_exp` says. Nothing was built."
+            elif cell["cell_type"] == "code" and re.match(r"#\s*\|\s*export", source):
                 try:
                     ast.parse(source)
                 except SyntaxError as error:

@@ -16,6 +16,7 @@ from export_tests import convert, export_tests
 from IPython.core.inputtransformer2 import TransformerManager
 from lab import Contents
 from metadata import METADATA, with_metadata
+from repository import settings
 from streams import joined
 
 ROOT = Path(__file__).parents[3]
@@ -320,18 +321,35 @@ def test_a_notebook_with_the_marks_of_a_merge_is_named(project):
     assert done.returncode == 2 and done.stderr.startswith("nbs/00_toy.ipynb is no notebook") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("cell", [  # of nbdev_merge, without an id; of nbdime, in the text
-    dict(cell_type="markdown", source=["`<<<<<<< HEAD`"]),
-    dict(cell_type="code", id="cell-9", source=["x = 1\n", "<<<<<<< local\n"]),
+@pytest.mark.parametrize("cell, said", [
+    (dict(cell_type="markdown", source=["`<<<<<<< HEAD`"]), "a merge left its marks"),  # of nbdev_merge, without an id
+    (dict(cell_type="code", id="cell-9", source=["x = 1\n", "<<<<<<< local\n"]), "a merge left its marks"),  # of nbdime
+    (dict(cell_type="code", id="cell-9", source="#|export other\nx = 1"), "a cell is exported to other"),
 ])
-def test_cells_with_the_marks_of_a_merge_are_not_built(project, cell):
+def test_what_nbdev_would_export_twice_or_elsewhere_is_not_built(project, cell, said):
     path, module = project / "nbs" / "00_toy.ipynb", project / "annotated_transformer" / "toy.py"
     content, before = json.loads(path.read_text()), module.read_bytes()
     content["cells"] += [cell | dict(metadata={}), dict(cell_type="code", id="cell-8", source=EXPORTED, metadata={}, outputs=[])]
     path.write_text(text := json.dumps(content))
     done = subprocess.run([sys.executable, "tools/build.py"], cwd=project, capture_output=True, text=True)
-    assert done.returncode == 2 and done.stderr.startswith("nbs/00_toy.ipynb: a merge left its marks")
+    assert done.returncode == 2 and done.stderr.startswith(f"nbs/00_toy.ipynb: {said}")
     assert done.stderr.count("\n") == 1 and path.read_text() == text and module.read_bytes() == before
+
+
+def test_the_version_of_the_settings_stands_everywhere():
+    version = settings()["version"]
+    places = {"CITATION.cff": f"\nversion: {version}\n", "annotated_transformer/__init__.py": f'\n__version__ = "{version}"\n',
+              "CHANGELOG.md": f"\n## {version}"}
+    assert [name for name, words in places.items() if words not in (ROOT / name).read_text(encoding="utf-8")] == []
+
+
+def test_nbdev_does_not_make_the_readme_from_the_index(project):
+    readme = project / "README.md"
+    readme.write_text("By hand.")
+    os.utime(readme, (0, 0))
+    program = "from nbdev.quarto import nbdev_readme; nbdev_readme.__wrapped__(chk_time=True)"  # as nbdev_prepare does
+    subprocess.run([sys.executable, "-c", program], cwd=project, check=True)
+    assert readme.read_text() == "By hand."
 
 
 @pytest.mark.parametrize("word, status", [("--help", 0), ("-h", 0), ("chek", 2), ("--check", 2)])

@@ -13,7 +13,7 @@ from annotated_transformer import EXTRAS
 from annotated_transformer.command_line.main import COMMANDS
 
 README = Path(__file__).parents[3].joinpath("README.md").read_text(encoding="utf-8")
-DEVELOPMENT = ["num2words", "babel", "ipywidgets", "IPython", "nbdev", "execnb", "nbformat", "yaml"]
+DEVELOPMENT = ["num2words", "babel", "ipywidgets", "IPython", "nbdev", "execnb", "fastcore", "nbformat", "yaml"]
 TINY = ("--vocab-size 400 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --max-length 90 --batch-tokens 900 --steps 6 "
         "--validate-every 6 --checkpoint-every 1 --keep 5")
 # What takes longer than a test may, is made short by these options; the words before them are the example's.
