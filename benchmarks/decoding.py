@@ -44,6 +44,7 @@ from annotated_transformer.translation.packed_weights import in_eight_bits, in_s
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
 from benchmarks.shared.decoding_chart import chart
 from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
 SIZES = {
@@ -323,13 +324,11 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--works", nargs="+", choices=choices, default=choices, metavar="WORK",
                         help=", ".join(map(repr, choices)))
-    parser.add_argument("--rounds", type=int, default=6, help="turns of each; half as many where the work is long")
+    parser.add_argument("--rounds", type=at_least(1), default=6, help="turns of each; half as many where the work is long")
     parser.add_argument("--out", type=Path, default=Path("results/speed/decoding.json"))
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: where the machine has other work")
     parser.add_argument("--resume", action="store_true", help="keep what --out has from the same settings, and do the rest")
     arguments = parser.parse_args(options)
-    if arguments.rounds < 1:
-        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
     require_packages(parser, PACKAGES)
     config = {
         "model": dataclasses.asdict(SIZES[arguments.size]), "rounds": arguments.rounds, "alpha": Search.alpha,

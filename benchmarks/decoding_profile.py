@@ -28,6 +28,7 @@ from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
 from benchmarks.kernels import KERNELS, available, first_sentences, ways
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -145,13 +146,11 @@ def least_microseconds(run: Callable[[], object], budget: float) -> int:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding_profile", description=__doc__.split("\n")[0])
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=at_least(1), default=3)
     parser.add_argument("--shipped", metavar="NAME", help="profile this translator alone, in 32, 16 and 8 bits")
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
     parser.add_argument("--out", type=Path, default=Path("results/speed/int8-profile.json"))
     arguments = parser.parse_args(options)
-    if arguments.rounds < 1:
-        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -25,6 +25,7 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.packed_weights import largest_weight
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import save, take_turns
 
 RESULTS = Path("results/translation")
@@ -135,11 +136,9 @@ def seconds(translators: dict[str, Translator]) -> dict[str, float]:
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.eight_bits", description=__doc__.split("\n")[0])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME", help=", ".join(MODELS))
-    parser.add_argument("--sentences", type=int, help="of each test set; all if not given")
+    parser.add_argument("--sentences", type=at_least(1), help="of each test set; all if not given")
     parser.add_argument("--out", type=Path, default=Path("results/speed/int8.json"))
     arguments = parser.parse_args(options)
-    if arguments.sentences is not None and arguments.sentences < 1:
-        parser.exit(2, f"--sentences must be at least 1, not {arguments.sentences}.\n")
     figures = {name: measure(name, arguments.sentences) for name in arguments.models}
     config = {"models": list(arguments.models), "sentences": arguments.sentences, "forms": FORMS, "led": LED,
               "largest_weight": largest_weight(), "engine": torch.backends.quantized.engine}

@@ -40,7 +40,7 @@ from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group, exchanging_gradients, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.ending import at_least, one_sentence
 from benchmarks.shared.gpu_parts import Marks, attention_kernels, group_of_one, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
@@ -260,15 +260,6 @@ def earlier(path: Path) -> dict:
         return {name: dict(record[name]) for name in ("figures", "config")}
     except (ValueError, KeyError, TypeError):
         raise InputError(f"{path}: this is no earlier result of this benchmark; remove it, or choose another --out") from None
-
-
-def at_least(least: int):
-    def number(text: str) -> int:
-        if int(text) < least:
-            raise argparse.ArgumentTypeError(f"must be at least {least}, not {text}")
-        return int(text)
-
-    return number
 
 
 def positive(text: str) -> float:

@@ -34,6 +34,7 @@ from annotated_transformer.translation.packed_weights import (
     whole_rows,
     with_matrices,
 )
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import save, take_turns
 
 MODEL, CORPUS, SEED = "everyday-en-de", "tatoeba-en-de", 0
@@ -185,13 +186,11 @@ def form(kernel: Callable) -> type[PackedMatrix]:
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--rounds", type=at_least(1), default=7)
+    parser.add_argument("--sentences", type=at_least(1), default=64)
     parser.add_argument("--parts", nargs="+", choices=("products", "searches"), default=("products", "searches"))
     parser.add_argument("--out", type=Path, default=Path("results/speed/kernels.json"))
     arguments = parser.parse_args(options)
-    if min(arguments.rounds, arguments.sentences) < 1:
-        parser.exit(2, "--rounds and --sentences must be at least 1.\n")
     warnings.simplefilter("ignore", UserWarning)  # the old operators say at each use what is to become of them
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

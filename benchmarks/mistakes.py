@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer.progress_bar import progress_bar
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import save
 
 FILE = Path(__file__).parents[1] / "docs/transformer.py"
@@ -104,12 +105,10 @@ def learn(piece: str, instead: str, seed: int, steps: int) -> dict:
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mistakes", description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=800)
+    parser.add_argument("--seeds", type=at_least(1), default=3)
+    parser.add_argument("--steps", type=at_least(1), default=800)
     parser.add_argument("--out", type=Path, default=Path("results/checks/mistakes.json"))
     arguments = parser.parse_args(options)
-    if min(arguments.seeds, arguments.steps) < 1:
-        parser.error("--seeds and --steps must be at least 1")
     seeds, figures = range(1, arguments.seeds + 1), {}
     with progress_bar(total=len(MISTAKES), unit="mistake") as bar:
         for name, change in MISTAKES.items():

@@ -37,7 +37,7 @@ from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
 from benchmarks.onnx import BEAMS, PACKAGES, SPLITS
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.ending import at_least, one_sentence
 from benchmarks.shared.side_by_side import require_packages, save
 
 PATIENCE = 600_000  # milliseconds
@@ -150,13 +150,10 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__.split("\n")[0])
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
-    parser.add_argument("--rounds", type=int, default=5, help="times the page is opened")
-    parser.add_argument("--sentences", type=int, default=200, help="of each text")
+    parser.add_argument("--rounds", type=at_least(1), default=5, help="times the page is opened")
+    parser.add_argument("--sentences", type=at_least(1), default=200, help="of each text")
     parser.add_argument("--out", type=Path, default=Path("results/speed/page.json"))
     arguments = parser.parse_args(options)
-    for name in ("rounds", "sentences"):
-        if getattr(arguments, name) < 1:
-            parser.exit(2, f"--{name} must be at least 1, not {getattr(arguments, name)}.\n")
     require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)
     texts = {name: list(corpus.split(split))[: arguments.sentences] for name, split in SPLITS.items()}

@@ -37,6 +37,7 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
+from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, server, summary, take_turns
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
@@ -357,12 +358,10 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__.split("\n")[0])
     parser.add_argument("--works", nargs="+", choices=WORKS["full"], default=list(WORKS["full"]), metavar="WORK")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--rounds", type=int, default=9, help="a third as many where something grows")
+    parser.add_argument("--rounds", type=at_least(1), default=9, help="a third as many where something grows")
     parser.add_argument("--sizes", choices=WORKS, default="full", help="small: models of a few numbers, to try this benchmark")
     parser.add_argument("--out", type=Path, default=Path("results/speed/training.json"))
     arguments = parser.parse_args(options)
-    if arguments.rounds < 1:
-        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
     if arguments.out.is_dir():
         parser.exit(2, f"{arguments.out} is a directory: name a file for --out.\n")
     try:

@@ -1,6 +1,7 @@
-"How a benchmark ends that cannot go on."
+"How a benchmark ends that cannot begin or go on."
+import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from annotated_transformer import InputError
@@ -18,3 +19,13 @@ def one_sentence() -> Iterator[None]:
     except Stopped as stopped:
         print(f"{stopped}; the same command goes on from there", file=sys.stderr)
         sys.exit(STOPPED)
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    "The type of an option of argparse: whole numbers from this one on."
+    def number(text: str) -> int:
+        if int(text) < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, not {text}")
+        return int(text)
+
+    return number

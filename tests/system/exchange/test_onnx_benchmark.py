@@ -33,7 +33,7 @@ def test_each_precision_is_compared_with_ours(tmp_path, capsys, monkeypatch):
 def test_mistakes_end_it_before_anything_is_measured(tmp_path, refused, monkeypatch):
     monkeypatch.setattr(benchmark, "measure", lambda *_: pytest.fail("something was measured"))
     out = ["--out", str(tmp_path / "onnx.json")]
-    assert refused(benchmark.main, [*out, "--sentences", "0"]) == "--sentences must be at least 1, not 0.\n"
+    assert "--sentences: must be at least 1, not 0" in refused(benchmark.main, [*out, "--sentences", "0"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = refused(benchmark.main, out)
     assert "pip install 'annotated_transformer[exchange]'" in said and said.count("\n") == 1

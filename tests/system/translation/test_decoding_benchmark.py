@@ -145,7 +145,7 @@ def test_the_random_model_talks_and_ends_its_sentences_only_when_it_should():
 def test_mistakes_end_it_before_anything_is_measured(tmp_path, refused, monkeypatch):
     monkeypatch.setattr(decoding, "measure_all", lambda *_: pytest.fail("something was measured"))
     out = ["--out", str(tmp_path / "decoding.json")]
-    assert refused(decoding.main, [*out, "--rounds", "0"]) == "--rounds must be at least 1, not 0.\n"
+    assert "--rounds: must be at least 1, not 0" in refused(decoding.main, [*out, "--rounds", "0"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = refused(decoding.main, out)
     assert "pip install 'annotated_transformer[exchange]'" in said and said.count("\n") == 1
