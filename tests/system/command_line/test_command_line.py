@@ -83,27 +83,6 @@ def test_the_whole_configuration_is_saved_in_the_run(run, corpus):
     assert [directory.name for directory in checkpoint_directories(run)] == [f"step-{step:08d}" for step in (100, 110, 120)]
 
 
-def test_killed_and_started_again_it_ends_with_the_same_bits(run, corpus, tmp_path):
-    again = [*TRAIN, "--corpus", str(corpus), "--run", str(tmp_path / "run")]
-    child = process(*again)
-    while not (tmp_path / "run" / "checkpoints" / "step-00000030").exists():
-        assert child.poll() is None, child.stderr.read().decode()
-        time.sleep(0.005)
-    child.kill()
-    child.communicate()
-    reached = checkpoint_directories(tmp_path / "run")[-1].name
-    assert reached < f"step-{STEPS:08d}", "killed too late: the training was through"
-    cli.main(again)
-    both = [tmp_path / "run", run]
-    for name in ("model.safetensors", "training_state.safetensors"):
-        resumed, uninterrupted = (load_file(directory / "checkpoints" / f"step-{STEPS:08d}" / name) for directory in both)
-        assert resumed.keys() == uninterrupted.keys()
-        assert all(torch.equal(resumed[key], uninterrupted[key]) for key in resumed)
-    lines = [map(json.loads, (directory / "metrics.jsonl").read_text().splitlines()) for directory in both]
-    resumed, uninterrupted = ([(line["step"], line.get("loss")) for line in one] for one in lines)
-    assert resumed == uninterrupted
-
-
 def test_a_finished_run_is_left_as_it_is(run, corpus, command):
     before = {path: path.stat().st_mtime_ns for path in run.glob("checkpoints/*/*")}
     status, out, _ = command(*TRAIN, "--corpus", corpus, "--run", run)
@@ -187,16 +166,9 @@ def test_a_corpus_with_a_fault(fault, corpus, tmp_path, complaint):
     ("--device=", "--device: the value is empty"),
     ("--n-layers many", "--n-layers"),
     ("--steps 0", "steps must be at least 1, not 0"),
-    ("--checkpoint-every 0", "checkpoint_every must be at least 1, not 0"),
-    ("--seed -1", "seed must be at least 0"),
-    ("--rate-factor nan", "rate_factor must be a number that is more than 0, not nan"),
-    ("--consistency -1", "consistency must be a number that is at least 0, not -1.0"),
     ("--start-from nowhere", "nowhere: there is no such directory of a run or of a model"),
     ("--start-from numbers-en-de", "n_layers is 2 there and 1 here; they must agree"),
-    ("--clip-norm 0", "clip_norm must be a number that is more than 0, not 0.0"),
     ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
-    ("--dropout 1", "dropout must be at least 0 and less than 1"),
-    ("--vocab-size 1", "vocab_size must be at least 2"),
     ("--vocab-size 2", "no vocabulary of 2 pieces can be learnt from this text: the special tokens alone take 3; choose"),
     ("--vocab-size 9", "no vocabulary of 9 pieces can be learnt from this text: its single characters and the special"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
@@ -579,13 +551,8 @@ def test_what_stands_beside_a_result_takes_no_place_of_the_users(run, tmp_path, 
     ("--split dev", "no split 'dev': choose one of train, validation, test"),
     ("--corpus digist", "there is no corpus and no directory 'digist'"),
     ("--beam-size 0", "--beam-size must be at least 1, not 0"),
-    ("--average 0", "--average must be at least 1, not 0"),
     ("--precision int4", "--precision"),
-    ("--alpha 1e308", "--alpha must be at most 100"),
-    ("--alpha inf", "--alpha must be at most 100, not inf"),
     ("--beam-size 1000000", "beam size must be at most 48, the tokens of the model"),
-    ("--beam-size 99999999999999999999", "--beam-size must be at most"),
-    ("--extra-length 99999999999999999999", "--extra-length must be at most 1000000"),
     ("--out figures.txt", "figures.txt: give the name of a file that ends in .json"),
 ])
 def test_a_score_that_cannot_be(options, expected, run, tmp_path, monkeypatch, complaint):

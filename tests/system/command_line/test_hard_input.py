@@ -188,13 +188,6 @@ def test_a_pipe_to_which_nobody_writes_is_not_waited_for(place, read, model, cor
         read(tmp_path)
 
 
-@pytest.mark.parametrize("alpha", ["Infinity", "1e308", "NaN", "-1", '"x"', "101"])
-def test_a_length_penalty_that_cannot_be(model, alpha):
-    (model / "record.json").write_text(f'{{"search": {{"alpha": {alpha}}}}}')
-    with pytest.raises(InputError, match="record.json: the file is damaged"):
-        Translator.from_pretrained(model)
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no such pipes here")
 def test_a_picture_does_not_take_the_place_of_a_pipe(model, tmp_path, complaint):
     os.mkfifo(tmp_path / "heads.svg")

@@ -447,16 +447,16 @@ def test_runs_that_are_published_are_those_of_the_presets(preset, file, place):
 
 
 def test_runs_tell_of_their_last_checkpoint_and_of_measures_up_to_it(tmp_path):
-    for step in (10, 20):
-        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
-        state = {"step": step, "seconds": step / 4, "since_line": {"loss": 1.5, "tokens": 2, "seconds": 0.5}}
-        (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
     lines = [{"step": 10, "validation_perplexity": 9.0}, {"step": 20, "validation_perplexity": 8.0}, {"step": 20, "loss": 2.0},
              {"step": 30, "validation_perplexity": 7.0}]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run = Run(tmp_path)
-    assert run.last()["step"] == 20
-    assert run.reached() == {"step": 20, "validation_perplexity": 8.0, "seconds": 5.0}
+    for step, measured in ((10, 9.0), (20, 8.0), (25, 8.0)):
+        (tmp_path / "checkpoints" / f"step-{step:08d}").mkdir(parents=True)
+        state = {"step": step, "seconds": step / 4, "since_line": {"loss": 1.5, "tokens": 2, "seconds": 0.5}}
+        (tmp_path / "checkpoints" / f"step-{step:08d}" / "state.json").write_text(json.dumps(state))
+        assert run.last()["step"] == step
+        assert run.reached() == {"step": step, "validation_perplexity": measured, "seconds": step / 4}
 
 
 def test_pretrained_plans_no_model_that_the_machine_cannot_hold(monkeypatch):
