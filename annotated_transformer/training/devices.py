@@ -116,8 +116,7 @@ def compile_each(layers: Iterable[nn.Module]) -> None:
     import torch._dynamo  # takes a second to load
 
     known = torch._dynamo.config
-    limit = "recompile_limit" if hasattr(known, "recompile_limit") else "cache_size_limit"
-    setattr(known, limit, max(64, getattr(known, limit)))  # beyond it, a layer would run without being compiled, and say nothing
+    known.recompile_limit = max(64, known.recompile_limit)  # beyond it, a layer would run without being compiled, and say nothing
     for layer in layers:
         layer.compile(dynamic=True)
 
