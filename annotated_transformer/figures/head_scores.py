@@ -50,7 +50,7 @@ class Tally:
         self.queries[half] += int(counted.sum())
         self.hits[half] = self.hits[half] + hits[..., counted].double().sum(-1)
         self.chance += float((right.sum(-1) / visible.sum(-1).clamp(min=1))[counted].sum())
-        places = right if words is None else words
+        places = (right if words is None else words) & counted[:, None]
         for query, key in places.nonzero().tolist():
             self.rules.update([("offset", key - query), ("place", key + 1), ("from the end", places.size(1) - key)])
 

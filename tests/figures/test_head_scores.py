@@ -228,6 +228,7 @@ def test_the_aligned_word_on_a_planted_map():
     scores = {name: tally.scores.tolist() for (_, name), tally in tallies.items()}
     assert scores == {"aligned": [[1.0], [0.0]], "just read": [[0.0], [1.0]]}
     assert sum(tallies["encoder_decoder", "just read"].queries) == 2  # after the last word the end is written, which asks nothing
+    assert tallies["encoder_decoder", "just read"].figures()["position"]["score"] == 1  # nor does a rule hit from there
     assert tallies["encoder_decoder", "aligned"].figures()["position"] == {"rule": "offset", "number": 0, "score": 1.0}
 
 
