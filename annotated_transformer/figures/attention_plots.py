@@ -277,7 +277,7 @@ def plot_heat_maps(
     for n, (layer, head) in enumerate(chosen):
         x, y = left + n % columns * across, top + n // columns * down
         canvas.text(x, y - GAP / 2, names[layer, head], va="bottom")
-        canvas.axes.imshow(weights[layer - 1, head - 1].numpy(), extent=(x, x + wide, y + high, y), **shades)
+        canvas.axes.imshow(weights[layer - 1, head - 1].tolist(), extent=(x, x + wide, y + high, y), **shades)
         canvas.axes.plot([x, x, x + wide, x + wide, x], [y, y + high, y + high, y, y], color="0.5", linewidth=0.6)
         if n % columns == 0:
             for i, label in enumerate(queries):

@@ -3,8 +3,10 @@
 A head that is off gives zeros, so its rows of W^O add nothing (§3.2.2). Nothing is trained anew, and the weights of the model
 stay as they are.
 """
+import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +23,8 @@ Change = Tensor | None  # weights, broadcastable to (B, T, S), in place of a hea
 
 def layers_of(model: Transformer, kind: str) -> nn.ModuleList:
     "The layers that have attention of this kind; InputError where there is none."
+    if not isinstance(model, nn.Module):
+        raise InputError(f"heads are those of a model, as `translator.model`, and not of {reprlib.repr(model)}")
     if kind not in KINDS:
         raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
     return (model.encoder if kind == "encoder" else model.decoder).layers
@@ -81,5 +85,10 @@ def without_heads(
     heads: Mapping[str, Iterable[Sequence[int]]],  # by kind: pairs of layer and head, both from 1
 ) -> Iterator[None]:
     "Within, these heads are off: `without_heads(model, {\"encoder\": [(1, 7), (2, 5)]})`."
-    with changed_heads(model, {kind: dict.fromkeys(map(tuple, of_kind)) for kind, of_kind in heads.items()}):
+    try:
+        off = {kind: {(index(layer), index(head)): None for layer, head in of_kind} for kind, of_kind in heads.items()}
+    except (AttributeError, TypeError, ValueError):
+        wanted = "give heads by kind, each as a pair of layer and head, as {\"encoder\": [(1, 7)]}"
+        raise InputError(f"{wanted}, not {reprlib.repr(heads)}") from None
+    with changed_heads(model, off):
         yield

@@ -370,6 +370,14 @@ def test_heads_that_were_computed_are_those_that_are_drawn(number, heads):
     assert written(plot_heads(maps, heads=heads, words="a", in_full=heads)) == written(plot_heads(maps, None, 2, [2, 1], "a", [2, 1]))
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
+def test_weights_that_carry_gradients_or_have_16_bits_make_the_same_heat_map(kind):
+    weights = torch.tensor([[[[0.25, 0.75], [1.0, 0.0]]]], dtype=kind)
+    images = [plot_heat_maps(AttentionMaps(["a", "b"], [], [], encoder=one)).axes[0].images[0].get_array()
+              for one in (weights.float(), weights.requires_grad_())]
+    assert images[0].tolist() == images[1].tolist() == [[0.25, 0.75], [1.0, 0.0]]
+
+
 @pytest.mark.parametrize("wrong", [{"heads": 1}, {"heads": [1.0]}, {"heads": "12"}, {"heads": [None]}, {"heads": [(1, 2, 3)]},
                                    {"heads": torch.ones(2)}, {"layer": "1"}, {"layer": 1.5}], ids=str)
 def test_what_names_no_head_is_refused(wrong):

@@ -93,3 +93,14 @@ def test_a_head_that_is_not_there_is_named(model, off, said):
     with pytest.raises(InputError, match=said), without_heads(model, off):
         pass
     assert not HERE.exchanged
+
+
+@pytest.mark.parametrize("off", [[("encoder", 1, 2)], {"encoder": (1, 2)}, {"encoder": [1, 2]}, {"encoder": [(1.0, 2)]}])
+def test_what_names_no_head_is_told_how_to(model, off):
+    with pytest.raises(InputError, match="each as a pair of layer and head"), without_heads(model, off):
+        pass
+
+
+def test_a_translator_is_told_to_give_its_model():
+    with pytest.raises(InputError, match="as `translator.model`"), without_heads("a translator", {"encoder": [(1, 2)]}):
+        pass
