@@ -141,7 +141,7 @@ function finish(milliseconds, switches) {
   const {settings} = model, off = settings.switches.filter((_, i) => !switches[i]), bests = parts.map(one => one.result.best);
   const [tokens, logP] = ["length", "logP"].map(name => bests.reduce((sum, best) => sum + best[name], 0));
   const facts = [t`${tokens} tokens`, t`log-probability ${logP.toFixed(2)}`, t`${(milliseconds / 1000).toFixed(2)} s`];
-  if (off.length) facts.push(t`without ${off.map(name => t([name])).join(t`, `)}`);
+  if (off.length) facts.push(t`without ${off.map(name => t([name]).trim()).join(t`, `)}`);
   place("about").textContent = facts.join(" · ");
   write("spoken", place("translation").textContent); // whole, once
   const said = [parts.some(doubtful) && t([settings.unsure]), parts.some(one => one.unknown) && t`⁇ stands for letters that the model has never seen.`];
