@@ -290,9 +290,8 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
     assert not clearly("verb's object, by hand") and not clearly("object's verb, by hand")
     said = f"So are the {by_hand['queries']} sentences written by hand (folded): from verb to object {by_hand['held_out']:.0%}, "
     assert f"{said}the rival {by_hand['position']['score']:.0%}." in page
-    back = [question for question in everyday if question.startswith("noun's pronoun") and clearly(question)]
-    assert back == ["noun's pronoun, not trained on"] and f"from {everyday[back[0]]['queries']} nouns to their pronouns." in page
-    assert "The other way there is one *yes* (folded): in the sentences that training did not show," in page
+    assert not any(clearly(question) for question in everyday if question.startswith("noun's pronoun"))
+    assert "The other way there is no *yes*, either." in page
     assert new["queries"] < known["queries"] / 2 and "*yes* over all sentences, most of which training showed." in page
     assert (new["position"]["rule"], new["position"]["number"]) == ("offset", 2)
     back = everyday["object's verb, not trained on"]

@@ -268,6 +268,21 @@ def test_planted_heads_are_named(model):
     assert all(one.resting > 0.5 for row in catalogue(figures)["encoder"] for one in row)
 
 
+def test_the_rival_is_the_best_of_several_models_that_have_learnt_nothing(model):
+    scores, seen = iter([0.1, 0.3, 0.2, 0.5, 0.4]), set()
+
+    def measure(translator, desc):
+        score = next(scores)
+        seen.add(float(translator.model.embedding.weight[1, 0]))
+        return {"encoder": {"this": {"held_out": score}, "that": {"held_out": 1 - score}, "one sentence": {"held_out": None}}}, {
+            "encoder": [[score, 1.0]]}
+
+    found = heads.of_nothing(Translator.from_pretrained(model), SimpleNamespace(measure=measure))
+    assert {name: one["held_out"] for name, one in found["untrained"]["encoder"].items()} == {
+        "this": 0.5, "that": 0.9, "one sentence": None}
+    assert found["resting_untrained"] == {"encoder": [[0.3, 1.0]]} and len(seen) == heads.UNTRAINED == 5
+
+
 def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, refused):
     monkeypatch.setattr(sys, "argv", ["heads", "--model", "nowhere"])
     assert "nowhere" in refused(heads.main)
