@@ -273,7 +273,7 @@ def test_the_rival_is_the_best_of_several_models_that_have_learnt_nothing(model)
 
     def measure(translator, desc):
         score = next(scores)
-        seen.add(float(translator.model.embedding.weight[1, 0]))
+        seen.add(translator.model.embedding.weight[1, 0].item())
         return {"encoder": {"this": {"held_out": score}, "that": {"held_out": 1 - score}, "one sentence": {"held_out": None}}}, {
             "encoder": [[score, 1.0]]}
 
