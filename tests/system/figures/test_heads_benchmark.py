@@ -14,7 +14,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.figures.attention_maps import AttentionMaps, token_labels
 from annotated_transformer.figures.head_scores import NONE, RESTS, Aligned, catalogue, read_aligned, read_marks
 from annotated_transformer.figures.token_labels import find
-from benchmarks import heads, word_pairs
+from benchmarks import heads, repeated_words, word_pairs
 from benchmarks.shared.sentence_lists import sentences, spread
 
 ALIGNED, OBJECTS, PRONOUNS = (sentences(name)[0] for name in ("aligned", "objects", "pronouns"))
@@ -291,3 +291,24 @@ def test_a_model_that_is_not_there_is_one_sentence(monkeypatch, refused):
 def test_a_part_of_a_list_is_of_the_whole_list():
     assert spread(range(10), 3) == [0, 3, 6] and spread(range(5), 4) == [0, 1, 2, 3] and spread(range(8), 6) == [0, 1, 2, 4, 5, 6]
     assert spread(iter("abcd"), 4) == list("abcd") and spread("ab", 5) == ["a", "b"]
+
+
+def test_a_lead_that_one_verb_brings_is_not_clear_when_verbs_are_drawn_anew():
+    given = [1.0] * 30 + [0.0] * 70, [1] * 100
+    one_verb = repeated_words.drawn_anew(*given, ["read"] * 30 + [f"verb {n}" for n in range(70)], 2_000)
+    spread_out = repeated_words.drawn_anew(*given, map(str, range(100)), 2_000)
+    assert one_verb["groups"] == 71 and spread_out["groups"] == 100
+    assert one_verb["interval"][0] == 0.0 and 0.15 < spread_out["interval"][0] < 0.3 < spread_out["interval"][1] < 0.45
+    assert repeated_words.drawn_anew([1.0, -1.0, 2.0], [1, 1, 4], "aab", 500)["interval"] == [0.0, 0.5]
+
+
+def test_a_lead_is_that_of_the_other_halfs_best_head_over_the_best_rule(model):
+    lines = ["A {dog} [runs].", "A {man} [runs].", "Now a {dog} [runs].", "A {dog} [sleeps].", "A {man} [sleeps]."]
+    found = repeated_words.measure(Translator.from_pretrained(model), lines, 100)
+    whole = heads.defaultdict(heads.Tally)
+    repeated_words.add_marked(whole, {"there": False, "back": True}, Translator.from_pretrained(model).attention, lines)
+    for question, name in (("verb's object", "there"), ("object's verb", "back")):
+        one = whole["encoder", name].figures()
+        assert found[question]["queries"] == 5
+        assert found[question]["lead"] == pytest.approx(one["held_out"] - one["position"]["score"], abs=2e-4)
+        assert found[question]["by_verb"]["groups"] == 2 and found[question]["by_object"]["groups"] == 2
