@@ -324,7 +324,9 @@ def test_a_notebook_with_the_marks_of_a_merge_is_named(project):
 @pytest.mark.parametrize("cell, said", [
     (dict(cell_type="markdown", source=["`<<<<<<< HEAD`"]), "a merge left its marks"),  # of nbdev_merge, without an id
     (dict(cell_type="code", id="cell-9", source=["x = 1\n", "<<<<<<< local\n"]), "a merge left its marks"),  # of nbdime
+    (dict(cell_type="markdown", source='<span style="color:red">**>>>>>>> remote**</span>'), "a merge left its marks"),
     (dict(cell_type="code", id="cell-9", source="#|export other\nx = 1"), "a cell is exported to other"),
+    (dict(cell_type="code", id="cell-9", source="#| hide\n\n# | export other\nx = 1"), "a cell is exported to other"),
 ])
 def test_what_nbdev_would_export_twice_or_elsewhere_is_not_built(project, cell, said):
     path, module = project / "nbs" / "00_toy.ipynb", project / "annotated_transformer" / "toy.py"
