@@ -3,8 +3,8 @@
 python -m benchmarks.repeated_words      (Tatoeba is downloaded once, 4 MB; some minutes)
 
 benchmarks.heads counts every query as independent of the others (head.3). A head may know some words only: so whole groups of
-sentences with one verb, or with one object, are drawn anew, with replacement, and the lead is counted each time. Which head and
-which rule are best is not chosen anew.
+sentences with one verb, in all its forms, or with one object, as it is written, are drawn anew, with replacement, and the lead
+is counted each time. Which head and which rule are best is not chosen anew.
 """
 import argparse
 from collections import defaultdict
@@ -20,6 +20,7 @@ from annotated_transformer.progress_bar import progress_bar
 from benchmarks.heads import BACK, marked_lists
 from benchmarks.shared.ending import at_least, one_sentence
 from benchmarks.shared.side_by_side import save
+from benchmarks.word_pairs import VERB_OF
 
 MODEL, CORPUS, QUESTION = "everyday-en-de", "tatoeba-en-de", "verb's object"
 
@@ -60,7 +61,7 @@ def measure(translator: Translator, lines: Sequence[str], draws: int) -> dict:
             add_marked(of_one, {QUESTION: False, BACK[QUESTION]: True}, translator.attention, [line])
             sentence, [(verb, its_object)] = read_marks(line)
             words = [word.lower().strip(".,!?") for word in sentence.split()]
-            verbs.append(words[verb])
+            verbs.append(VERB_OF[words[verb]])
             objects.append(words[its_object])
             for question, those in tallies.items():
                 those.append(of_one["encoder", question])

@@ -150,22 +150,24 @@ def is_certain(split: list[str], lower: list[str], at: int, noun: int) -> bool:
 
 # A verb's object.
 
-VERBS = words(
-    "buy buys bought buying sell sells sold selling eat eats ate eaten eating drink drinks drank drinking read reads reading "
-    "write writes wrote written writing open opens opened opening close closes closed closing lose lost losing find found "
-    "finding break broke broken steal stole stolen stealing build built building sing sang singing speak speaks spoke "
-    "speaking drive drives drove driving wear wears wore wearing watch watches watched watching wash washed washing clean "
-    "cleaned cleaning cook cooked cooking paint painted painting fix fixed fixing repair repaired repairing catch caught "
-    "catching throw threw throwing borrow borrowed borrowing hate hates hated love loves loved like likes liked enjoy enjoyed "
-    "enjoying visit visited visiting answer answered answering solve solved solving sign signed signing finish finished "
-    "finishing win won winning cut cutting feed fed feeding ride rode riding climb climbed climbing cross crossed crossing "
-    "miss missed missing change changed changing check checked checking choose chose chosen spend spent spending pay paid "
-    "shut lock locked locking hit kick kicked kicking kill killed killing hear heard see saw seen need needs needed want "
-    "wants wanted play plays played playing make makes made making bring brought bringing take took taking use used using "
-    "know knows knew understand understood remember remembered forget forgot forgotten believe learn learned learning teach "
-    "taught teaching study studied studying studies bake baked baking burn burned destroy destroyed hide hid hold held "
-    "holding carry carried carrying join joined joining"
-)
+VERB_OF = {form: forms.split()[0] for forms in (  # of each form its verb, which is the first of its forms here
+    "buy buys bought buying, sell sells sold selling, eat eats ate eaten eating, drink drinks drank drinking, read reads "
+    "reading, write writes wrote written writing, open opens opened opening, close closes closed closing, lose lost losing, "
+    "find found finding, break broke broken, steal stole stolen stealing, build built building, sing sang singing, speak "
+    "speaks spoke speaking, drive drives drove driving, wear wears wore wearing, watch watches watched watching, wash "
+    "washed washing, clean cleaned cleaning, cook cooked cooking, paint painted painting, fix fixed fixing, repair repaired "
+    "repairing, catch caught catching, throw threw throwing, borrow borrowed borrowing, hate hates hated, love loves loved, "
+    "like likes liked, enjoy enjoyed enjoying, visit visited visiting, answer answered answering, solve solved solving, "
+    "sign signed signing, finish finished finishing, win won winning, cut cutting, feed fed feeding, ride rode riding, "
+    "climb climbed climbing, cross crossed crossing, miss missed missing, change changed changing, check checked checking, "
+    "choose chose chosen, spend spent spending, pay paid, shut, lock locked locking, hit, kick kicked kicking, kill killed "
+    "killing, hear heard, see saw seen, need needs needed, want wants wanted, play plays played playing, make makes made "
+    "making, bring brought bringing, take took taking, use used using, know knows knew, understand understood, remember "
+    "remembered, forget forgot forgotten, believe, learn learned learning, teach taught teaching, study studied studying "
+    "studies, bake baked baking, burn burned, destroy destroyed, hide hid, hold held holding, carry carried carrying, join "
+    "joined joining"
+).split(",") for form in forms.split()}
+VERBS = frozenset(VERB_OF)
 BEFORE_VERB = words(
     "i you he she we they who it tom mary to don't doesn't didn't not can can't cannot could couldn't will won't would "
     "wouldn't must should shouldn't have has had haven't hasn't hadn't never always often just already also is are was were "
