@@ -76,7 +76,10 @@ def complaints() -> Iterator[str]:
     if not TITLES.exists():  # a book without a Chinese edition
         return
     terms = chinese_texts.glossary()
-    for name in filter(lambda name: place(name).exists(), wanted()):
+    for name in wanted():
+        if not place(name).exists():
+            yield f"{place(name)} is missing: python tools/chinese.py begin {name}"
+            continue
         yield from (f"{place(name)}, cell {cell} {why}: python tools/chinese.py stale {name}"
                     for cell, why in chinese_compared.behind(name))
         yield from chinese_compared.unlike(name, terms)

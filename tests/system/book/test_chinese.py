@@ -51,6 +51,12 @@ def test_a_cell_without_chinese_is_behind(monkeypatch):
     assert list(chinese_compared.behind(PAGE)) == [("8f3b20d6", "has no Chinese yet")]
 
 
+def test_a_page_without_chinese_is_named(monkeypatch):
+    monkeypatch.setattr(chinese, "wanted", lambda: [*chinese_texts.wanted(), "model/nothing"])
+    assert [line for line in chinese.complaints() if "nothing" in line] == [
+        "nbs/zh/model/nothing.md is missing: python tools/chinese.py begin model/nothing"]
+
+
 def test_a_cell_to_which_no_program_has_given_an_id_is_behind(monkeypatch):
     notebook = dict(cells=[dict(cell_type="markdown", metadata={}, source=["Three ", "halves."])])
     monkeypatch.setattr(chinese_texts, "notebook_of", lambda name: notebook)
