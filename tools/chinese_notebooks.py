@@ -16,6 +16,7 @@ from contents import (
     PARTS,
     TABLE,
     Page,
+    around,
     chapters,
     notebook_of,
     read_contents,
@@ -125,14 +126,9 @@ def list_of_pages(pages: list[Page], found: dict, here: str = "reference") -> st
 
 def neighbours(name: str, pages: list[Page], found: dict) -> str:
     "The line that ends a page."
-    if name == INDEX:
-        return f"下一页：[{label(pages[0], found)}]({address(pages[0], name)})"
-    [here] = [page for page in pages if page.notebook == name]
-    part = [page for page in pages if page.part == here.part]
-    at = part.index(here)
-    ways = [f"上一页：[{label(part[at - 1], found)}]({address(part[at - 1], name)})"] if at else []
-    ways += [f"下一页：[{label(part[at + 1], found)}]({address(part[at + 1], name)})"] if at + 1 < len(part) else []
-    return " · ".join([*ways, f"[目录]({way(name, INDEX)})"])
+    ways = [f"{word}：[{label(page, found)}]({address(page, name)})"
+            for word, page in zip(("上一页", "下一页"), around(name, pages)) if page]
+    return " · ".join(ways + [f"[目录]({way(name, INDEX)})"] * (name != INDEX))
 
 
 def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:

@@ -196,16 +196,20 @@ def seconds() -> dict[str, int]:
     return json.loads(SECONDS.read_text(encoding="utf-8"))["figures"]["seconds"] if SECONDS.exists() else {}
 
 
-def neighbours(name: str, pages: list[Page]) -> str:
-    "The line that ends a notebook: what stands before it and after it in its part."
+def around(name: str, pages: list[Page]) -> tuple[Page | None, Page | None]:
+    "What stands before a notebook and after it in its part; after the index, the first page."
     if name == INDEX:
-        return f"Next: {pages[0].link()}"
+        return None, pages[0]
     [here] = [page for page in pages if page.notebook == name]
-    part = [page for page in pages if page.part == here.part]
+    part = [None, *(page for page in pages if page.part == here.part), None]
     place = part.index(here)
-    ways = [f"Before: {part[place - 1].link(name)}"] if place else []
-    ways += [f"Next: {part[place + 1].link(name)}"] if place + 1 < len(part) else []
-    return " · ".join([*ways, f"[Contents]({way(name, INDEX)})"])
+    return part[place - 1], part[place + 1]
+
+
+def neighbours(name: str, pages: list[Page]) -> str:
+    "The line that ends a notebook."
+    ways = [f"{word}: {page.link(name)}" for word, page in zip(("Before", "Next"), around(name, pages)) if page]
+    return " · ".join(ways + [f"[Contents]({way(name, INDEX)})"] * (name != INDEX))
 
 
 def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:

@@ -681,8 +681,8 @@ def test_whoever_prefers_chinese_reads_chinese(browser, address):
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / "page-zh.png", full_page=True)
     assert page.evaluate("[document.documentElement.lang, document.title]") == ["zh", "看着它翻译：网页里的 Transformer"]
-    type_in(page, "...")
-    page.locator("#status").filter(has_text="还没有文字").or_(finished).first.wait_for()
+    page.locator("#sentence").fill(" ")
+    page.locator("#status").filter(has_text="还没有文字：请输入一个句子。").wait_for()
     page.locator("#language").click()
     page.locator("#about").filter(has_text="log-probability").wait_for()
     assert page.url.endswith("?language=en") and page.locator("#language").text_content() == "中文"
