@@ -26,7 +26,20 @@ import vl_convert
 from chinese_figures import CHART, PICTURE, alt
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, Page, called, chapters, notebook_files, read_contents, read_notebook, refuse
+from contents import (
+    GUIDES,
+    INDEX,
+    NEIGHBOURS,
+    NOTEBOOKS,
+    Page,
+    called,
+    chapters,
+    guides,
+    notebook_files,
+    read_contents,
+    read_notebook,
+    refuse,
+)
 from links import Links, dead_links
 from usage import words_given
 
@@ -42,7 +55,6 @@ PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 IN_ENGLISH = {words: words for words in chinese_site.ON_FOLDED_CELLS}
 EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # the explorer's own page, and what it shows
-GUIDES = Path("docs")  # pages of the site, too, under this name
 PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
 
 
@@ -62,13 +74,7 @@ def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
               for (part, chapter), members in chapters(pages).items()]
     paper = sum(part == "paper" for part, *_ in groups)
     found = [(heading, names) for _, heading, names in groups]
-    return [*found[:paper], ("Guides", [f"{GUIDES}/{name}" for name in guides()]), *found[paper:], ("Reference", ["api/index"])]
-
-
-def guides() -> list[str]:
-    "The names of the texts in docs/, in the order in which a newcomer needs them."
-    first = ["first-hour", "installation"]
-    return [*first, *sorted({path.stem for path in (ROOT / GUIDES).glob("*.md")} - {*first})]
+    return [*found[:paper], ("Guides", guides()), *found[paper:], ("Reference", ["api/index"])]
 
 
 def with_links_of_the_site(markdown: str, name: str) -> str:
@@ -90,8 +96,8 @@ def with_links_of_the_site(markdown: str, name: str) -> str:
 
 
 def guide(name: str) -> str:
-    "A text of docs/ as a page of the site."
-    text = Path(GUIDES, f"{name}.md").read_text(encoding="utf-8")
+    "A guide, docs/speed, as a page of the site."
+    text = Path(f"{name}.md").read_text(encoding="utf-8")
     text = text.replace(f"](../{NOTEBOOKS}/", "](../")  # the notebooks stand beside docs/, as on the site
     text = PICTURE_OF_RESULTS.sub(r"\1/\2)", text)  # from where Sphinx reads: it is part of the page
     return re.sub(r"\]\(\.\./((?:results|benchmarks|annotated_transformer)/|docs/\w+\.py)", rf"]({shown_at()}/\1", text)
@@ -281,9 +287,9 @@ def prepare() -> None:
             notebook["cells"].insert(place, installation())
             notebook["cells"].append(chinese_site.navigation(captions(listed)))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
-    pages |= {f"{GUIDES}/{name}.md": guide(name) for name in guides()}
+    pages |= {f"{name}.md": guide(name) for name in guides()}
     write_all(source, pages)
-    shown = [path for name in guides() for _, path in PICTURE_OF_RESULTS.findall(Path(GUIDES, f"{name}.md").read_text("utf-8"))]
+    shown = [path for name in guides() for _, path in PICTURE_OF_RESULTS.findall(Path(f"{name}.md").read_text("utf-8"))]
     for picture in [*NOTEBOOKS.rglob("*.png"), *map(Path, shown)]:
         place = source / (picture.relative_to(NOTEBOOKS) if picture.is_relative_to(NOTEBOOKS) else picture)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -296,7 +302,7 @@ def published() -> dict[str, str]:
     return {
         "": shown_at(),
         **{path.as_posix(): f"{called(path)}.html" for path in notebook_files()},
-        **{f"{GUIDES}/{name}.md": f"{GUIDES}/{name}.html" for name in guides()},
+        **{f"{name}.md": f"{name}.html" for name in guides()},
         **{f"{PACKAGE}/{module}.py": f"api/{module.replace('/', '.')}.html" for module in modules},
         f"{PACKAGE}/exchange/page/{PAGE}": PAGE, f"{site_address()}{PAGE}": PAGE, f"{site_address()}{EXPLORER}": EXPLORER,
     }

@@ -1,4 +1,4 @@
-"""The Chinese edition: every page of the book and README.md, each in one text file beside the English, and never behind it.
+"""The Chinese edition: every page of the book, the guides and README.md, each in a text file beside the English, never behind it.
 
 python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing, or is of other English: page, cell, both texts
 python tools/chinese.py check              what is stale or unlike its English, one line each; exit status 1 if there is any
@@ -22,7 +22,7 @@ import chinese_notebooks
 import chinese_terms
 import chinese_texts
 import chinese_workbook
-from chinese_texts import CHINESE, NO_PROSE, README, TITLES, digits, parsed, place, wanted, write_chinese
+from chinese_texts import CHINESE, NO_PROSE, TITLES, digits, is_text, parsed, place, wanted, write_chinese
 from contents import called, refuse
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,7 @@ def complaints() -> Iterator[str]:
         yield from (f"{place(name)}, cell {cell} {why}: python tools/chinese.py stale {name}"
                     for cell, why in chinese_compared.behind(name))
         yield from chinese_compared.unlike(name, terms)
-        if name != README:
+        if not is_text(name):
             yield from chinese_figures.complaints(name)
     for name in chinese_figures.words().keys() - {*wanted()}:
         yield f"{chinese_figures.WORDS}: {name} is no page of the edition"
@@ -105,7 +105,7 @@ def show_stale(chosen: list[str]) -> None:
 def main(options: list[str]) -> int:
     os.chdir(ROOT)
     pages = [name for name in options[1:] if name != CHECKED]
-    if unknown := [name for name in pages if name != README and not (ROOT / "nbs" / f"{name}.ipynb").is_file()]:
+    if unknown := [name for name in pages if not Path(chinese_texts.source(name)).is_file()]:
         refuse(f"No page of the book: {', '.join(unknown)}. There are {', '.join(wanted())}.")
     match options:
         case ["stale", *chosen]:

@@ -212,7 +212,7 @@ def alike(one: str, other: str) -> bool:
 def draw(name: str) -> str:
     "Run a page, keep its figures, and say how it went."
     import nbformat
-    from nbclient import NotebookClient
+    from pages import execute
 
     notebook, english = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4), notebook_of(name)["cells"]
     known = {word: ours for cell in words()[name].values() for word, ours in cell.items()}
@@ -222,7 +222,7 @@ def draw(name: str) -> str:
     notebook.cells.append(nbformat.v4.new_code_cell("print(*dict.fromkeys(chinese_figures.unsaid), sep='; ')"))
     for cell in notebook.cells:
         cell.source = re.sub(r"^\w+\.savefig\(.*\n", "", cell.source, flags=re.MULTILINE)  # files beside the pages stay English
-    NotebookClient(notebook, timeout=1200, resources={"metadata": {"path": str((NOTEBOOKS / name).parent)}}).execute()
+    execute(notebook, (NOTEBOOKS / name).parent, timeout=1200)
     kept, left = {}, []
     for ours, theirs in zip(notebook.cells[1:], english):
         same = ours.cell_type != "code" or alike(printed(ours), printed(theirs))

@@ -1,4 +1,4 @@
-"The notebooks of the Chinese edition, which tools/chinese.py writes: the English ones with the Chinese in place of the prose."
+"What tools/chinese.py writes of the Chinese edition: the notebooks with the Chinese in place of the prose, and the guides."
 import posixpath
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import chinese_figures
 import chinese_texts
-from chinese_texts import FENCED, HEADING, README, README_ZH, TARGET, in_one_line
+from chinese_texts import FENCED, HEADING, README, README_ZH, TARGET, in_address, in_one_line
 from colab import LINK as OPEN_IN_COLAB
 from contents import (
     INDEX,
@@ -45,37 +45,48 @@ def anchors_in_chinese(name: str) -> dict[str, str]:
     "Of each English anchor of a page the Chinese one."
     there, here = chinese_texts.english(name), chinese_texts.chinese(name)
     pairs = [pair for cell, text in there.items() if cell in here for pair in zip(anchors(text), anchors(here[cell][1]))]
+    if chinese_texts.is_text(name):
+        return {in_address(english.replace("-", " ")): ours for english, ours in pairs}
     return dict(pairs) | (dict(zip(map(anchor, PARTS.values()), map(anchor, PARTS_ZH.values()))) if name == INDEX else {})
 
 
 def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> str:
     "Links to pages of the edition lead to their Chinese; to others, into nbs/."
-    folder = posixpath.dirname(name)
+    source = chinese_texts.source(name)
 
     def led(match: re.Match) -> str:
         target, _, anchor = match[1].partition("#")
         if "://" in target or not target and not anchor:
-            return match[0]
-        there = posixpath.normpath(posixpath.join(folder, target)) if target else f"{name}.ipynb"
-        page = there.removesuffix(".ipynb")
-        if page in translated:
-            anchor = translated[page].get(anchor, anchor)
-        elif not there.startswith("../"):  # a page without Chinese, or a picture
-            target = posixpath.relpath(f"../nbs/{there}", folder or ".")
+            return f"]({told(match[1])})"
+        there = posixpath.normpath(posixpath.join(posixpath.dirname(source), target)) if target else source
+        if page := next((page for page in translated if chinese_texts.source(page) == there), None):
+            there, anchor = file(page), translated[page].get(anchor, anchor)
+        target = target and posixpath.relpath(there, posixpath.dirname(file(name)))
         return f"]({target}{f'#{anchor}' * bool(anchor)})"
 
     return TARGET.sub(led, text)
 
 
+def told(target: str) -> str:
+    "A link, which tells the page that translates that its reader reads Chinese."
+    return f"{target}?language=zh" if target == f"{site(settings())}translate.html" else target
+
+
+def file(name: str) -> str:
+    "Where the Chinese of a page or guide is written."
+    return f"{MADE}/{chinese_texts.source(name).removeprefix('nbs/')}"
+
+
 def led_from_readme(target: str) -> str:
     "Where README.zh.md leads for a link of README.md: to the site's Chinese pages, its own sections, README.md for itself."
-    page = target.removeprefix("nbs/").removesuffix(".ipynb")
+    page, suffix = posixpath.splitext(target.removeprefix("nbs/"))
     if target == README_ZH.name:
         return "README.md"
     if (anchor := target.removeprefix("README.md")).startswith("#"):
         ours = {there.lower(): here for there, here in anchors_in_chinese(README).items()}
         return f"#{ours.get(anchor[1:], anchor[1:])}"
-    return f"{site(settings())}zh/{page}.html" if target.startswith("nbs/") and page in chinese_texts.names() else target
+    there = page in (chinese_texts.names() if suffix == ".ipynb" else chinese_texts.translated_guides())
+    return f"{site(settings())}{MADE}/{page}.html" if there else told(target)
 
 
 def title(page: Page, found: dict) -> str:
@@ -162,11 +173,24 @@ def with_figures(name: str, cells: list[dict]) -> Iterator[dict]:
             yield {"cell_type": "markdown", "id": f"{BELOW}{cell['id']}", "metadata": {}, "source": [text]}
 
 
+def guides_made() -> Iterator[tuple[str, str]]:
+    "Each guide by its name, in Chinese."
+    translated = all_anchors()
+    for name in chinese_texts.translated_guides():
+        parts = [text for _, text in chinese_texts.chinese(name).values()]
+        yield name, with_links(in_one_line("\n\n".join(parts)), name, translated) + "\n"
+
+
+def all_anchors() -> dict[str, dict[str, str]]:
+    "Of each page and guide of the edition its anchors."
+    return {name: anchors_in_chinese(name) for name in (*chinese_texts.names(), *chinese_texts.translated_guides())}
+
+
 def all_made() -> Iterator[tuple[str, dict]]:
     "Each Chinese notebook by its name, with links to the headings of the others."
     pages, found = read_contents(), chinese_texts.titles()
-    translated = {name: anchors_in_chinese(name) for name in chinese_texts.names()}
-    for name in translated:
+    translated = all_anchors()
+    for name in chinese_texts.names():
         yield name, made(name, pages, found, translated)
 
 
@@ -176,5 +200,9 @@ def make() -> None:
         path = MADE / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_notebook(path, notebook)
+    for name, text in guides_made():
+        path = MADE / f"{name}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
     (MADE / "figures").mkdir(exist_ok=True)  # two pages keep a picture there when they run
-    print(f"{len(chinese_texts.names())} of {len(chinese_texts.wanted()) - 1} pages are in {MADE}/.")
+    print(f"{len(chinese_texts.names())} pages and {len(chinese_texts.translated_guides())} guides are in {MADE}/.")

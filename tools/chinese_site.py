@@ -1,7 +1,7 @@
 """The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
 
-Sphinx reads the notebooks that tools/chinese.py makes. What has no Chinese (the guides) is linked to
-in English. Each page leads to the same place in the other language: docs/language.js.
+Sphinx reads the notebooks and guides that tools/chinese.py makes. What has no Chinese (the reference) is linked to in English.
+Each page leads to the same place in the other language: docs/language.js.
 """
 import json
 import posixpath
@@ -16,7 +16,8 @@ from repository import settings, site
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
 WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
-GUIDES = "[第一个小时](../docs/first-hour.md)（英文）· [安装了什么](../docs/installation.md)（英文）"
+GUIDES = "指南"
+MORE = "[第一个小时](docs/first-hour.md) · [安装了什么](docs/installation.md)"
 ON_FOLDED_CELLS = {"Code": "代码", "Answer": "代码和结果", "Test: ": "测试："}
 OF_THE_THEME = {  # which Sphinx's own Chinese has not
     "Back to top": "回到顶部", "Made with ": "生成工具：", "Next": "下一页", "On this page": "本页目录", "Previous": "上一页",
@@ -30,7 +31,7 @@ LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))
 
 def switch(page: str, language: str) -> str:
     "What stands at the head of a page: the way to the same page in the other language, if there is one."
-    if page not in chinese_texts.names():
+    if page not in (*chinese_texts.names(), *chinese_texts.translated_guides()):
         return ""
     there, name, code = ("..", "English", "en") if language == LANGUAGE else (FOLDER, "中文", "zh")
     address = posixpath.relpath(f"{there}/{page}.html", posixpath.dirname(page) or ".")
@@ -44,8 +45,9 @@ def address(target: str, name: str, published: dict[str, str]) -> str | None:
     """
     path, _, place = target.partition("#")
     here = posixpath.join(FOLDER, posixpath.dirname(name))
-    if "://" in path and path in published:  # a page of the site by its whole address
-        return posixpath.relpath(published[path], here)
+    whole, mark, told = path.partition("?")
+    if whole in published and "://" in whole:  # a page of the site by its whole address
+        return f"{posixpath.relpath(published[whole], here)}{mark}{told}"
     if "://" in path or not path:
         return None
     there = posixpath.normpath(posixpath.join(here, path))
@@ -86,9 +88,11 @@ def navigation(groups: list[tuple[str, list[str]]]) -> dict:
 
 def captions(pages: list[Page], found: dict) -> list[tuple[str, list[str]]]:
     "Headings and pages of the edition."
-    translated = [page for page in pages if chinese_texts.has_chinese(page)]
-    return [(chinese_notebooks.chapter_in_chinese(chapter, found), [page.notebook for page in members])
-            for (_, chapter), members in chapters(translated).items()]
+    groups = chapters([page for page in pages if chinese_texts.has_chinese(page)])
+    paper = sum(part == "paper" for part, _ in groups)
+    named = [(chinese_notebooks.chapter_in_chinese(chapter, found), [page.notebook for page in members])
+             for (_, chapter), members in groups.items()]
+    return [*named[:paper], (GUIDES, chinese_texts.translated_guides()), *named[paper:]]
 
 
 def installation() -> dict:
@@ -97,7 +101,7 @@ def installation() -> dict:
               if chinese_texts.english(chinese_texts.README).get(cell, "").startswith("## Installation\n")]
     text = re.sub(rf"\]\({re.escape(site(settings()))}{FOLDER}/([\w./]+)\.html\)", r"](\1.ipynb)", text)
     text = re.sub(r"\]\((nbs|docs|results)/", r"](../\1/", text)  # the index stands in a folder
-    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{GUIDES}"}
+    return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{MORE}"}
 
 
 def with_charts(name: str, cells: list[dict]) -> Iterator[dict]:
@@ -142,4 +146,4 @@ def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
         if name == INDEX:
             notebook["cells"].append(navigation(captions(pages, found)))
         files[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
-    return files
+    return files | {f"{name}.md": with_english_pages(text, name, published) for name, text in chinese_notebooks.guides_made()}

@@ -1,10 +1,12 @@
 """The two texts of the Chinese edition: of each prose cell of a page the English, and the Chinese in its file beside it.
 
-nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb. Each cell begins with a line
+nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb, nbs/zh/docs/speed.md that of docs/speed.md. Each
+cell begins with a line
 
     <!-- 0ab27f61 5c1d9e02 -->
 
-the cell's id, and the first digits of the hash of the English that it translates.
+the cell's id, and the first digits of the hash of the English that it translates. A guide's cells, and README.md's, are its
+sections, whose ids are made of their headings.
 """
 import re
 from collections import Counter
@@ -15,7 +17,7 @@ from pathlib import Path
 import yaml
 from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, notebook_of, read_contents, refuse
+from contents import GUIDES, INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, guides, notebook_of, read_contents, refuse
 from repository import from_yaml
 
 CHINESE = NOTEBOOKS / "zh"
@@ -38,8 +40,13 @@ def digits(text: str) -> str:
 
 
 def wanted() -> list[str]:
-    "All pages of the book, in reading order, and README.md."
-    return [INDEX, *(page.notebook for page in read_contents()), README]
+    "All pages of the book, in reading order, the guides, and README.md."
+    return [INDEX, *(page.notebook for page in read_contents()), *guides(), README]
+
+
+def is_text(name: str) -> bool:
+    "Whether it is a guide or README.md, and so no notebook."
+    return name == README or name.startswith(f"{GUIDES}/")
 
 
 def has_chinese(page: Page) -> bool:
@@ -49,7 +56,16 @@ def has_chinese(page: Page) -> bool:
 
 def names() -> list[str]:
     "Those of them that are notebooks and that somebody has translated, and the index, which leads to them in any case."
-    return [name for name in wanted() if name == INDEX or name != README and place(name).exists()]
+    return [name for name in wanted() if name == INDEX or not is_text(name) and place(name).exists()]
+
+
+def source(name: str) -> str:
+    "The file of a page or a guide."
+    return f"{name}.md" if is_text(name) else f"{NOTEBOOKS.as_posix()}/{name}.ipynb"
+
+
+def translated_guides() -> list[str]:
+    return [name for name in guides() if place(name).exists()]
 
 
 def place(name: str) -> Path:
@@ -58,13 +74,26 @@ def place(name: str) -> Path:
 
 
 def english(name: str) -> dict[str, str]:
-    "The text of each prose cell by its id; of README.md, of each section by its number and heading."
-    if name == README:
-        parts = re.split(r"^(?=## )", Path("README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-        return {f"section-{number}": part.strip("\n") for number, part in enumerate(parts)}
+    "The text of each prose cell by its id, or of each section."
+    if is_text(name):
+        return sections(Path(f"{name}.md").read_text(encoding="utf-8"))
     notebook = notebook_of(name)
     prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell.get("id") not in WRITTEN_HERE]
     return {cell.get("id"): OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
+
+
+def sections(text: str) -> dict[str, str]:
+    "By what GitHub calls their headings; what stands above the first is the title's."
+    title, *parts = re.split(r"^## (?=(.+)$)", text, flags=re.MULTILINE)
+    found = {"title": title} | {in_address(heading): f"## {part}" for heading, part in zip(parts[::2], parts[1::2])}
+    if len(found) <= len(parts) // 2:
+        refuse(f"Two sections have one heading: {', '.join(parts[::2])}.")
+    return {section: part.strip("\n") for section, part in found.items()}
+
+
+def in_address(heading: str) -> str:
+    "How GitHub names a heading."
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def chinese(name: str) -> dict[str, tuple[str, str]]:
@@ -93,8 +122,11 @@ def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
 
 def in_one_line(text: str) -> str:
     "A paragraph's lines joined after Chinese, or its signs: a browser would show the break as a space."
-    joined = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", text)
-    return re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", joined)
+    parts = re.split(f"({FENCED.pattern})", text, flags=FENCED.flags)
+    for at in range(0, len(parts), 2):  # between blocks of code
+        parts[at] = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", parts[at])
+        parts[at] = re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", parts[at])
+    return "".join(parts)
 
 
 @cache

@@ -19,6 +19,7 @@ import yaml
 from repository import from_yaml
 
 NOTEBOOKS = Path("nbs")
+GUIDES = Path("docs")
 INDEX = "index"
 SECONDS = Path("results/checks/pages.json")
 TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
@@ -63,6 +64,12 @@ def way(here: str, there: str) -> str:
 def notebook_files(notebooks: Path = NOTEBOOKS) -> list[Path]:
     "All notebooks, in the order of their paths; copies that Jupyter keeps are none."
     return sorted(path for path in notebooks.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+
+
+def guides() -> list[str]:
+    "The guides, as docs/speed, in the order in which a newcomer needs them."
+    first = ["first-hour", "installation"]
+    return [f"{GUIDES}/{name}" for name in (*first, *sorted({path.stem for path in GUIDES.glob("*.md")} - {*first}))]
 
 
 def called(path: Path, notebooks: Path = NOTEBOOKS) -> str:

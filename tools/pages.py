@@ -134,16 +134,24 @@ def beyond(found: Measures, part: str = "paper") -> list[str]:
     return said
 
 
+def execute(notebook, folder: Path, timeout: int | None = None) -> None:
+    "Run a notebook's cells, in place, each at most so many seconds."
+    from nbclient import NotebookClient
+    from traitlets.config import Config
+
+    encrypted = Config({"KernelManager": {"transport_encryption": "auto"}})  # ipykernel warns of plain text otherwise
+    NotebookClient(notebook, timeout=timeout, config=encrypted, resources={"metadata": {"path": str(folder)}}).execute()
+
+
 def seconds_to_run(path: Path) -> float:
     """Run a notebook from top to bottom, as it stands; its file is not changed. Counted is the processor's time in the kernel and
     in what it starts, which is the same on a busy machine; on a quiet one the clock shows about as much."""
     import resource  # here: Windows has none, and other tools take from this one what it does not need there
 
     import nbformat
-    from nbclient import NotebookClient
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    NotebookClient(nbformat.read(path, as_version=4), resources={"metadata": {"path": str(path.parent)}}).execute()
+    execute(nbformat.read(path, as_version=4), path.parent)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)  # the kernel has ended, and is counted
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -51,10 +51,20 @@ def changed(attend: Attend, changes: Mapping[int, Change]) -> Attend:
         out = list(attend(query, key, value, allowed, causal).unbind(1))  # of each head (B, T, d_v)
         for head, weights in changes.items():
             own = out[head - 1]
-            out[head - 1] = torch.zeros_like(own) if weights is None else (weights.to(value) @ value[:, head - 1]).expand_as(own)
+            out[head - 1] = torch.zeros_like(own) if weights is None else told(weights, query, value) @ value[:, head - 1]
         return torch.stack(out, 1)
 
     return attend_changed
+
+
+def told(weights: Tensor, query: Tensor, value: Tensor) -> Tensor:
+    "The weights that a head is to have, (B, T, S); InputError where they are of another batch."
+    wanted = (len(query), query.size(2), value.size(2))
+    try:
+        return weights.to(value).expand(wanted)
+    except RuntimeError:
+        raise InputError(f"weights for a head have (B, T, S) = {wanted} here, or what broadcasts to it; these have "
+                         f"{tuple(weights.shape)}") from None
 
 
 @contextmanager

@@ -77,6 +77,13 @@ def test_a_head_told_where_to_look_gives_the_value_that_stands_there(model):
     torch.testing.assert_close(found, attention.join(heads))
 
 
+@pytest.mark.parametrize("shape", [(B, T, T), (3, T, S), (1, B, T, S), (S - 1,)])
+def test_weights_of_another_batch_are_refused(model, shape):
+    with changed_heads(model, {"encoder_decoder": {(1, 2): torch.ones(shape)}}), pytest.raises(InputError) as refused:
+        logits(model)
+    assert str(refused.value) == f"weights for a head have (B, T, S) = (2, 3, 5) here, or what broadcasts to it; these have {shape}"
+
+
 def test_training_goes_on_through_a_changed_head(model):
     with without_heads(model, {"encoder": [(1, 2)]}):
         logits(model).sum().backward()

@@ -153,15 +153,27 @@ def test_the_index_says_first_where_to_try_it_and_how_to_install():
     assert "pip install .\n" in cell and "git clone" in cell and "](docs/installation.md)" in cell
     assert "](exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
     cell = build_site.chinese_site.installation()["source"]
+    assert "](docs/installation.md)" in cell
     assert "](exchange/browser_page.ipynb)" in cell and "](nbs/" not in cell
 
 
 def test_the_guides_links_stay_in_the_site_where_they_can():
-    text, repository = build_site.guide("first-hour"), build_site.shown_at()
+    text, repository = build_site.guide("docs/first-hour"), build_site.shown_at()
     assert "](../training/checkpoints.ipynb)" in text and "](trained-weights.md)" in text and "../nbs" not in text
-    assert f"]({repository}/results/translation/everyday-en-de.json)" in build_site.guide("trained-weights")
+    assert f"]({repository}/results/translation/everyday-en-de.json)" in build_site.guide("docs/trained-weights")
     assert build_site.with_links_of_the_site("[a](../../docs/speed.md) [b](../../docs/transformer.py)", "data/x") == (
         f"[a](../docs/speed.md) [b]({repository}/docs/transformer.py)")
+
+
+def test_links_of_a_chinese_page_lead_out_of_its_folder_only_to_what_has_no_chinese():
+    published = {"": "https://a.org", "package/a.py": "api/a.html", "https://b.org/t.html": "t.html"}
+    text = ("[a](../model/b.ipynb#c) [`a` *b*](../../package/a.py#D-e) [c](../../results/b) ![d](../../e/f.png) "
+            "[g](https://b.org/t.html?language=zh) [h](https://c.org) [i](#j)")
+    assert build_site.chinese_site.with_english_pages(text, "paper/a", published) == (
+        '[a](../model/b.ipynb#c) '
+        '<a href="../../api/a.html#d-e"><code class="docutils literal notranslate">a</code> <em>b</em></a> '
+        '<a href="https://a.org/results/b">c</a> <img src="../../_images/f.png" alt="d"> '
+        '<a href="../../t.html?language=zh">g</a> [h](https://c.org) [i](#j)')
 
 
 def test_a_picture_of_a_guide_is_part_of_its_page(tmp_path, monkeypatch):
@@ -169,7 +181,7 @@ def test_a_picture_of_a_guide_is_part_of_its_page(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "speed.md").write_text("![bars](../results/speed/a-b.png) [file](../results/speed/a.json)\n")
-    assert build_site.guide("speed") == f"![bars](/results/speed/a-b.png) [file]({shown}/results/speed/a.json)\n"
+    assert build_site.guide("docs/speed") == f"![bars](/results/speed/a-b.png) [file]({shown}/results/speed/a.json)\n"
 
 
 def test_a_link_that_leads_nowhere_is_named(tmp_path):

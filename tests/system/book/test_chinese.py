@@ -152,9 +152,10 @@ def test_the_chinese_readme_leads_to_the_chinese_pages(monkeypatch):
     pages, site = chinese_texts.chinese(chinese_texts.README), "https://annotated-transformer.github.io/annotated_transformer/zh/"
     links = chinese_texts.TARGET.findall("".join(text for _, text in pages.values()))
     assert {f"{site}index.html", f"{site}paper/3.2_attention.html", "#安装", "#引用", "README.md"} <= {*links}
+    assert f"{site.removesuffix('zh/')}translate.html?language=zh" in links
     assert f"{site}exchange/onnx.html" in links and not [link for link in links if link.startswith("nbs/")]
-    noted, text = pages["section-2"]
-    pages["section-2"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
+    noted, text = pages["the-book"]
+    pages["the-book"] = (noted, text.replace(f"{site}paper/ten_minutes.html", "nbs/paper/ten_minutes.ipynb"))
     monkeypatch.setattr(chinese_texts, "chinese", lambda name: pages)
     found = list(chinese_compared.unlike(chinese_texts.README, {}))
     assert any("lacks the link" in line and "zh/paper/ten_minutes.html" in line for line in found), found
@@ -281,29 +282,31 @@ def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
         assert "colab.research" not in json.dumps([cell for cell in notebook["cells"] if cell["cell_type"] == "markdown"])
 
 
-def test_every_link_of_a_chinese_page_leads_to_a_file():
-    there = {f"zh/{name}.ipynb" for name in chinese_texts.names()}
-    for name, notebook in chinese_notebooks.all_made():
-        for cell in notebook["cells"]:
-            targets = chinese_texts.TARGET.findall("".join(cell["source"])) if cell["cell_type"] == "markdown" else []
-            for target in targets:
-                file = target.partition("#")[0]
-                if file and "://" not in file:
-                    path = (ROOT / "zh" / name).parent.joinpath(file).resolve().relative_to(ROOT)
-                    assert str(path) in there or (ROOT / path).exists(), (name, target)
+@pytest.fixture(scope="module")
+def prose():
+    "The texts of each page and guide, by the file that `make zh` writes."
+    pages = {chinese_notebooks.file(name): ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == "markdown"]
+             for name, made in chinese_notebooks.all_made()}
+    return pages | {chinese_notebooks.file(name): [text] for name, text in chinese_notebooks.guides_made()}
 
 
-def test_every_anchor_of_a_chinese_page_is_a_heading_of_the_page_it_leads_to():
-    texts = {name: ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "markdown"]
-             for name, notebook in chinese_notebooks.all_made()}
-    headings = {name: {anchor for text in said for anchor in chinese_notebooks.anchors(text)} for name, said in texts.items()}
+def test_every_link_of_a_chinese_page_leads_to_a_file_which_is_chinese_where_that_exists(prose):
+    for file, texts in prose.items():
+        for target in chinese_texts.TARGET.findall("\n".join(texts)):
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(file), target.partition("#")[0]))
+            if not target.startswith("#") and "://" not in target and there not in prose:
+                assert (ROOT / there).exists() and f"zh/{there.removeprefix('nbs/')}" not in prose, (file, target)
+
+
+def test_every_anchor_of_a_chinese_page_is_a_heading_of_the_page_it_leads_to(prose):
+    headings = {file: {anchor for text in texts for anchor in chinese_notebooks.anchors(text)} for file, texts in prose.items()}
     checked = 0
-    for name, said in texts.items():
-        for target in (target for text in said for target in chinese_texts.TARGET.findall(text)):
-            file, _, anchor = target.partition("#")
-            page = posixpath.normpath(posixpath.join(posixpath.dirname(name), file)).removesuffix(".ipynb") if file else name
-            if anchor and page in headings:
-                assert anchor in headings[page], (name, target)
+    for file, texts in prose.items():
+        for target in chinese_texts.TARGET.findall("\n".join(texts)):
+            way, _, anchor = target.partition("#")
+            there = posixpath.normpath(posixpath.join(posixpath.dirname(file), way)) if way else file
+            if anchor and there in headings:
+                assert anchor in headings[there], (file, target)
                 checked += 1
     assert checked > 10
 
@@ -314,6 +317,23 @@ def test_links_lead_to_the_chinese_where_there_is_one():
     assert chinese_notebooks.with_links(text, PAGE, translated) == (
         "[a](3.2_attention.ipynb#Equation-(1)) [b](../../nbs/model/variants.ipynb#Try) [c](https://x.org/y) [d](../../README.md)"
     ).replace("Equation-(1)", "公式-(1)")
+
+
+def test_links_between_guides_and_pages_lead_to_the_chinese():
+    translated = {"docs/speed": {"getting-a-corpus-ready": "准备语料"}, "paper/3.2_attention": {"Equation-(1)": "公式-(1)"}}
+    there = "[a](speed.md#getting-a-corpus-ready) [b](../nbs/paper/3.2_attention.ipynb#Equation-(1)) [c](../results/a) [d](#x)"
+    assert chinese_notebooks.with_links(there, "docs/parsing", translated) == (
+        "[a](speed.md#准备语料) [b](../paper/3.2_attention.ipynb#公式-(1)) [c](../../results/a) [d](#x)")
+    there = "[a](../../docs/speed.md#getting-a-corpus-ready) [b](../../docs/parsing.md)"
+    assert chinese_notebooks.with_links(there, PAGE, translated) == "[a](../docs/speed.md#准备语料) [b](../../docs/parsing.md)"
+
+
+def test_a_guide_is_translated_section_by_section(refused):
+    text = "# Title\n\nfirst\n\n## Getting (it) ready\n\n### Deeper\n\n```\n# a\n```\n\n## At last\n\nend\n"
+    assert chinese_texts.sections(text) == {
+        "title": "# Title\n\nfirst", "getting-it-ready": "## Getting (it) ready\n\n### Deeper\n\n```\n# a\n```",
+        "at-last": "## At last\n\nend"}
+    assert "Two sections have one heading" in refused(chinese_texts.sections, "# A\n## B\nb\n## B\nc\n")
 
 
 @pytest.mark.parametrize("text, wanted", [
@@ -330,6 +350,11 @@ def test_signs_are_chinese_outside_of_code(text, wanted):
 def test_lines_of_a_paragraph_join_where_both_sides_are_chinese():
     text = "一行，\n二行\n> 三行\n\n四行 a\nb 五行\n- 六行"
     assert chinese_texts.in_one_line(text) == "一行，二行三行\n\n四行 a\nb 五行\n- 六行"
+
+
+def test_lines_of_a_block_of_code_are_not_joined():
+    text = "好，\n二\n```\n# 一，\n二 = 3\n```\n三，\n四"
+    assert chinese_texts.in_one_line(text) == text.replace("好，\n", "好，").replace("三，\n", "三，")
 
 
 def test_a_line_that_ends_in_a_chinese_sign_is_joined_to_its_paragraph_alone():
