@@ -62,7 +62,7 @@ run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them
 	$(BIN)/python tools/build.py
 
-zh: $(INSTALLED)  ## 中文版: the Chinese notebooks, in zh/ (what is not translated yet stays English)
+zh: $(INSTALLED)  ## 中文版: the Chinese notebooks and guides, in zh/ (what is not translated yet stays English)
 	$(BIN)/python tools/chinese.py make
 
 zh-figures: $(INSTALLED)  ## draw the figures with Chinese words for `make zh` and `make site` (runs the pages; needs a Chinese font)
