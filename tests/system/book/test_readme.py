@@ -79,7 +79,7 @@ def test_the_parser_is_as_good_as_the_text_says():
     assert f"{times['4'] * 1e3:.0f} ms a sentence for {times['21'] * 1e3:.0f}," in text and round(times["21"] / times["4"]) == 6
     craft = json.loads((ROOT / "results/parsing/parser.craft.json").read_text(encoding="utf-8"))["figures"]
     craft_f1 = craft["scores"]["constrained"]["test"]["f1"]
-    assert f"has F1 {craft_f1:.2f} on a third of its test sentences after {craft['updates']:,} updates" in text
+    assert f"has F1 {craft_f1:.2f} on a third of CRAFT's test sentences after {craft['updates']:,} updates" in text
     assert craft["average"] == 8 and "by the mean of its last eight checkpoints" in text
     assert f"{craft['minutes_of_updates']:.0f} minutes of one core" in text
     half, end = (point["f1"] for point in craft["curve"][-2:])
@@ -270,7 +270,8 @@ def test_the_threads_of_speed_are_what_was_measured():
         assert f"| {said} | {' | '.join(f'{one:.1f}' for one in seconds)} |" in text, (work, seconds)
     alone, beside = (max(one["chosen_to_the_better"] for one in found[f"beside {n}"].values()) for n in (0, 2))
     assert f"at most {alone} times the better of one and two alone, and {beside} beside the others" in text
-    for number, said in ((0, "{:.2f} to {:.2f} times the better of the two"), (2, "{:.1f} to {:.1f} times beside the others.")):
+    words = {0: "{:.2f} to {:.2f} times the better of one and two in the table", 2: "{:.1f} to {:.1f} times beside the others."}
+    for number, said in words.items():
         seconds = [one["seconds"] for one in found[f"beside {number}"].values()]
         rounds = [zip(each["one"], each["two"], each["two, waiting long"]) for each in seconds]
         long = [statistics.median(waiting / min(one, two) for one, two, waiting in each) for each in rounds]
