@@ -33,7 +33,7 @@ BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 
 def anchor(heading: str) -> str:
     "How Jupyter names it."
-    return heading.strip().replace(" ", "-")
+    return heading.strip().replace("`", "").replace(" ", "-")
 
 
 def anchors(text: str) -> list[str]:
