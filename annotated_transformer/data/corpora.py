@@ -177,7 +177,7 @@ def require(directory: str | Path, paths: list[Path], source: str, target: str) 
                     raise InputError(f"{path} does not exist and {other} does: rename it")
             raise InputError(
                 f"{path} does not exist: {directory} needs train.{source} and train.{target}, and in validation.{source} and "
-                f"validation.{target} some hundred pairs that are kept out of training"
+                f"validation.{target} a few hundred pairs that are kept out of training"
             )
 
 

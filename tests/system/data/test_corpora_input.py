@@ -125,7 +125,7 @@ def test_training_files_alone_are_no_corpus_yet(tmp_path):
     for name in ("train.cs", "train.en"):
         (tmp_path / name).write_text("a line\n")
     message = complaint(from_directory, tmp_path)
-    assert message.startswith(str(tmp_path / "validation.en")) and "validation.cs some hundred pairs" in message
+    assert message.startswith(str(tmp_path / "validation.en")) and "validation.cs a few hundred pairs" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b" \n\n"])
