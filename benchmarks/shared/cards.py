@@ -20,15 +20,17 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
   How each was counted stands in `results/translation/{name}.json` of the repository.
 - **{by}:** `{command}`
 
-Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.
+Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.{habits}
 """
+MULTI30K = (
+    "README asks for research and education that is not commercial, and WMT 2016 gave it out under CC BY-NC-SA 4.0 "
+    "(https://www.statmt.org/wmt16/multimodal-task.html): take the weights for that"
+)
 ABOUT = {
     "multi30k-en-de": {
         "licence": "other", "knows": "29,000 captions of photographs",
         "what": "For sentences that describe what a picture shows.",
-        "data": "Multi30k (Elliott et al. 2016), training split, raw cased text. Its repository names no licence. It "
-                "translates captions of Flickr30k, given out for research and education that is not commercial: take the weights "
-                "for that.",
+        "data": f"Multi30k (Elliott et al. 2016), training split, raw cased text. Its {MULTI30K}.",
     },
     "numbers-en-de": {
         "licence": "apache-2.0", "knows": "numbers, dates, times and prices",
@@ -42,8 +44,8 @@ ABOUT = {
                 "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0), and Multi30k (Elliott et al. 2016), raw "
                 "cased text; from the third part on also 30,000 pairs made by rule, and from the fifth on other names in most "
                 "pairs that name Tom (`benchmarks.everyday_extra`). "
-                "Multi30k's repository names no licence. It translates captions of Flickr30k, given out for research "
-                "and education that is not commercial: take the weights for that, and name Tatoeba.",
+                f"Multi30k's {MULTI30K}, and name Tatoeba.",
+        "habits": " It keeps its texts' habits: *the nurse* and *the secretary* become women, *the doctor* and *the engineer* men.",
     },
 }
 PART = (

@@ -58,7 +58,15 @@ def test_what_ships_is_whole_and_small():
 
 def test_each_card_says_of_the_data_what_its_maker_writes_today():
     for name, about in ABOUT.items():
-        assert f"- **Data:** {about['data']}\n" in (PRETRAINED / name / "README.md").read_text(encoding="utf-8"), name
+        card = (PRETRAINED / name / "README.md").read_text(encoding="utf-8")
+        assert f"- **Data:** {about['data']}\n" in card and card.endswith(f" else, too.{about.get('habits', '')}\n"), name
+
+
+def test_a_card_is_right_about_the_trades_that_become_women_and_men():
+    trades = re.findall(r"\*(the \w+)\*", ABOUT["everyday-en-de"]["habits"])
+    translator = Translator.from_pretrained("everyday-en-de", device="cpu")
+    said = [translator(f"{trade.capitalize()} is late.").split()[:2] for trade in trades]
+    assert said == [["Die", "Krankenschwester"], ["Die", "Sekretärin"], ["Der", "Arzt"], ["Der", "Ingenieur"]]
 
 
 def test_a_recipe_goes_on_from_the_end_of_each_part(tmp_path):
