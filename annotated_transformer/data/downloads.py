@@ -102,7 +102,7 @@ def multi30k(
     base_url: str = MULTI30K_URL,
     sha256: dict[str, str] = MULTI30K_SHA256,
 ) -> Corpus:
-    "Multi30k: 29,000 captions of photographs with their translations, and three test sets."
+    "Multi30k: 29,000 captions of photographs with their translations, and three test sets (non-commercial; CC BY-NC-SA 4.0)."
     store = Store(Path(directory or cache_directory() / "multi30k"), base_url, sha256)
 
     def pairs(name: str) -> Pairs:
@@ -265,7 +265,7 @@ def wmt14(
     directory: str | Path | None = None,  # for the training files: the cache, or a test's own
     archives: Iterable[Archive] = WMT14,
 ) -> Corpus:
-    "WMT 2014, the paper's own: 4.5 million pairs with German, 36 million with French, downloaded when training asks for them."
+    "WMT 2014, the paper's own; each part has its own terms. 4.5 million pairs with German, 36 million with French."
     languages = f"en-{target_language}"
     files = partial(wmt14_files, target_language, Path(directory or cache_directory() / "wmt14"), archives)
     train = PairFiles(files, keep={"de": both_sides, "fr": similar_length}[target_language])

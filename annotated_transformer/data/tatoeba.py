@@ -92,7 +92,7 @@ def everyday(
     sentences: Corpus | None = None,  # Tatoeba, or a test's own
     captions: Corpus | None = None,  # Multi30k, or a test's own
 ) -> Corpus:
-    "Tatoeba (tatoeba.org, by way of manythings.org/anki; CC BY 2.0) and the training captions of Multi30k together."
+    "Tatoeba (tatoeba.org, by way of manythings.org/anki; CC BY 2.0) and the training captions of Multi30k (non-commercial)."
     parts = [tatoeba() if sentences is None else sentences, multi30k("de") if captions is None else captions]
     train, validation = ([pair for part in parts for pair in part.split(name)] for name in ("train", "validation"))
     tests = {name: pairs for part in parts for name, pairs in part.tests.items()}

@@ -247,7 +247,7 @@ def treebank(
     directory: str | Path | None = None,  # with .mrg files, at any depth; None: the sample, downloaded once
     leaves: str = "XX",  # one of `trees.LEAVES`
 ) -> Treebank:
-    "3,914 sentences of the Wall Street Journal with their trees, for parsing: the free sample of the Penn Treebank."
+    "3,914 sentences of the Wall Street Journal with their trees: NLTK's sample of the Penn Treebank (non-commercial)."
     if directory is None:
         archive = fetch(Store(cache_directory(), TREEBANK_URL, TREEBANK_SHA256), "treebank.zip")
         directory, paths = "treebank", zipfile.Path(archive, "treebank/combined/").iterdir()

@@ -45,7 +45,8 @@ ABOUT = {
                 "cased text; from the third part on also 30,000 pairs made by rule, and from the fifth on other names in most "
                 "pairs that name Tom (`benchmarks.everyday_extra`). "
                 f"Multi30k's {MULTI30K}, and name Tatoeba.",
-        "habits": " It keeps its texts' habits: *the nurse* and *the secretary* become women, *the doctor* and *the engineer* men.",
+        "habits": " It keeps its texts' habits: *the nurse* and *the secretary* become women, *the doctor* and *the engineer* "
+                  "men.",
     },
 }
 PART = (

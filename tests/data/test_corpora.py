@@ -1,5 +1,6 @@
 "Corpora by name and from directories; faulty files and downloads are tested in tests/system/data/test_corpora_input.py."
 import gzip
+import re
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -89,6 +90,13 @@ def test_trees_behind_a_plus_sign_join_the_training_trees_alone():
         for name in ("train", "validation"):
             (plus / f"{name}.mrg").write_text("( (S (NN a)))")
         assert load(plus).name == "a+b"  # a directory may be called so
+
+
+def test_the_list_tells_the_terms_of_each_corpus_that_others_wrote():
+    ours = {"numbers-en-de", "pronouns-en-de"}
+    told = {name: re.findall(r"CC BY[\w-]* \d\.0|non-commercial|own terms|not free", about(name)) for name in CORPORA}
+    assert {name for name, terms in told.items() if not terms} == ours
+    assert told["multi30k-en-fr"] == ["non-commercial", "CC BY-NC-SA 4.0"] and told["everyday-en-de"] == ["CC BY 2.0", "non-commercial"]
 
 
 def test_a_corpus_of_ones_own_among_the_named_ones_is_told_whatever_its_function_takes(monkeypatch, capsys):
