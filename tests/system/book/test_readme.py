@@ -15,6 +15,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+import yaml
 
 from annotated_transformer import Translator
 from annotated_transformer.command_line import main as cli
@@ -435,6 +436,15 @@ def test_the_readme_is_short_and_the_two_commands_stand_in_it():
     for path in PAGES:
         for target in re.findall(r"`make ([\w-]+)", path.read_text(encoding="utf-8")) + commands:
             assert re.search(rf"^{target}:", targets, re.MULTILINE), (path.name, target)
+
+
+def test_who_cites_by_the_file_or_the_readme_cites_this_software_and_names_the_paper():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert "preferred-citation" not in cited  # GitHub would give it in place of the software
+    [author], [paper] = cited["authors"], cited["references"]
+    entry = re.sub(r"[\\{}]", "", blocks(page("README.md"), "bibtex"))
+    assert author["name"] in entry and cited["repository-code"] in entry and cited["license"] == "Apache-2.0"
+    assert paper["title"] == "Attention Is All You Need" and f"({paper['url']})" in page("README.md")
 
 
 def test_every_link_leads_somewhere():
