@@ -52,7 +52,10 @@ html_show_sphinx = False
 html_theme_options = {
     "navigation_with_keys": False,  # the arrow keys scroll long lines of code: they must not leave the page
     "top_of_page_buttons": [],
-    "footer_icons": [{"name": "Repository", "url": home, "html": "Repository", "class": ""}],
+    "footer_icons": [
+        {"name": "Repository", "url": home, "html": "Repository", "class": ""},
+        {"name": "Licences", "url": f"{home}#licences", "html": "Licences", "class": ""},
+    ],
 }
 
 # The reference: the names in the order of the source, one parameter to a line, with the comments that stand beside them.

@@ -18,6 +18,7 @@ import sys
 import tarfile
 from collections.abc import Mapping
 from html import unescape
+from importlib import metadata
 from pathlib import Path
 
 import chinese_site
@@ -55,6 +56,8 @@ PACKAGE = "annotated_transformer"
 MATHJAX = ("mathjax@3.2.2", "es5/tex-svg.js", "d4295dc33744836935c1399feece5159577b34c5c8ffb9f1c6324cd82e03a882")
 IN_ENGLISH = {words: words for words in chinese_site.ON_FOLDED_CELLS}
 EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # the explorer's own page, and what it shows
+LICENCES = "licences.txt"  # of what others wrote: in docs/ that of scripts, on the site those of these packages, too
+OTHERS = ("sphinx", "snowballstemmer", "furo", "myst-nb", "pygments")
 PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
 
 
@@ -247,6 +250,16 @@ def fetch_mathjax(static: Path) -> None:
         path.write_bytes(script)
 
 
+def licences() -> str:
+    "The notices that go with what others wrote on the site: scripts, then what installed packages put beside them."
+    notices = [(GUIDES / LICENCES).read_text(encoding="utf-8")]
+    for name in OTHERS:
+        files = [path for path in metadata.files(name) if re.match("LICEN[CS]E|COPYING", path.name)]
+        notices += [f"{name} {metadata.version(name)}\n\n{path.read_text(encoding='utf-8').strip()}\n" for path in files]
+    notices.append(Path("LICENSE").read_text(encoding="utf-8"))  # MathJax's, too
+    return f"\n{'=' * 80}\n\n".join(notices)
+
+
 def write_translating_page() -> None:
     "The page that translates, beside the others; written anew only where something that it is made of has changed."
     sources = [*sorted(Path(PACKAGE, "exchange", "page").iterdir()), Path(PACKAGE, "exchange", "browser_page.py"),
@@ -274,7 +287,9 @@ def prepare() -> None:
     static.mkdir(parents=True, exist_ok=True)
     fetch_mathjax(static)
     scripts = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed", vl_version=VEGA_LITE)
-    write(static / "vega.js", f"(() => {{\n{scripts}\n}})()")  # its names are its own: some are those of Sphinx's scripts
+    scripts = f"// Vega and what it uses: see {LICENCES}\n(() => {{\n{scripts}\n}})()"
+    write(static / "vega.js", scripts)  # its names are its own: some are those of Sphinx's scripts
+    write(static / LICENCES, licences())
     for name in ("style.css", "charts.js", "search.js", "language.js", "figures.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
     notebooks = {called(path): read_notebook(path) for path in notebook_files()}

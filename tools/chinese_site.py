@@ -25,6 +25,7 @@ OF_THE_THEME = {  # which Sphinx's own Chinese has not
 IN_THE_THEME = {  # which stand in its templates, where no translation reaches
     "Skip to content": "跳到正文", "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动",
     "Toggle site navigation sidebar": "打开或关闭网站目录", "Toggle table of contents sidebar": "打开或关闭本页目录",
+    "Licences": "许可",
 }
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(((?:[^()\s]|\([^()\s]*\))+)\)")
 

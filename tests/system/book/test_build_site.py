@@ -205,3 +205,13 @@ def test_listed_sources_lose_the_ways_back_that_lead_nowhere(tmp_path, monkeypat
     (tmp_path / "_modules" / "x.html").write_text(f"{way.format('one')} def one {way.format('other')} def other")
     build_site.without_dead_ways_back()
     assert (tmp_path / "_modules" / "x.html").read_text() == f"{way.format('one')} def one  def other"
+
+
+def test_the_site_carries_the_notices_of_what_others_wrote():
+    pytest.importorskip("furo")
+    said = build_site.licences()
+    for words in (build_site.MATHJAX[0].replace("mathjax@", "MathJax "), "University of Washington Interactive Data Lab",
+                  "Mike Bostock", "by the Sphinx team", "Pradyun Gedam", "Dr Martin Porter", "Apache License\n",
+                  "Permission is hereby granted",
+                  "Redistributions in binary form must reproduce", "Permission to use, copy, modify"):
+        assert words in said, words
