@@ -38,7 +38,7 @@ setup(
         "Changes": f"{url}/blob/{about['branch']}/CHANGELOG.md",
         "Licences of the weights": f"{url}/tree/{about['branch']}/annotated_transformer/pretrained",
     },
-    license_expression=about["license"],
+    license_expression=f"{about['license']} AND LicenseRef-Trained-Weights",  # some weights are not for commercial use
     license_files=["LICENSE", "annotated_transformer/pretrained/*/README.md"],  # of the code; of the weights and their data
     classifiers=[
         "Development Status :: 3 - Alpha",

@@ -41,9 +41,10 @@ ABOUT = {
         "licence": "other", "knows": "short sentences of everyday life and captions of photographs",
         "what": "For everyday sentences, questions and answers, and for sentences that describe what a picture shows.",
         "data": "`everyday-en-de`, training split: sentence pairs of Tatoeba (https://tatoeba.org, by its contributors, in the "
-                "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0), and Multi30k (Elliott et al. 2016), raw "
-                "cased text; from the third part on also 30,000 pairs made by rule, and from the fifth on other names in most "
-                "pairs that name Tom (`benchmarks.everyday_extra`). "
+                "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0: "
+                "https://creativecommons.org/licenses/by/2.0), and Multi30k (Elliott et al. 2016), raw cased text; from the "
+                "third part on also 30,000 pairs made by rule, and from the fifth on other names in most pairs that name Tom "
+                "(`benchmarks.everyday_extra`). "
                 f"Multi30k's {MULTI30K}, and name Tatoeba.",
         "habits": " It keeps its texts' habits: *the nurse* and *the secretary* become women, *the doctor* and *the engineer* "
                   "men.",

@@ -219,7 +219,7 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tm
     relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
     assert relative_link.search((ROOT / "README.md").read_bytes())
     assert not relative_link.search(zipfile.ZipFile(wheel).read(metadata))
-    assert b"\nLicense-Expression: Apache-2.0\n" in zipfile.ZipFile(wheel).read(metadata)
+    assert b"\nLicense-Expression: Apache-2.0 AND LicenseRef-Trained-Weights\n" in zipfile.ZipFile(wheel).read(metadata)
     assert "annotated_transformer/gone.py" not in held
     subprocess.run([*pip, "install", "--no-deps", "--target", str(tmp_path / "installed"), str(wheel)], check=True)
     source, expected = shipped_run("everyday-en-de")["examples"][0]  # the model of whoever names none
