@@ -297,6 +297,12 @@ def test_what_no_page_can_show_is_refused_before_anything_is_written(tmp_path, f
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_licences_beside_the_page_lead_to_the_notices_of_the_runtime_that_it_has():
+    [version] = re.findall(r"-([\d.]+)\.tgz", live_page.RUNTIME)
+    said = Path(live_page.__file__).with_name("page").joinpath("LICENSES.txt").read_text(encoding="utf-8")
+    assert f"/blob/v{version}/ThirdPartyNotices.txt" in said
+
+
 def test_without_a_network_and_a_cache_a_sentence_says_where_the_runtime_would_be(tmp_path, monkeypatch):
     monkeypatch.setenv("ANNOTATED_TRANSFORMER_DATA", str(tmp_path))
     monkeypatch.setattr(live_page, "RUNTIME_URL", "http://127.0.0.1:9/")
