@@ -1,5 +1,29 @@
-// Without formulas in the excerpts of a search: LaTeX is not what one reads.
+// What Sphinx's search lacks: Chinese questions, the book's chapters first, and excerpts without LaTeX.
+
+// The index holds words of Chinese, a question has no blanks between them: it is cut into the longest words that the index has.
+function splitQuery(query) {
+  const {terms, titleterms} = Search._index;
+  const cut = text => {
+    const words = [];
+    for (let from = 0, to; from < text.length; from = to) {
+      to = text.length;
+      while (to > from + 1 && !Object.hasOwn(terms, text.slice(from, to)) && !Object.hasOwn(titleterms, text.slice(from, to))) to--;
+      if (to > from + 1) words.push(text.slice(from, to));
+    }
+    return words.length ? words : [text];
+  };
+  const parts = query.match(/\p{Script=Han}+|(?:(?!\p{Script=Han})[\p{Letter}\p{Number}_\p{Emoji_Presentation}])+/gu) ?? [];
+  return parts.flatMap(part => /\p{Script=Han}/u.test(part) ? cut(part) : part);
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  // A page that explains stands before a module of the same name; who asks for a class or function by its name gets the reference.
+  const asked = (new URLSearchParams(location.search).get("q") ?? "").trim();
+  const inTitle = title => title.toLowerCase().includes(asked.toLowerCase());
+  const isName = word => /[A-Z_]/.test(word) && asked.includes(word);
+  Scorer.objPrio[0] = Scorer.objPrio[1]; // a module is no more than what is in it
+  Scorer.score = ([page, title, , , score, , kind]) => score + (kind !== "object" && inTitle(title) ? 5 : 0)
+    + (page.startsWith("paper/") ? 3 : 0) + (page.startsWith("api/") ? isName(title.split(".").at(-1)) ? 5 : -12 : 0);
   const withFormulas = Search.htmlToText;
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");

@@ -6,7 +6,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from build_site import guides, only_imports
@@ -307,6 +307,21 @@ def test_a_search_of_the_chinese_pages_finds_attention(page, address):
     page.wait_for_load_state("networkidle")
     paths = {urlsplit(a.get_attribute("href")).path for a in found.all()}
     assert {"paper/3.2_attention.html", "paper/figures_3_to_5.html"} <= paths and page.faults == []
+
+
+@pytest.mark.parametrize("asked, first", [
+    ("attention", "paper/3.2_attention.html"), ("BLEU", "paper/6.1_bleu.html"), ("softmax", "paper/3.4_embedding.html"),
+    ("positional encoding", "paper/3.5_position.html"), ("label smoothing", "paper/5.4_regularization.html#label-smoothing"),
+    ("greedy_search", "api/translation.fast_search.html#annotated_transformer.translation.fast_search.greedy_search"),
+    ("Translator", "api/translation.translator.html#annotated_transformer.translation.translator.Translator"),
+    ("位置编码", "zh/paper/3.5_position.html"), ("多头注意力", "zh/paper/3.2_attention.html"),
+    ("BLEU 分数", "zh/paper/6.1_bleu.html"),
+])
+def test_a_search_finds_first_the_page_that_explains_and_of_a_name_its_reference(page, address, asked, first):
+    page.goto(f"{address}/{'zh/' if first.startswith('zh/') else ''}search.html?q={quote(asked)}")
+    page.locator("#search-results li a").first.wait_for()
+    found = urlsplit(page.locator("#search-results li a").first.evaluate("one => one.href"))
+    assert found.path + (found.fragment and f"#{found.fragment}") == f"/{first}" and page.faults == []
 
 
 def test_a_search_shows_no_latex(page, address):
