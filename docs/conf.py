@@ -13,6 +13,7 @@ from sphinx.util.inspect import stringify_signature
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
+import site_head  # noqa: E402
 from chinese_site import LANGUAGE, OF_THE_THEME, switch  # noqa: E402
 
 logging.getLogger("jieba").setLevel(logging.WARNING)  # cuts Chinese into words for the search, and tells of it
@@ -187,6 +188,16 @@ class OfTheTheme(gettext.NullTranslations):
         return OF_THE_THEME.get(message, message)
 
 
+def with_its_head(app, page, template, context, doctree):
+    "What search engines and chats show of a page. Without `docstitle` the theme writes the title alone."
+    if doctree is None:
+        return
+    if page == app.config.root_doc:
+        context |= {"docstitle": "", "title": site_head.title_of_the_index(app.config.language)}
+    paragraphs = [paragraph.astext() for paragraph in doctree.findall(nodes.paragraph)]
+    context["metatags"] += site_head.of_a_page(page, app.config.language, context["title"], paragraphs)
+
+
 def setup(app):
     if app.config.language == LANGUAGE:
         app.translator.add_fallback(OfTheTheme())
@@ -196,3 +207,4 @@ def setup(app):
     app.connect("doctree-read", as_written)
     app.connect("html-page-context", with_charts)
     app.connect("html-page-context", with_other_language)
+    app.connect("html-page-context", with_its_head)

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import chinese_site
 import repository
+import site_head
 import vl_convert
 from chinese_figures import CHART, PICTURE, alt
 from colab import CELL as COLAB
@@ -42,6 +43,7 @@ from contents import (
     refuse,
 )
 from links import Links, dead_links
+from PIL import Image
 from usage import words_given
 
 from annotated_transformer import InputError, Translator
@@ -274,11 +276,15 @@ def write_translating_page() -> None:
             refuse(str(error))
         note.write_text(made_of)
     shutil.copytree(page, SITE, dirs_exist_ok=True)
+    write(SITE / PAGE, site_head.with_tags(Path(SITE, PAGE).read_text(encoding="utf-8"), PAGE))
 
 
 def write_explorer_page() -> None:
     "The page that the explorer saves, which keys and screen readers can use: the chart of its notebook answers only a pointer."
-    explore(Translator.from_pretrained(SHIPPED, device="cpu").attention(EXPLORED)).save(SITE / EXPLORER)
+    path = SITE / EXPLORER
+    explore(Translator.from_pretrained(SHIPPED, device="cpu").attention(EXPLORED)).save(path)
+    said = "Every attention head of a small Transformer that translates this sentence. Point at a word to see where a head looks."
+    write(path, site_head.with_tags(path.read_text(encoding="utf-8"), EXPLORER, f"Attention: {EXPLORED}", said))
 
 
 def prepare() -> None:
@@ -292,6 +298,7 @@ def prepare() -> None:
     write(static / LICENCES, licences())
     for name in ("style.css", "charts.js", "search.js", "language.js", "figures.js"):
         write(static / name, Path("docs", name).read_text(encoding="utf-8"))
+    (static / site_head.CARD).write_bytes(site_head.card())
     notebooks = {called(path): read_notebook(path) for path in notebook_files()}
     listed = read_contents()
     pages = reference(listed)
@@ -336,11 +343,20 @@ def without_dead_ways_back() -> None:
             path.write_text(kept, encoding="utf-8", newline="\n")
 
 
-def for_those_who_listen() -> None:
+def with_sizes(text: str, page: Path) -> str:
+    "The pictures of a page with their sizes: nothing moves when one arrives, and a link to a place below it leads there."
+    def sized(picture: re.Match) -> str:
+        width, height = Image.open(page.parent / picture[1]).size
+        return f'{picture[0]} width="{width}" height="{height}"'
+
+    return re.sub(r'<img [^>]*src="([^":]+\.png)"(?! width)', sized, text)
+
+
+def for_those_who_listen_or_wait() -> None:
     """What MyST-NB and the theme say of folds and menus instead of what is written on them, or in English on a Chinese page."""
     for path in SITE.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        said = text.replace(' aria-label="Toggle hidden content"', "").replace(
+        said = with_sizes(text, path).replace(' aria-label="Toggle hidden content"', "").replace(
             'class="caption" role="heading">', 'class="caption" role="heading" aria-level="2">')
         if path.relative_to(SITE).parts[0] == chinese_site.FOLDER:
             for english, chinese in chinese_site.IN_THE_THEME.items():
@@ -361,13 +377,15 @@ def main() -> int:
     prepare()
     write_all(PREPARED / "source-zh", chinese_site.prepare(prepare_notebook, published()))
     status = sphinx(SITE) or sphinx(SITE / chinese_site.FOLDER, "-zh", "-D", f"language={chinese_site.LANGUAGE}")
-    shutil.rmtree("jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
+    for beside in (SITE.parent, SITE):
+        shutil.rmtree(beside / "jupyter_execute", ignore_errors=True)  # MyST-NB's copies of the notebooks, which nothing reads
     if status:
         return status
     write_translating_page()
     write_explorer_page()
+    write(SITE / "404.html", site_head.not_found())
     without_dead_ways_back()
-    for_those_who_listen()
+    for_those_who_listen_or_wait()
     if dead := dead_links(SITE):
         print(*dead, sep="\n", file=sys.stderr)
         return 1

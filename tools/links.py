@@ -33,7 +33,7 @@ class Links(HTMLParser):
             self.links.append(attributes["href"])
         if tag in ("script", "img", "iframe") and attributes.get("src"):
             self.resources.append(attributes["src"])
-        if tag == "link" and attributes.get("rel") not in ("index", "search", "next", "prev", "canonical"):
+        if tag == "link" and attributes.get("rel") not in ("index", "search", "next", "prev", "canonical", "alternate"):
             self.resources.append(attributes["href"])
 
 

@@ -62,6 +62,15 @@ def test_nothing_is_asked_of_another_host(name):
     assert [address for address in parsed(name).resources if urlsplit(address).netloc] == []
 
 
+def test_each_page_has_a_title_of_its_own_and_each_text_a_summary():
+    texts = {name: (SITE / name).read_text(encoding="utf-8") for name in PAGES}
+    titles = [re.search(r"<title>(.*?)</title>", text)[1] for text in texts.values()]
+    assert sorted({title for title in titles if titles.count(title) > 1}) == []
+    without = {name for name, text in texts.items() if not re.search('name="description" content="[^"]', text)}
+    assert {name.removeprefix("zh/") for name in without} == {"404.html", "genindex.html", "py-modindex.html", "search.html"}
+    assert not (SITE / "jupyter_execute").exists()
+
+
 def test_links_lead_somewhere_also_those_of_the_listed_sources():
     assert dead_links(SITE) == []
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import build_site
 import pytest
+import site_head
 from chinese_notebooks import anchor
 from contents import NEIGHBOURS, Page, notebook_of, read_contents, read_notebook
 from links import dead_links
+from PIL import Image
 
 ROOT = Path(__file__).parents[3]
 
@@ -119,7 +121,7 @@ def test_folds_are_named_by_what_stands_on_them_and_the_theme_speaks_chinese_on_
     (tmp_path / "zh").mkdir()
     for name, fold in (("x.html", "Code"), ("zh/x.html", "代码")):
         (tmp_path / name).write_text(page.format(fold), encoding="utf-8")
-    build_site.for_those_who_listen()
+    build_site.for_those_who_listen_or_wait()
     rest = '<summary>{}</summary><p class="caption" role="heading" aria-level="2">'
     assert (tmp_path / "x.html").read_text() == f"<a>Skip to content</a>{rest.format('Code')}"
     assert (tmp_path / "zh/x.html").read_text(encoding="utf-8") == f"<a>跳到正文</a>{rest.format('代码')}"
@@ -215,3 +217,63 @@ def test_the_site_carries_the_notices_of_what_others_wrote():
                   "Permission is hereby granted",
                   "Redistributions in binary form must reproduce", "Permission to use, copy, modify"):
         assert words in said, words
+
+
+def test_a_shared_link_to_a_page_shows_its_title_what_it_is_about_and_a_picture():
+    address, page = build_site.site_address(), "paper/3.2_attention"
+    said = {language: site_head.of_a_page(page, language, "§3.2 <em>A</em> &amp; B", ["first"]) for language in ("en", "zh_CN")}
+    [shows] = [listed.shows for listed in read_contents() if listed.notebook == page]
+    for tag in ('name="description"', 'property="og:description"'):
+        assert f'<meta {tag} content="{shows}">' in said["en"] and re.search(f'<meta {tag} content="注意力', said["zh_CN"])
+    for language, folder in (("en", ""), ("zh_CN", "zh/")):
+        assert f'<link rel="canonical" href="{address}{folder}{page}.html">' in said[language]
+        assert f'<meta property="og:url" content="{address}{folder}{page}.html">' in said[language]
+        assert f'<link rel="alternate" hreflang="en" href="{address}{page}.html">' in said[language]
+        assert f'<link rel="alternate" hreflang="zh" href="{address}zh/{page}.html">' in said[language]
+        assert '<meta property="og:title" content="§3.2 A &amp; B">' in said[language]
+    assert f'content="{address}_static/card.png"' in said["en"]
+
+
+def test_a_page_that_no_list_names_is_summed_up_by_the_beginning_of_its_text():
+    said = site_head.of_a_page("api/x", "en", "x", ["Explained, tested and drawn in 3.", f'A "{"word " * 60}"', "last"])
+    assert re.search(r'name="description" content="A &quot;word (word ){10,}word …">', said) and "hreflang" not in said
+
+
+def test_the_index_is_named_by_what_the_book_is_about_and_has_the_address_of_the_site():
+    for language, folder in (("en", ""), ("zh_CN", "zh/")):
+        assert "Attention Is All You Need" in site_head.title_of_the_index(language)
+        said = site_head.of_a_page("index", language, "t", [])
+        assert f'rel="canonical" href="{build_site.site_address()}{folder}">' in said and "Attention Is All You Need" in said
+
+
+def test_a_page_beside_sphinxs_keeps_its_title_and_summary_or_gets_others():
+    text = '<head>\n<meta name="description" content="a &amp; b">\n<title>T</title>\n</head>'
+    said = site_head.with_tags(text, "x.html")
+    assert said.count('name="description" content="a &amp; b"') == 1 and '<meta property="og:title" content="T">' in said
+    said = site_head.with_tags(text, "x.html", "U <", "c")
+    assert "<title>U &lt;</title>" in said and said.count("a &amp; b") == 0 and said.count('content="c"') == 2
+
+
+def test_the_picture_that_is_shared_is_as_wide_as_chats_show_it(tmp_path):
+    (tmp_path / site_head.CARD).write_bytes(site_head.card())
+    width, height = Image.open(tmp_path / site_head.CARD).size
+    assert width == 1200 and 1.9 < width / height < 2.1
+
+
+def test_pictures_keep_their_place_before_they_arrive(tmp_path):
+    Image.new("1", (30, 20)).save(tmp_path / "a.png")
+    page, text = tmp_path / "api" / "x.html", '<img alt="b" src="../a.png" /><img src="https://e.org/c.png">'
+    page.parent.mkdir()
+    sized = build_site.with_sizes(text, page)
+    assert sized == '<img alt="b" src="../a.png" width="30" height="20" /><img src="https://e.org/c.png">'
+    assert build_site.with_sizes(sized, page) == sized
+
+
+def test_who_comes_to_a_page_that_is_not_there_finds_the_way_from_any_address():
+    links = re.findall(r'href="([^"]*)"', site_head.not_found())
+    assert links and all(link.startswith(build_site.site_address()) for link in links)
+
+
+def test_the_page_that_translates_leads_to_the_book():
+    page = ROOT / "annotated_transformer" / "exchange" / "page" / build_site.PAGE
+    assert f'<a href="{build_site.site_address()}" rel="noreferrer">' in page.read_text(encoding="utf-8")
