@@ -194,7 +194,7 @@ def with_its_head(app, page, template, context, doctree):
         return
     if page == app.config.root_doc:
         context |= {"docstitle": "", "title": site_head.title_of_the_index(app.config.language)}
-    paragraphs = [paragraph.astext() for paragraph in doctree.findall(nodes.paragraph)]
+    paragraphs = [text.astext() for text in doctree.findall(nodes.paragraph) if isinstance(text.parent, nodes.section)]  # no cell
     context["metatags"] += site_head.of_a_page(page, app.config.language, context["title"], paragraphs)
 
 

@@ -30,7 +30,7 @@ def summaries(language: str) -> dict[str, str]:
 
 
 def summary(page: str, language: str, paragraphs: list[str]) -> str:
-    "One or two sentences; of a page that no list names, the beginning of its text. A search engine shows some 160 characters."
+    "One or two sentences; of a page that no list names, the beginning of its text, if it has any."
     text = summaries(language).get(page) or next((text for text in paragraphs if not text.startswith("Explained, tested")), "")
     text = " ".join(re.sub(r"[*`]", "", text).split())
     return text if len(text) <= 200 else text[:200].rpartition(" ")[0] + " …"
@@ -49,8 +49,9 @@ def tags(title: str, said: str, address: str, languages: Mapping[str, str] = Map
     [heading] = re.findall(r"^<title>(.*?)</title>", DRAWN.read_text(encoding="utf-8"), re.MULTILINE)
     named = {"og:site_name": settings()["lib_name"], "og:type": "website", "og:title": title, "og:description": said,
              "og:url": own + address, "og:image": f"{own}_static/{CARD}"}
-    lines = [f'<meta name="description" content="{escape(said)}">', '<meta name="twitter:card" content="summary_large_image">']
-    lines += [f'<meta property="{name}" content="{escape(text)}">' for name, text in named.items()]
+    lines = ['<meta name="twitter:card" content="summary_large_image">']
+    lines += [f'<meta name="description" content="{escape(said)}">'] if said else []
+    lines += [f'<meta property="{name}" content="{escape(text)}">' for name, text in named.items() if text]
     lines.append(f'<meta property="og:image:alt" content="{heading}">')
     lines.append(f'<link rel="canonical" href="{own}{address}">')
     lines += [f'<link rel="alternate" hreflang="{code}" href="{own}{path}">' for code, path in languages.items()]

@@ -237,6 +237,7 @@ def test_a_shared_link_to_a_page_shows_its_title_what_it_is_about_and_a_picture(
 def test_a_page_that_no_list_names_is_summed_up_by_the_beginning_of_its_text():
     said = site_head.of_a_page("api/x", "en", "x", ["Explained, tested and drawn in 3.", f'A "{"word " * 60}"', "last"])
     assert re.search(r'name="description" content="A &quot;word (word ){10,}word …">', said) and "hreflang" not in said
+    assert "description" not in site_head.of_a_page("api/x", "en", "x", [])
 
 
 def test_the_index_is_named_by_what_the_book_is_about_and_has_the_address_of_the_site():
