@@ -102,7 +102,7 @@ def attend_in_16_bits(
     "Equation (1) step by step: products in 16 bits, softmax in 32. A query that may see no key gets zeros, as from the kernel."
     scores = ((query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)).float()  # scaled first: float16 ends at 65,504
     if causal:
-        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool).tril()
+        allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
     if allowed is not None:
         scores = scores.masked_fill(~allowed, float("-inf")) if allowed.dtype == torch.bool else scores + allowed
     largest = scores.amax(-1, True).detach().clamp_min(torch.finfo(scores.dtype).min)  # finite where all keys are hidden

@@ -21,6 +21,15 @@ def sinusoids(
     # An odd d_model has one sine more than cosines.
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d_model].float()
 
+# %% ../../nbs/paper/3.5_position.ipynb #3a691be0
+def fill(positions: nn.Module, *_) -> None:
+    "Where a model was made on no device, its table has no numbers, and no file has them: called when weights are loaded."
+    if "table" in positions._buffers:
+        with torch.device("cpu"):
+            table = sinusoids(*positions.table.shape)
+        here = torch.get_default_device() if positions.table.is_meta else positions.table.device
+        positions.table = table.to(here, positions.table.dtype)
+
 # %% ../../nbs/paper/3.5_position.ipynb #3a691be1
 class PositionalEncoding(nn.Module):
     "Add to each embedding the row of a table that tells its position: fixed sinusoids (§3.5)."
@@ -31,6 +40,8 @@ class PositionalEncoding(nn.Module):
         with torch.device("cpu" if here.type == "mps" else here):  # an Apple GPU has no float64
             table = sinusoids(max_length, d_model)
         self.register_buffer("table", table.to(torch.empty(0)), persistent=False)  # where, and as, embeddings are
+        if table.is_meta:
+            self.register_load_state_dict_post_hook(fill)
 
     def forward(
         self,

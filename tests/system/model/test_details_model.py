@@ -1,4 +1,5 @@
 "Details of the model that no page tells: each was changed by hand without a test that noticed. Names begin with the module's."
+import copy
 import json
 from dataclasses import replace
 
@@ -240,3 +241,19 @@ def test_attention_records_weights_by_which_what_comes_out_has_gradients():
     assert torch.autograd.grad(expected.square().sum(), plain, allow_unused=True) == (None,) * 6
     with recorded(model), pytest.raises(InputError, match="record outside of it"), recorded(model, for_gradients=True):
         pass
+
+
+@pytest.mark.parametrize("norm, positions", [("post", "sinusoidal"), ("pre", "learned")])
+@pytest.mark.parametrize("assign", [True, False])
+def test_position_has_its_numbers_where_weights_are_loaded_into_a_model_made_on_no_device(norm, positions, assign):
+    config = replace(UNEQUAL, norm=norm, positions=positions, max_length=9)
+    expected = Transformer(config).eval()
+    with torch.device("meta"):
+        found = Transformer(config).eval()
+    if not assign:
+        found = copy.deepcopy(found).to_empty(device="cpu")
+        found.positions.table.data.fill_(float("nan"))  # what an empty tensor holds is chance
+    found.load_state_dict(expected.state_dict(), assign=assign)
+    texts = torch.tensor([[5, 6, 1], [7, 1, 0]]), torch.tensor([[0, 3], [0, 9]])
+    assert torch.equal(found(*texts), expected(*texts))
+    assert "positions.table" not in found.state_dict() or positions == "learned"
