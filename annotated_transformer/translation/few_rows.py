@@ -75,7 +75,8 @@ class HalvedEmbedding(PackedEmbedding):
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits (N, V)
         "Logits, by the halves where there are few."
-        return self.words.times(x) if len(x) <= FEW_ROWS else self.embedding.project_into(space, x)
+        few = self.words is not None and len(x) <= FEW_ROWS
+        return self.words.times(x) if few else self.embedding.project_into(space, x)
 
 
 def seconds(products: Sequence[Callable[[Tensor], Tensor]], rows: Sequence[Tensor]) -> float:

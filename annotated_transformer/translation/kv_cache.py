@@ -97,7 +97,7 @@ class StepwiseDecoder:
             if not (hasattr(own, "widths") and hasattr(other, "project_memory")):
                 raise InputError("a search keeps keys and values, and an attention of the decoder has none to give: let its "
                                  "class inherit from MultiHeadAttention")
-            projected = other.project_memory(memory)                        # of 16 bits under autocast, as the new ones will be
+            projected = made_anew(other).project_memory(memory)             # of 16 bits under autocast, as the new ones will be
             room = (B, max_steps * n_beams, sum(own.widths[1:]))            # for the keys and values of all tokens
             earlier = PreallocatedCache(own, projected.new_empty(room), grows=True)
             self.cache.append(LayerCache(earlier, PreallocatedCache(other, projected, grows=False)))
@@ -139,6 +139,14 @@ class StepwiseDecoder:
                 self.visible[moved] = self.visible[source]
 
 # %% ../../nbs/translation/kv_cache.ipynb #61f00008
+def made_anew(attention: MultiHeadAttention) -> MultiHeadAttention:
+    "Pruning, as PyTorch's older norms of weights, computes a weight before each `forward`: here before `project_memory`."
+    for hook in attention._forward_pre_hooks.values():
+        if hasattr(hook, "apply_mask") or hasattr(hook, "compute_weight"):
+            hook(attention, None)
+    return attention
+
+
 def as_summand(
     allowed: Tensor,  # bool
     like: Tensor,

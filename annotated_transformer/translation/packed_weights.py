@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from .. import InputError
 from ..model.attention import MultiHeadAttention
+from ..model.class_names import only_known
 from ..model.embedding import SharedEmbedding
 from ..model.transformer import Transformer
 from ..threads import without_warnings
@@ -254,7 +255,8 @@ def with_matrices(
 ) -> Transformer:
     """The same model, each matrix that it multiplies by replaced by a packed one.
 
-    A `Linear` of one's own class keeps its floats, and so do weights that are computed anew at each call (parametrized, pruned).
+    A `Linear` or an embedding of one's own class keeps its floats, and so do weights that are computed anew at each call
+    (parametrized, pruned).
     """
     shared = [held for held in held_by(model) if isinstance(held, Tensor) or callable(held) and not isinstance(held, nn.Module)]
     found = copy.deepcopy(model, {id(held): held for held in shared}).eval()   # a hook of somebody's is theirs in the copy, too
@@ -277,7 +279,8 @@ class PackedEmbedding(nn.Module):
     def __init__(self, embedding: SharedEmbedding, packed: type[PackedMatrix]):
         super().__init__()
         self.embedding = embedding
-        self.words = packed(embedding.weight, getattr(embedding, "bias", None), few=0)
+        plain = only_known(embedding) and "weight" in embedding._parameters
+        self.words = packed(embedding.weight, getattr(embedding, "bias", None), few=0) if plain else None
 
     @property
     def weight(self) -> Tensor:
@@ -303,7 +306,7 @@ class PackedEmbedding(nn.Module):
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits (N, V)
         "Logits by the packed matrix."
-        return into(self.words, space, x)
+        return self.embedding.project_into(space, x) if self.words is None else into(self.words, space, x)
 
 
 def into(

@@ -89,3 +89,10 @@ def test_attend_scales_before_it_multiplies_what_float16_could_not_hold():
     query, key, value = torch.randn(3, 2, 3, 5, 24, dtype=torch.float16).unbind()   # a width whose root is no whole number
     expected = F.scaled_dot_product_attention(query.double(), key.double(), value.double())
     assert (attend(query, key, value) - expected).norm() < 1e-3 * expected.norm()
+
+
+def test_attend_makes_its_causal_mask_where_the_numbers_are():
+    query = torch.randn(1, 2, 3, 4, dtype=torch.bfloat16)
+    expected = attend(query, query, query, causal=True)
+    with torch.device("meta"):  # another default device, as in a program that computes on a GPU
+        assert torch.equal(attend(query, query, query, causal=True), expected)

@@ -4,6 +4,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch.nn.utils import prune
 
 from annotated_transformer import EOS, PAD, InputError, Transformer, TransformerConfig
 from annotated_transformer.config import Search
+from annotated_transformer.model.embedding import SharedEmbedding
 from annotated_transformer.threads import ONE_THREAD, without_warnings
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation import packed_weights
@@ -79,7 +81,19 @@ def pruned(model):
         nn.init.constant_(inner.bias, 2.0)
 
 
-@pytest.mark.parametrize("change", [of_a_class_of_its_own, parametrized, pruned])
+class Cooled(SharedEmbedding):
+    def project(self, x):
+        return super().project(x) * 0.3
+
+    def project_into(self, space, x):
+        return super().project_into(space, x).mul_(0.3)
+
+
+def an_embedding_of_its_own(model):
+    model.embedding = Cooled(14, 8)
+
+
+@pytest.mark.parametrize("change", [of_a_class_of_its_own, parametrized, pruned, an_embedding_of_its_own])
 @pytest.mark.parametrize("pack", [in_eight_bits, in_sixteen_bits, in_halves])
 def test_a_copy_leaves_a_linear_of_another_kind_as_it_is(change, pack):
     given = model()
@@ -89,6 +103,34 @@ def test_a_copy_leaves_a_linear_of_another_kind_as_it_is(change, pack):
     expected, found = (beam_search(each, source, search) for each in (given, pack(given)))
     for one, other in zip(found, expected, strict=True):
         assert one[0].log_probability == pytest.approx(other[0].log_probability, rel=0.1)
+
+
+class Tripling(nn.Module):
+    def forward(self, weight):
+        return weight * 3
+
+
+def test_halves_follow_an_embedding_that_is_computed_anew():
+    given, source, search = model(), torch.tensor([[3, 4, EOS], [5, EOS, PAD]]), Search(beam_size=2, extra_length=4)
+    nn.utils.parametrize.register_parametrization(given.embedding, "weight", Tripling())
+    halves = in_halves(given)
+    given.embedding.parametrizations.weight.original.data.mul_(-0.5)
+    expected, found = ([row[0].log_probability for row in beam_search(each, source, search)] for each in (given, halves))
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*weight_norm. is deprecated")
+@pytest.mark.parametrize("change", [partial(prune.random_unstructured, amount=0.3), nn.utils.weight_norm])
+def test_a_search_begins_with_the_weights_that_are_there_now(change):
+    given, other = model(), model()
+    for one in (given, other):
+        change(one.decoder.layers[0].memory_attention.sublayer, "in_projection")
+    for weight in given.parameters():
+        weight.data.mul_(1.5)
+    other.load_state_dict(given.state_dict())
+    source, search = torch.tensor([[3, 4, EOS], [5, EOS, PAD]]), Search(beam_size=2, extra_length=4)
+    _, expected, found = (beam_search(each, source, search) for each in (given, given, other))
+    assert found == expected  # of the first search; by the second, `forward` has computed the weight
 
 
 @pytest.mark.skipif(not hasattr(torch, "quantize_per_channel"), reason="PyTorch has deleted it")
