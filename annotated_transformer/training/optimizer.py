@@ -43,5 +43,5 @@ def adam(
     parameters: Iterable[nn.Parameter],
     fused: bool = True,   # PyTorch's faster code: all weights at once
 ) -> torch.optim.Adam:
-    "PyTorch's Adam with the constants of §5.3. The loop sets its rate before each step."
-    return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=fused)
+    "PyTorch's Adam with the constants of §5.3. The loop sets its rate before each step; a `LambdaLR` multiplies 1."
+    return torch.optim.Adam(parameters, lr=1.0, betas=(0.9, 0.98), eps=1e-9, fused=fused)

@@ -34,7 +34,7 @@ from annotated_transformer.training.checkpoints import load_checkpoint, read_sta
 from annotated_transformer.training.evaluation import evaluate
 from annotated_transformer.training.loop import batches_from, learner_for, own_parts, readable_train, train, train_step
 from annotated_transformer.training.metrics import Metrics
-from annotated_transformer.training.optimizer import adam
+from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.own import Own
 from annotated_transformer.training.runs import Run, prepare
 from annotated_transformer.training.starting import begin, prepared
@@ -721,6 +721,18 @@ def test_loop_has_the_rate_of_each_update_from_its_schedule_alone():
     weight.grad = torch.tensor([1.0, -2.0, 0.5])
     optimizer.step()
     assert weight.tolist() == [1, 1, 1]
+
+
+def test_optimizer_learns_by_a_scheduler_of_pytorchs():
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = adam([weight])
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: learning_rate(step + 1, 16, 4))
+    for step in (1, 2, 3):
+        assert schedule.get_last_lr() == [learning_rate(step, 16, 4)]
+        weight.grad = torch.ones(3)
+        optimizer.step()
+        schedule.step()
+    torch.testing.assert_close(weight.detach(), torch.full((3,), 1 - sum(learning_rate(step, 16, 4) for step in (1, 2, 3))))
 
 
 def test_loop_reads_each_pair_in_one_part():
