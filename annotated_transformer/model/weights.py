@@ -48,8 +48,8 @@ def to_be_saved(
 ) -> dict[str, Tensor]:
     """What a file holds of a model: each tensor contiguous, in memory of its own.
 
-    InputError for what could not be read again as it was: a parameter under two names or of no real numbers, and a buffer of
-    numbers that are neither real nor whole, as complex ones are.
+    InputError for what could not be read again as it was: a parameter under two names or of no real numbers, a buffer of
+    numbers that are neither real nor whole, as complex ones are, and a tensor that holds others, as of `fully_shard`.
     """
     kind, names = type(model).__name__, {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -59,7 +59,7 @@ def to_be_saved(
                              "(docs/your-own-parts.md)")
     found, places, parameters = {}, set(), set(names.values())
     for name, value in model.state_dict().items():
-        written = getattr(value, "dtype", type(value).__name__)
+        written = type(value).__name__ if hasattr(value, "__tensor_flatten__") else getattr(value, "dtype", type(value).__name__)
         if written not in (REAL if name in parameters else REAL + WHOLE):
             raise InputError(f"{kind}: {name!r} is of {written}, and a file holds parameters of real numbers, buffers of real or "
                              "whole ones: write it in these, or register it with persistent=False")

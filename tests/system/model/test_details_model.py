@@ -6,7 +6,9 @@ from dataclasses import replace
 import huggingface_hub
 import pytest
 import torch
+import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.config import TransformerConfig
@@ -217,6 +219,18 @@ def test_pretrained_notes_the_class_of_ones_own_alone(tmp_path):
         kind(UNEQUAL).save_pretrained(tmp_path / kind.__name__)
         name = json.loads((tmp_path / kind.__name__ / "config.json").read_text()).get("model")
         assert name == noted or name.endswith(noted)
+
+
+def test_pretrained_names_what_fully_shard_has_cut(tmp_path):
+    model = Transformer(UNEQUAL)
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        fully_shard(model)
+        with pytest.raises(InputError, match="'embedding.weight' is of DTensor, and a file holds"):
+            model.save_pretrained(tmp_path / "saved")
+    finally:
+        dist.destroy_process_group()
+    assert not (tmp_path / "saved").exists()
 
 
 def test_fast_attention_adds_a_mask_of_numbers_to_long_rows_in_16_bits():
