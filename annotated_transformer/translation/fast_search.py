@@ -149,7 +149,7 @@ def check_decoding(
     sentences, written = torch.arange(2, device=weight.device), source.new_full((2, 1, 1), PAD)  # (2, K, t)
     of_products = {"highest": 0.0, "high": 2**-10, "medium": 2**-7}[torch.get_float32_matmul_precision()]
     close, steps = max(torch.finfo(weight.dtype).eps, of_products) ** 0.5, min(steps, c.max_length)
-    with evaluating(model):
+    with evaluating(model), torch.autocast(weight.device.type, enabled=False):
         decoder = StepwiseDecoder(model, source, 3, steps)
         for step in range(1, steps + 1):
             found = decoder.logits(decoder.step(written[:, :, -1]))                                              # (2·K, V)
@@ -181,8 +181,7 @@ def warn_of_decoding(model: Transformer) -> None:
     if only_known(model):
         return
     try:
-        with torch.autocast(model.embedding.weight.device.type, enabled=False):
-            check_decoding(model)
+        check_decoding(model)
     except InputError as error:
         said = "%s; until then a search or a figure is not of the model that was trained (docs/your-own-parts.md)"
         logging.getLogger(__name__).warning(said, error)
