@@ -18,5 +18,6 @@ export function splitSentences(text, patterns) {
   return [...found, text.slice(start)];
 }
 
-// One text of their translations; Chinese and Japanese have no blank behind these signs.
-export const joinSentences = texts => texts.filter(Boolean).join(" ").replace(/([。！？」』）]) /gu, "$1");
+// One text of their translations, one alone as it is; Chinese and Japanese have no blank behind these signs.
+export const joinSentences = texts =>
+  texts.length === 1 ? texts[0] : texts.filter(Boolean).join(" ").replace(/([。！？」』）]) /gu, "$1");

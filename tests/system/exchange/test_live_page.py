@@ -22,7 +22,7 @@ from annotated_transformer.data.sentences import PATTERNS, split_sentences
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.exchange import browser_page as live_page
 from annotated_transformer.figures.token_labels import group_words
-from annotated_transformer.translation.lines import UNSURE, WHOLE, in_capitals, numbers_differ
+from annotated_transformer.translation.lines import UNSURE, WHOLE, Translation, in_capitals, joined, numbers_differ
 
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "annotated_transformer" / "exchange" / "page"
@@ -111,6 +111,21 @@ def test_the_page_cuts_a_text_where_python_does(tmp_path):
     expected, found = list(map(split_sentences, texts)), json.loads(done.stdout)
     assert [text for text, a, b in zip(texts, expected, found, strict=True) if a != b] == []
     assert sum(len(parts) > 1 for parts in expected[-2_000:]) > 500
+
+
+JOIN = """
+const [module, given] = process.argv.slice(1), {joinSentences} = await import(module);
+console.log(JSON.stringify(JSON.parse(given).map(joinSentences)));
+"""
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
+def test_the_page_joins_translations_as_python_does(tmp_path):
+    cases = [["「好。」 他说。"], ["好。", "「好。」 他说。"], ["Yes.", "", "No. "], ["", "好！"], [""]]
+    shutil.copy(FILES / "sentences.js", tmp_path / "sentences.mjs")
+    given = [str(tmp_path / "sentences.mjs"), json.dumps(cases)]
+    done = subprocess.run(["node", "--input-type=module", "-e", JOIN, *given], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [joined([*map(Translation, texts)]).text for texts in cases]
 
 
 GROUP = """
