@@ -195,7 +195,8 @@ class TokenizedPairs:
             read, checksum, iterator = 0, 0, iter(pairs)
             while part := list(islice(iterator, min(chunk, state["read"] - read) or chunk)):
                 again = read < state["read"]
-                read, checksum = read + len(part), zlib.crc32("".join(f"{s}\n{t}\n" for s, t in part).encode(), checksum)
+                written = "".join(f"{s}\n{t}\n" for s, t in part).encode(errors="surrogatepass")  # the tokenizer refuses those
+                read, checksum = read + len(part), zlib.crc32(written, checksum)
                 if not again:
                     _append(part, files, state, max_length, tokenizer, processes)
                     state.update(read=read, checksum=checksum)

@@ -82,7 +82,8 @@ def advice_on(message: str) -> str:
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #51b1000c
 def short_lines(sentences: Iterable[str]) -> Iterator[str]:
     "The same words: SentencePiece leaves out any line of more than 4,192 bytes, and 1,000 characters take 4,000 at most."
-    for sentence in sentences:
+    for number, sentence in enumerate(sentences, 1):
+        require_text(sentence, f"sentence {number}")
         yield from re.findall(r"\S{1,1000}", sentence) if len(sentence) > 1000 else [sentence]
 
 

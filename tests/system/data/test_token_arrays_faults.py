@@ -10,6 +10,7 @@ import pytest
 from annotated_transformer import EOS, InputError
 from annotated_transformer.data import large_corpora
 from annotated_transformer.data.large_corpora import TokenizedPairs
+from annotated_transformer.data.tokenizer import Tokenizer
 
 
 def stand_in(model: bytes = b"1") -> SimpleNamespace:
@@ -129,6 +130,13 @@ def test_other_sentences_are_refused(tmp_path, other):
     break_off(tmp_path, FOUR, 2, max_length=4, chunk=1)
     with pytest.raises(InputError, match="train.progress: .* delete this file"):
         TokenizedPairs.write(tmp_path, "train", other, stand_in(), max_length=4)
+    assert not (tmp_path / "train.json").exists()
+
+
+def test_half_a_character_is_refused_and_nothing_is_prepared(tmp_path):
+    tokenizer = Tokenizer.train(["a b c", "b c d"], 9)
+    with pytest.raises(InputError, match="half a character"):
+        TokenizedPairs.write(tmp_path, "train", [("a", "b"), ("c \ud83d", "d")], tokenizer)
     assert not (tmp_path / "train.json").exists()
 
 

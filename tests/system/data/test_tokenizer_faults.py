@@ -40,6 +40,12 @@ def test_a_text_without_words_is_refused(text):
     assert refusal(text, 50) == "no vocabulary of 50 pieces can be learnt from this text: it holds no words"
 
 
+@pytest.mark.parametrize("wrong, said", [("b \ud83d", "sentence 2 holds half a character (a lone surrogate)"),
+                                         (None, "sentence 2 is no str, but of the type NoneType")])
+def test_what_is_no_text_is_refused_by_its_number(wrong, said):
+    assert refusal(["a", wrong], 50).startswith(said)
+
+
 def test_words_of_a_line_of_any_length_are_learnt():
     lines = TEXT * 30
     assert len(" ".join(lines)) > 4_192  # bytes: SentencePiece by itself leaves out what is longer, and says nothing
