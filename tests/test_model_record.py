@@ -81,7 +81,8 @@ def test_a_run_notes_its_languages_and_the_licence_of_the_weights_that_it_begins
         assert read_record(tmp_path / "saved").licence == start.record.licence == "Apache-2.0"
         card = (tmp_path / "saved" / "README.md").read_text()
         head, text = card.removeprefix("---\n").split("---\n", 1)
-        assert yaml.safe_load(head) == {"library_name": "annotated_transformer", "language": ["en", "fr"], "tags": ["translation"]}
+        assert yaml.safe_load(head) == {"library_name": "annotated_transformer", "language": ["en", "fr"], "license": "apache-2.0",
+                                        "tags": ["translation"]}
         assert "The languages: en to fr.\n" in text and "The licence of the weights: Apache-2.0.\n" in card
         assert card.endswith("To be filled in: what the model was trained on, how good it is.\n")
         shutil.rmtree(tmp_path / "saved")
@@ -93,6 +94,7 @@ def test_the_hub_reads_a_card_as_it_is_meant_whatever_the_languages_are_called()
     assert read["no", "de"]["language"] == ["no", "de"]  # a bare no is False
     assert "language" not in read["a: [b", "words"] and read["a: [b", "words"]["tags"] == ["translation"]
     assert read["zh_CN", "jp"]["language"] == ["zh", "ja"] and read["src", "EN"]["language"] == ["en"]
+    assert "license" not in read["no", "de"] and "license: other\n" in front_matter(record_of("everyday-en-de"))
     assert "tags" not in read["en",] and "language" not in read[()]  # a parser, and a model of which nothing is known
 
 

@@ -41,6 +41,8 @@ def front_matter(
     codes = [{"cn": "zh", "jp": "ja"}.get(name, name) for name in names
              if re.fullmatch("[a-z]{2,3}", name) and name not in ("src", "tgt", "trg", "ref")]
     listed = f"language: {json.dumps(codes)}\n" if codes else ""  # with quotation marks: a bare no is false in YAML
+    terms = "apache-2.0" if record.licence == "Apache-2.0" else "other"  # as the hub has it; the text says more
+    listed += f"license: {terms}\n" if record.licence else ""
     tags = "tags: [translation]\n" if len(record.languages) != 1 else ""  # a parser has one
     return f"---\n{listed}library_name: annotated_transformer\n{tags}---\n\n"
 
