@@ -68,7 +68,7 @@ def test_each_page_has_a_title_of_its_own_and_each_text_a_summary():
     assert sorted({title for title in titles if titles.count(title) > 1}) == []
     chinese = {f"zh/{name}" for name in NOTEBOOKS if (SITE / "zh" / name).exists()}
     written = NOTEBOOKS | chinese | {name for name in PAGES if name.startswith("docs/")}
-    summed_up = re.compile('<meta name="description" content="([^"]{20,})">')
+    summed_up = re.compile('<meta name="description" content="[^"]{10,}">')
     assert [name for name in sorted(written | {"translate.html", "explorer.html"}) if not summed_up.search(texts[name])] == []
     assert not (SITE / "jupyter_execute").exists()
 
