@@ -75,8 +75,9 @@ class HalvedEmbedding(PackedEmbedding):
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits (N, V)
         "Logits, by the halves where there are few."
-        few = self.words is not None and len(x) <= FEW_ROWS
-        return self.words.times(x) if few else self.embedding.project_into(space, x)
+        if self.words is None or len(x) > FEW_ROWS:
+            return self.embedding.project_into(space, x)
+        return self.words.times(x)
 
 
 def seconds(products: Sequence[Callable[[Tensor], Tensor]], rows: Sequence[Tensor]) -> float:
