@@ -49,7 +49,7 @@ def committed(name: str) -> dict[str, tuple[str, str]]:
     "The Chinese of a page as it was at the last commit; nothing outside of a clone, or where it is new."
     asked = ["git", "show", f"HEAD:{place(name).as_posix()}"]
     found = subprocess.run(asked, capture_output=True, text=True, encoding="utf-8")
-    return parsed(found.stdout, place(name)) if found.returncode == 0 else {}
+    return chinese_texts.renamed(name, parsed(found.stdout, place(name))) if found.returncode == 0 else {}
 
 
 def untouched(name: str) -> list[str]:

@@ -64,7 +64,7 @@ def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> s
         target = target and posixpath.relpath(there, posixpath.dirname(file(name)))
         return f"]({target}{f'#{anchor}' * bool(anchor)})"
 
-    return TARGET.sub(led, text)
+    return chinese_texts.outside_code(lambda prose: TARGET.sub(led, prose), text)
 
 
 def told(target: str) -> str:
@@ -79,14 +79,16 @@ def file(name: str) -> str:
 
 def led_from_readme(target: str) -> str:
     "Where README.zh.md leads for a link of README.md: to the site's Chinese pages, its own sections, README.md for itself."
-    page, suffix = posixpath.splitext(target.removeprefix("nbs/"))
+    path, _, place = target.partition("#")
+    page, suffix = posixpath.splitext(path.removeprefix("nbs/"))
     if target == README_ZH.name:
         return "README.md"
     if (anchor := target.removeprefix("README.md")).startswith("#"):
         ours = {there.lower(): here for there, here in anchors_in_chinese(README).items()}
         return f"#{ours.get(anchor[1:], anchor[1:])}"
     there = page in (chinese_texts.names() if suffix == ".ipynb" else chinese_texts.translated_guides())
-    return f"{site(settings())}{MADE}/{page}.html" if there else told(target)
+    place = place and f"#{anchors_in_chinese(page).get(place, place) if there else place}"
+    return f"{site(settings())}{MADE}/{page}.html{place}" if there else told(target)
 
 
 def title(page: Page, found: dict) -> str:

@@ -72,7 +72,7 @@ def with_english_pages(markdown: str, name: str, published: dict[str, str]) -> s
         there = address(target, name, published)
         return match[0] if there is None else f'<a href="{there}">{html(text)}</a>'
 
-    return LINK.sub(moved, markdown)
+    return chinese_texts.outside_code(lambda prose: LINK.sub(moved, prose), markdown)
 
 
 def html(text: str) -> str:

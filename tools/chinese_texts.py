@@ -10,6 +10,7 @@ sections, whose ids are made of their headings.
 """
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -84,11 +85,11 @@ def english(name: str) -> dict[str, str]:
 
 def sections(text: str) -> dict[str, str]:
     "By what GitHub calls their headings; what stands above the first is the title's."
-    title, *parts = re.split(r"^## (?=(.+)$)", text, flags=re.MULTILINE)
-    found = {"title": title} | {in_address(heading): f"## {part}" for heading, part in zip(parts[::2], parts[1::2])}
-    if len(found) <= len(parts) // 2:
-        refuse(f"Two sections have one heading: {', '.join(parts[::2])}.")
-    return {section: part.strip("\n") for section, part in found.items()}
+    heads = [found for found in re.finditer(rf"{FENCED.pattern}|^## ([^\n]+)$", text, FENCED.flags) if found[1]]
+    names, starts = ["title", *(in_address(head[1]) for head in heads)], [0, *(head.start() for head in heads), len(text)]
+    if twice := [name for name, n in Counter(names).items() if n > 1]:
+        refuse(f"Two sections have one heading: {', '.join(twice)}.")
+    return {name: text[start:end].strip("\n") for name, start, end in zip(names, starts, starts[1:])}
 
 
 def in_address(heading: str) -> str:
@@ -98,7 +99,15 @@ def in_address(heading: str) -> str:
 
 def chinese(name: str) -> dict[str, tuple[str, str]]:
     "Of each cell the noted digits and the Chinese; nothing where there is no file yet."
-    return parsed(place(name).read_text(encoding="utf-8"), place(name)) if place(name).exists() else {}
+    return renamed(name, parsed(place(name).read_text(encoding="utf-8"), place(name))) if place(name).exists() else {}
+
+
+def renamed(name: str, cells: dict[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    "The cells of a text, those whose English has another heading now under that one: what is behind it is not lost."
+    there = english(name) if is_text(name) else cells
+    gone, new = ([cell for cell in one if cell not in other] for one, other in ((cells, there), (there, cells)))
+    now = dict(zip(gone, new)) if len(gone) == len(new) else {}
+    return {now.get(cell, cell): found for cell, found in cells.items()}
 
 
 def parsed(text: str, where: Path) -> dict[str, tuple[str, str]]:
@@ -120,13 +129,22 @@ def write_chinese(name: str, cells: dict[str, tuple[str, str]]) -> None:
     place(name).write_text(text, encoding="utf-8", newline="\n")
 
 
+def outside_code(change: Callable[[str], str], text: str, code: re.Pattern = FENCED) -> str:
+    "A text, changed where it is no code."
+    parts, at = [], 0
+    for found in code.finditer(text):
+        parts += [change(text[at:found.start()]), found[0]]
+        at = found.end()
+    return "".join([*parts, change(text[at:])])
+
+
 def in_one_line(text: str) -> str:
     "A paragraph's lines joined after Chinese, or its signs: a browser would show the break as a space."
-    parts = re.split(f"({FENCED.pattern})", text, flags=FENCED.flags)
-    for at in range(0, len(parts), 2):  # between blocks of code
-        parts[at] = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", parts[at])
-        parts[at] = re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", parts[at])
-    return "".join(parts)
+    def joined(prose: str) -> str:
+        prose = re.sub(r"(?<=[\u3000-\u9fff\uff00-\uffef])\n(?:> | +)?(?=[\u3000-\u9fff\uff00-\uffef])", "", prose)
+        return re.sub(rf"(?<=[\u3001\u3002\uff01-\uff0f\uff1a-\uff1f])\n(?:> | +)?(?!{BLOCK})(?=\S)", "", prose)
+
+    return outside_code(joined, text)
 
 
 @cache

@@ -11,6 +11,7 @@ import chinese
 import chinese_compared
 import chinese_figures
 import chinese_notebooks
+import chinese_site
 import chinese_terms
 import chinese_texts
 import nbformat
@@ -326,6 +327,15 @@ def test_links_between_guides_and_pages_lead_to_the_chinese():
         "[a](speed.md#准备语料) [b](../paper/3.2_attention.ipynb#公式-(1)) [c](../../results/a) [d](#x)")
     there = "[a](../../docs/speed.md#getting-a-corpus-ready) [b](../../docs/parsing.md)"
     assert chinese_notebooks.with_links(there, PAGE, translated) == "[a](../docs/speed.md#准备语料) [b](../../docs/parsing.md)"
+    code = "```python\nmodels[0](texts)\n```"
+    assert chinese_notebooks.with_links(code, "docs/speed", translated) == code
+    assert chinese_site.with_english_pages(code, "docs/speed", {"": "https://a.org"}) == code
+
+
+def test_the_readme_leads_to_a_heading_of_a_chinese_guide():
+    ours = chinese_notebooks.anchors_in_chinese("docs/speed")["getting-a-corpus-ready"]
+    assert chinese_notebooks.led_from_readme("docs/speed.md#getting-a-corpus-ready").endswith(f"/zh/docs/speed.html#{ours}")
+    assert chinese_notebooks.led_from_readme("docs/transformer.py#L3") == "docs/transformer.py#L3"
 
 
 def test_a_guide_is_translated_section_by_section(refused):
@@ -333,7 +343,21 @@ def test_a_guide_is_translated_section_by_section(refused):
     assert chinese_texts.sections(text) == {
         "title": "# Title\n\nfirst", "getting-it-ready": "## Getting (it) ready\n\n### Deeper\n\n```\n# a\n```",
         "at-last": "## At last\n\nend"}
-    assert "Two sections have one heading" in refused(chinese_texts.sections, "# A\n## B\nb\n## B\nc\n")
+    assert [*chinese_texts.sections("# A\n\n```\n## no heading\n```\n\n## B\n")] == ["title", "b"]
+    assert "Two sections have one heading: b." in refused(chinese_texts.sections, "# A\n## B\nb\n## B\nc\n## D\n")
+
+
+def test_a_section_under_another_heading_keeps_its_chinese(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/a.md").write_text("# A\n\n## Now\n\nend\n", encoding="utf-8")
+    cells = {"title": ("00000000", "# \u7532"), "once": ("11111111", "## \u66fe\u7ecf\n\n\u5b8c")}
+    chinese_texts.write_chinese("docs/a", cells)
+    assert [why for cell, why in chinese_compared.behind("docs/a") if cell == "now"] == ["has changed since it was translated"]
+    monkeypatch.setattr(chinese, "committed", lambda name: chinese_texts.renamed(name, cells))
+    assert chinese.note("docs/a") == ["title", "now"], "nobody has looked at its Chinese"
+    assert chinese_texts.chinese("docs/a")["now"] == cells["once"]
+    assert chinese.note("docs/a", checked=True) == [] == [*chinese_compared.behind("docs/a")]
 
 
 @pytest.mark.parametrize("text, wanted", [
