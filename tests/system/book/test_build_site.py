@@ -215,8 +215,10 @@ def test_the_site_carries_the_notices_of_what_others_wrote():
     for words in (build_site.MATHJAX[0].replace("mathjax@", "MathJax "), "University of Washington Interactive Data Lab",
                   "Mike Bostock", "by the Sphinx team", "Pradyun Gedam", "Dr Martin Porter", "Apache License\n",
                   "Permission is hereby granted",
-                  "Redistributions in binary form must reproduce", "Permission to use, copy, modify"):
+                  "Redistributions in binary form must reproduce", "Permission to use, copy, modify", "NLTK Project"):
         assert words in said, words
+    for readme in ("README.md", "README.zh.md"):  # the foot of each page leads there
+        assert f"({build_site.site_address()}_static/{build_site.LICENCES})" in (ROOT / readme).read_text(encoding="utf-8")
 
 
 def test_a_shared_link_to_a_page_shows_its_title_what_it_is_about_and_a_picture():
