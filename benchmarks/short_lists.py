@@ -14,7 +14,8 @@ import argparse
 import copy
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,7 @@ from annotated_transformer import EOS, PAD, UNK, Transformer, Translator
 from annotated_transformer.config import Search
 from annotated_transformer.data.batching import pad
 from annotated_transformer.data.corpora import load
+from annotated_transformer.threads import set_threads
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.few_rows import HalvedEmbedding, HalvedMatrix, for_few_rows
@@ -192,6 +194,17 @@ def scored(translator: Translator, likely: Likely, pairs: list[tuple[str, str]])
     return {"sentences": len(pairs), "without": bleu[0], "with": bleu[1], "changed": changed(*texts)}
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    "The processor's seconds are those of all threads, of which some may do nothing but wait."
+    threads = torch.get_num_threads()
+    set_threads(1)
+    try:
+        yield
+    finally:
+        set_threads(threads)
+
+
 def main(options: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="everyday-en-de")
@@ -201,8 +214,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--sentences", type=at_least(1), help="score so many, for a trial")
     parser.add_argument("--out", type=Path, default=Path("results/speed/short-lists.json"))
     arguments = parser.parse_args(options)
-    with one_sentence():
-        torch.set_grad_enabled(False)
+    with one_sentence(), torch.no_grad(), one_thread():
         corpus = load(arguments.corpus)
         translators = {how: Translator.from_pretrained(arguments.model, device="cpu", precision=how)
                        for how in ("float32", "float16", "int8")}

@@ -61,6 +61,7 @@ def test_a_search_with_a_list_is_the_search_in_which_nothing_else_is_likely(mode
     searched, search = in_eight_bits(model) if precision == "int8" else model, Search(3, extra_length=4)
     monkeypatch.setattr(short_lists, "FEW", 0 if precision == "int8" else 8)  # the kernel for a few rows is not as exact
     narrow = short_lists.narrowed(searched, listed, whole_rows(model.embedding.weight.detach()), precision)
+
     def written(model, ids):
         beams = ([one.tokens for one in row] for row in beam_search(model, source, search))
         rows = [greedy_search(model, source, search), *beams]
@@ -78,7 +79,9 @@ def test_a_search_with_a_list_is_the_search_in_which_nothing_else_is_likely(mode
 def test_a_trial_writes_what_was_asked(tmp_path, capsys):
     out = tmp_path / "results" / "lists.json"
     common = ["--model", "numbers-en-de", "--corpus", "numbers-en-de", "--rounds", "1", "--out", str(out)]
+    threads = torch.get_num_threads()
     short_lists.main([*common, "--pairs", "300", "--sentences", "9"])
+    assert torch.is_grad_enabled() and torch.get_num_threads() == threads, "what runs in this process afterwards may train"
     record = json.loads(out.read_text())
     assert "--pairs 300" in record["command"] and record["figures"]["validation"]["sentences"] == 9
     for works in record["figures"]["by_precision"].values():
