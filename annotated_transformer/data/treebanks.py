@@ -299,7 +299,7 @@ def wsj(leaves: str = "XX") -> Treebank:
     if not (directory := cache_directory() / "wsj").is_dir():
         raise InputError(
             f"{directory} does not exist: the Penn Treebank (LDC99T42) is not free; put the .mrg files of its Wall Street "
-            "Journal part there, or give your directory of them as the corpus; the corpus treebank is a free sample"
+            "Journal part there, or give your directory of them as the corpus; the corpus treebank is NLTK's sample"
         )
     return treebank(directory, leaves)
 
