@@ -23,8 +23,8 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
 Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.{habits}
 """
 MULTI30K = (
-    "README asks for research and education that is not commercial, and WMT 2016 gave it out under CC BY-NC-SA 4.0 "
-    "(https://www.statmt.org/wmt16/multimodal-task.html): take the weights for that"
+    "texts are CC BY-NC-SA 4.0 (WMT 2016: https://www.statmt.org/wmt16/multimodal-task.html), and its README wants its images "
+    "used for non-commercial research and education: take the weights for that"
 )
 ABOUT = {
     "multi30k-en-de": {
