@@ -17,12 +17,13 @@ function splitQuery(query) {
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  // A page that explains stands before a module of the same name; who asks for a class or function by its name gets the reference.
+  // A page that explains stands before a module of the same name; who asks for a name with a capital or _ gets the reference.
   const asked = (new URLSearchParams(location.search).get("q") ?? "").trim();
   const inTitle = title => title.toLowerCase().includes(asked.toLowerCase());
+  const named = page => !page.startsWith("api/") && inTitle(page.replaceAll("_", " ")); // kv cache: translation/kv_cache
   const isName = word => /[A-Z_]/.test(word) && asked.includes(word);
   Scorer.objPrio[0] = Scorer.objPrio[1]; // a module is no more than what is in it
-  Scorer.score = ([page, title, , , score, , kind]) => score + (kind !== "object" && inTitle(title) ? 5 : 0)
+  Scorer.score = ([page, title, , , score, , kind]) => score + (kind !== "object" && (inTitle(title) || named(page)) ? 5 : 0)
     + (page.startsWith("paper/") ? 3 : 0) + (page.startsWith("api/") ? isName(title.split(".").at(-1)) ? 5 : -12 : 0);
   const withFormulas = Search.htmlToText;
   Search.htmlToText = (html, anchor) => {
