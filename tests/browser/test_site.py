@@ -326,7 +326,7 @@ def test_a_search_of_the_chinese_pages_finds_attention(page, address):
     ("greedy_search", "api/translation.fast_search.html#annotated_transformer.translation.fast_search.greedy_search"),
     ("Translator", "api/translation.translator.html#annotated_transformer.translation.translator.Translator"),
     ("位置编码", "zh/paper/3.5_position.html"), ("多头注意力", "zh/paper/3.2_attention.html"),
-    ("BLEU 分数", "zh/paper/6.1_bleu.html"),
+    ("BLEU 分数", "zh/paper/6.1_bleu.html"), ("kv cache", "translation/kv_cache.html"),
 ])
 def test_a_search_finds_first_the_page_that_explains_and_of_a_name_its_reference(page, address, asked, first):
     page.goto(f"{address}/{'zh/' if first.startswith('zh/') else ''}search.html?q={quote(asked)}")

@@ -169,11 +169,11 @@ def test_the_guides_links_stay_in_the_site_where_they_can():
 
 def test_links_of_a_chinese_page_lead_out_of_its_folder_only_to_what_has_no_chinese():
     published = {"": "https://a.org", "package/a.py": "api/a.html", "https://b.org/t.html": "t.html"}
-    text = ("[a](../model/b.ipynb#c) [`a` *b*](../../package/a.py#D-e) [c](../../results/b) ![d](../../e/f.png) "
+    text = ("[a](../model/b.ipynb#c) [`a` *b*](../../package/a.py) [c](../../results/b) ![d](../../e/f.png) "
             "[g](https://b.org/t.html?language=zh) [h](https://c.org) [i](#j)")
     assert build_site.chinese_site.with_english_pages(text, "paper/a", published) == (
         '[a](../model/b.ipynb#c) '
-        '<a href="../../api/a.html#d-e"><code class="docutils literal notranslate">a</code> <em>b</em></a> '
+        '<a href="../../api/a.html"><code class="docutils literal notranslate">a</code> <em>b</em></a> '
         '<a href="https://a.org/results/b">c</a> <img src="../../_images/f.png" alt="d"> '
         '<a href="../../t.html?language=zh">g</a> [h](https://c.org) [i](#j)')
 

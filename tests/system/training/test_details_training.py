@@ -715,14 +715,6 @@ def test_loop_asks_for_room_first_and_updates_as_was_chosen(tmp_path, small_corp
     assert not within
 
 
-def test_loop_has_the_rate_of_each_update_from_its_schedule_alone():
-    weight = nn.Parameter(torch.ones(3))
-    optimizer = adam([weight])
-    weight.grad = torch.tensor([1.0, -2.0, 0.5])
-    optimizer.step()
-    assert weight.tolist() == [1, 1, 1]
-
-
 def test_optimizer_learns_by_a_scheduler_of_pytorchs():
     weight = torch.nn.Parameter(torch.ones(3))
     optimizer = adam([weight])
