@@ -56,10 +56,12 @@ def address(target: str, name: str, published: dict[str, str]) -> str | None:
         return None
     if there not in published:
         return f"{published['']}/{there}"
+    way = posixpath.relpath(published[there], here)
+    if not place:
+        return way
     from docutils.nodes import make_id  # comes with Sphinx, which only `make site` installs
 
-    way = posixpath.relpath(published[there], here)
-    return f"{way}#{make_id(place.replace('-', ' '))}" if place else way
+    return f"{way}#{make_id(place.replace('-', ' '))}"
 
 
 def with_english_pages(markdown: str, name: str, published: dict[str, str]) -> str:
