@@ -353,7 +353,8 @@ def with_sizes(text: str, page: Path) -> str:
 
 
 def for_those_who_listen_or_wait() -> None:
-    """What MyST-NB and the theme say of folds and menus instead of what is written on them, or in English on a Chinese page."""
+    """Pictures get their sizes; MyST-NB and the theme no longer say other words of folds and menus than are written on them, nor
+    English ones on a Chinese page."""
     for path in SITE.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         said = with_sizes(text, path).replace(' aria-label="Toggle hidden content"', "").replace(
