@@ -56,11 +56,14 @@ def opened(path: Path, buffering: int = -1) -> BinaryIO:
 
 
 def what_it_is(beginning: bytes) -> str | None:
-    "Of what is no UTF-8, by its first bytes: what it is, and what to do. None where they do not tell."
+    "What is no text in UTF-8, by its first bytes, and what to do. None where they do not tell."
     if beginning.startswith(b"\x1f\x8b"):
         return "is compressed by gzip: unpack it, as by gunzip -c"
     if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
+    if b"\0" in beginning[:2]:  # the zero half of a letter: read as UTF-8, each letter would have a character zero beside it
+        order = "BE" if beginning.startswith(b"\0") else "LE"
+        return f"is UTF-16 without a byte-order mark: convert it, as by iconv -f UTF-16{order} -t UTF-8"
     return None
 
 

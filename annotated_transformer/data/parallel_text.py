@@ -89,6 +89,8 @@ def line_batches(
     path = named(path)
     with one_sentence_about(path), opened(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
         first = file.read(len(codecs.BOM_UTF8))
+        if kind := what_it_is(first):
+            raise InputError(f"{path} {kind}")
         rest = first.removeprefix(codecs.BOM_UTF8)  # drops a byte-order mark
         before, blank, more = 0, True, True
         while more:
@@ -102,8 +104,6 @@ def line_batches(
             try:
                 text = data.decode()
             except UnicodeDecodeError as error:
-                if kind := what_it_is(first):
-                    raise InputError(f"{path} {kind}") from None
                 line = before + data.count(b"\n", 0, error.start) + 1
                 raise InputError(f"{path}, line {line}, is not UTF-8: convert the file, for example with iconv") from None
             lines = text.split("\n")[:-1]

@@ -123,7 +123,9 @@ def test_a_bar_says_how_far_all_lines_are_but_among_answers(answers, monkeypatch
 
 @pytest.mark.parametrize("data, said", [
     (b"\x1f\x8b\x08\x00", "standard input is compressed by gzip: unpack it, as by gunzip -c"),
-    ("a\n".encode("utf-16"), "standard input is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8")])
+    ("a\n".encode("utf-16"), "standard input is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"),
+    ("a\n".encode("utf-16-be"),
+     "standard input is UTF-16 without a byte-order mark: convert it, as by iconv -f UTF-16BE -t UTF-8")])
 def test_other_kinds_of_files_are_told_by_what_they_are(answers, data, said):
     with pytest.raises(InputError) as error:
         answers(data, shout, False)

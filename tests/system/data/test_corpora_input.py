@@ -318,6 +318,10 @@ def test_files_that_are_compressed_or_in_utf_16_are_told_by_what_they_are(direct
     (directory / "validation.de").write_text("eins\n", encoding="utf-16")
     said = complaint(load, directory)
     assert said == f"{directory / 'validation.de'} is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
+    for order in ("UTF-16LE", "UTF-16BE"):  # without a mark, both are UTF-8 with zeros
+        (directory / "validation.de").write_bytes("eins\n".encode(order))
+        said = complaint(load, directory)
+        assert said.endswith(f"is UTF-16 without a byte-order mark: convert it, as by iconv -f {order} -t UTF-8")
 
 
 def test_sums_are_of_the_files_that_a_corpus_reads(directory, tmp_path):
