@@ -77,6 +77,7 @@ def changed_heads(
     Weights (B, T, S), or what broadcasts to that, hold for batches of this shape alone; the rows should sum to one. Everything
     that runs this very model notices, in this thread: losses, searches, `attention_maps` (which go on showing the weights that
     a changed head would have had). A `Translator` in 8 or 16 bits searches by the model itself meanwhile.
+    Call `backward` within, too: activation checkpointing computes layers again there.
     """
     wanted: dict[MultiHeadAttention, dict[int, Change]] = {}
     for kind, of_kind in changes.items():
