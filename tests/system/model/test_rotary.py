@@ -1,10 +1,11 @@
-"A variant touches its own page and one line, its name with its class: rotary positions (Su et al. 2021), with the class here."
+"A variant touches its own page and one line, its name with its class: rotary positions, as of the page Since 2017."
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import annotated_transformer
 from annotated_transformer import EOS, PAD, InputError, config
@@ -12,9 +13,10 @@ from annotated_transformer.config import Search, TransformerConfig
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.figures.architecture import draw_transformer
 from annotated_transformer.model.attention import MultiHeadAttention
-from annotated_transformer.model.fast_attention import KeyValueCache, attend
+from annotated_transformer.model.fast_attention import attend
 from annotated_transformer.model.position import PositionalEncoding
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
+from annotated_transformer.model.since_2017 import RotaryAttention, turned
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation.fast_search import beam_search, check_decoding, greedy_search
@@ -24,31 +26,12 @@ from annotated_transformer.translation.search import next_token_without_cache, r
 NAME = "rotary here"  # so that the package may have a "rotary" of its own
 
 
-def turned(heads: Tensor, position: Tensor) -> Tensor:  # (B, h, T, d_k), (T,)
-    "Each pair of numbers turned by an angle that grows with the position, slower from pair to pair."
-    angle = position[:, None] * 10_000 ** -(torch.arange(0, heads.size(-1), 2) / heads.size(-1))  # (T, d_k / 2)
-    even, odd, sine, cosine = heads[..., 0::2], heads[..., 1::2], angle.sin(), angle.cos()
-    return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
-
-
-class RotaryAttention(MultiHeadAttention):
-    "In self-attention, a score depends on the distance of query and key."
-
-    def project_self(self, x: Tensor, cache: KeyValueCache | None = None) -> tuple[Tensor, Tensor]:
-        "As before, with queries and keys turned; in decoding all of `x` stands at one position."
-        query, both = super().project_self(x, cache)
-        position = torch.arange(x.size(1)) if cache is None else torch.full((x.size(1),), cache.position)
-        key, value = both.split(self.widths[1:], dim=-1)
-        key = turned(self.cut(key), position).transpose(1, 2).flatten(2)
-        return turned(query, position), torch.cat([key, value], dim=-1)
-
-
 @pytest.fixture
 def model(monkeypatch) -> Transformer:
     "Trained a little, so that no two of its words are equally likely."
     with pytest.raises(InputError, match=f"compatibility must be 'dot-product' or .*, not '{NAME}'"):
         TransformerConfig(11, compatibility=NAME)
-    monkeypatch.setitem(config.PARTS["compatibility"], NAME, f"{__name__}:RotaryAttention")  # the one line
+    monkeypatch.setitem(config.PARTS["compatibility"], NAME, f"{RotaryAttention.__module__}:RotaryAttention")  # the one line
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(11, 2, 12, 20, 3, dropout=0.0, compatibility=NAME, max_length=12))
     optimizer, losses = adam(model.parameters()), []
@@ -69,20 +52,14 @@ SOURCE = torch.tensor([[5, 6, 7, 3, EOS], [8, 4, EOS, PAD, PAD]])
 
 def test_a_variant_is_registered_in_one_place():
     package = Path(annotated_transformer.__file__).parent
+    later = package / "model" / "since_2017.py"  # a model of its own, built from pre-norm layers
     sources = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py") if path.stem != "_modidx"}
     for places in config.PARTS.values():
         for name, place in [*places.items()][1:]:  # past the paper's part, which others build on
             module, part = place.split(":")
             own = package.parent / f"{module.replace('.', '/')}.py"
-            assert [path for path, text in sources.items() if part in text and path != own] == [package / "config.py"], name
-
-
-def test_scores_depend_on_the_distance_and_not_on_the_place():
-    torch.manual_seed(0)
-    weights = RotaryAttention(8, 2, 4, 4).weights(torch.randn(8).expand(1, 6, 8))[0]  # one vector at all places
-    ratio = weights[:, :, 1:] / weights[:, :, :-1]                                     # of neighbouring keys
-    torch.testing.assert_close(ratio[:, 1:, 1:], ratio[:, :-1, :-1])
-    assert (ratio - 1).abs().max() > 1e-3
+            known = [path for path, text in sources.items() if part in text and path not in (own, later)]
+            assert known == [package / "config.py"], name
 
 
 def test_decoding_with_a_cache_gives_what_the_whole_model_gives(model):
@@ -102,33 +79,12 @@ class TurnedTooLate(MultiHeadAttention):
         return attend(query, key, value, allowed, causal)
 
 
-class SharedKeys(MultiHeadAttention):
-    "One head of keys and values, for all queries (Shazeer 2019)."
-
-    def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
-        super().__init__(d_model, n_heads, d_k, d_v)
-        self.widths = [n_heads * d_k, d_k, d_v]
-        self.in_projection = nn.Parameter(torch.randn(sum(self.widths), d_model))
-
-    def keys_and_values(self, both: Tensor) -> tuple[Tensor, Tensor]:
-        key, value = both.split(self.widths[1:], dim=-1)
-        return tuple(one[:, None].expand(-1, self.n_heads, -1, -1) for one in (key, value))
+def shared(n_kv_heads: int) -> Callable[..., RotaryAttention]:
+    "Of four heads of queries, whose keys and values are fewer."
+    return lambda d_model, n_heads, d_k, d_v: RotaryAttention(d_model, 4, d_k, d_v, n_kv_heads)
 
 
-class GroupedKeys(SharedKeys):
-    "Each head of keys and values for two heads of queries (Ainslie et al. 2023), which no view can repeat: they are copied."
-
-    def __init__(self, d_model: int, groups: int, d_k: int, d_v: int):
-        super().__init__(d_model, 2 * groups, d_k, d_v)
-        self.widths = [2 * groups * d_k, groups * d_k, groups * d_v]
-        self.in_projection = nn.Parameter(torch.randn(sum(self.widths), d_model))
-
-    def keys_and_values(self, both: Tensor) -> tuple[Tensor, Tensor]:
-        heads = (one.unflatten(2, (self.n_heads // 2, -1)).transpose(1, 2) for one in both.split(self.widths[1:], dim=-1))
-        return tuple(one.repeat_interleave(2, 1) for one in heads)
-
-
-def with_attention(kind: type[MultiHeadAttention]) -> Transformer:
+def with_attention(kind: Callable[..., MultiHeadAttention]) -> Transformer:
     class Variant(Transformer):
         def attention(self):
             return kind(12, 2, 4, 5)
@@ -137,7 +93,7 @@ def with_attention(kind: type[MultiHeadAttention]) -> Transformer:
     return Variant(TransformerConfig(11, 2, 12, 20, 2, d_k=4, d_v=5, max_length=12))
 
 
-@pytest.mark.parametrize("kind", [MultiHeadAttention, RotaryAttention, SharedKeys, GroupedKeys])
+@pytest.mark.parametrize("kind", [MultiHeadAttention, RotaryAttention, shared(1), shared(2)])
 def test_a_part_that_decodes_as_it_trains_is_let_through(kind):
     model = with_attention(kind)
     for dtype in (torch.float32, torch.float64):
