@@ -25,7 +25,7 @@ from benchmarks.parser import RECIPE, TRIED_AVERAGE, USUAL_BEAM, write_trees
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
-AGREEMENT = 5.0  # the weight that Wu et al. give it in translation
+AGREEMENT = 5.0  # the weight that Liang et al. (2021) give it in translation
 
 
 def in_tags(tree: Tree) -> Tree:
