@@ -40,7 +40,7 @@ def test_llama_equals_hugging_face_s(from_hugging_face):
     for shared in (1, 2, 4):
         torch.manual_seed(shared)
         sizes = dict(vocab_size=30, hidden_size=24, intermediate_size=20, num_hidden_layers=2, num_attention_heads=4)
-        config = transformers.LlamaConfig(**sizes, num_key_value_heads=shared, initializer_range=0.4, rms_norm_eps=1e-3)
+        config = transformers.LlamaConfig(**sizes, num_key_value_heads=shared, initializer_range=0.4, rms_norm_eps=0.1)
         theirs, ids = transformers.LlamaForCausalLM(config).eval(), torch.randint(30, (3, 7))
         with torch.no_grad():
             torch.testing.assert_close(from_hugging_face(theirs)(ids), theirs(ids).logits, rtol=1e-4, atol=1e-4)
