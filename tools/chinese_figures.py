@@ -23,7 +23,8 @@ from contents import NOTEBOOKS, notebook_of
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS, DRAWN = Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
-CODE = [Path("annotated_transformer/figures"), Path("annotated_transformer/tables"), Path("benchmarks/shared")]  # draws, too
+PACKAGE, BENCHMARKS = Path("annotated_transformer"), Path("benchmarks")
+CODE = [PACKAGE / "figures", PACKAGE / "tables", BENCHMARKS, BENCHMARKS / "shared"]  # draws, too, or names what is drawn
 FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Hiragino Sans GB",
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
@@ -167,7 +168,7 @@ def font() -> str | None:
     return next((name for name in FONTS if name in there), None)
 
 
-unsaid: list[str] = []  # what looks like words and has no Chinese
+unsaid: list[str] = []  # what looks like words and has no Chinese, or only some
 
 
 def speak(known: dict[str, str]) -> None:
@@ -187,7 +188,7 @@ def speak(known: dict[str, str]) -> None:
         ours = translated(text, known)
         if ours != text and any("$" in line and re.search(r"[\u3000-\u9fff]", line) for line in ours.split("\n")):
             ours = text
-        if ours == text and re.search(r"[a-z]{3} .*[a-z]{2}", text):
+        if re.search(r"[a-z]{3} .*[a-z]{2}" if ours == text else r"[a-z]{3} [a-z]{2}", ours):
             unsaid.append(text)
         return ours
 

@@ -112,14 +112,15 @@ def test_matplotlib_writes_the_chinese(monkeypatch):
     monkeypatch.setattr(Text, "_get_wrapped_text", Text._get_wrapped_text)
     monkeypatch.setattr(chinese_figures, "unsaid", [])
     with matplotlib.rc_context():
-        chinese_figures.speak({"learning rate": "学习率", "step {}": "第 {} 步"})
+        chinese_figures.speak({"learning rate": "学习率", "step {}": "第 {} 步", "batch {}": "每批 {}"})
         figure, axis = pyplot.subplots()
         axis.set(xlabel="learning rate", title="step 3")
-        word = axis.text(0, 0, "words that nobody knows")
-        texts = axis.xaxis.label, axis.title, word
-        assert [text._get_wrapped_text() for text in texts] == ["学习率", "第 3 步", "words that nobody knows"]
+        word, half = (axis.text(0, 0, said) for said in ("words that nobody knows", "batch 64, sentences end"))
+        texts = axis.xaxis.label, axis.title, word, half
+        assert [text._get_wrapped_text() for text in texts] == ["学习率", "第 3 步", "words that nobody knows",
+                                                                "每批 64, sentences end"]
         assert axis.get_xlabel() == "learning rate"  # for the page's code
-        assert chinese_figures.unsaid == ["words that nobody knows"]
+        assert chinese_figures.unsaid == ["words that nobody knows", "batch 64, sentences end"]
         wide = figure.axes[0].xaxis.label.get_window_extent().width
         assert wide > 2 * axis.xaxis.label.get_fontsize()  # three characters, and not three boxes of no width
         pyplot.close(figure)
