@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 WORDS, DRAWN = Path("nbs/zh/figures.yml"), Path("build/chinese_figures")
 PACKAGE, BENCHMARKS = Path("annotated_transformer"), Path("benchmarks")
 CODE = [PACKAGE / "figures", PACKAGE / "tables", BENCHMARKS, BENCHMARKS / "shared"]  # draws, too, or names what is drawn
+PAGE = PACKAGE / "exchange" / "page" / "translate.html"  # of which a notebook shows a picture
 FONTS = ["Noto Sans CJK SC", "Noto Sans SC", "Source Han Sans SC", "Source Han Sans CN", "PingFang SC", "Hiragino Sans GB",
          "Microsoft YaHei", "SimHei", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Arial Unicode MS"]
 PICTURE, CHART = "image/png", "application/vnd.vegalite.v5+json"
@@ -72,7 +73,7 @@ def alt(source: str) -> str:
 @cache
 def strings_of_the_package() -> frozenset[str]:
     files = [path.read_text(encoding="utf-8") for folder in CODE for path in folder.glob("*.py")]
-    return frozenset(text for source in files for text in strings(source))
+    return frozenset([PAGE.read_text(encoding="utf-8"), *(text for source in files for text in strings(source))])
 
 
 def complaints(name: str) -> Iterator[str]:
