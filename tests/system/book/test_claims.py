@@ -1000,7 +1000,7 @@ def test_what_pages_of_the_workshop_say_of_heads_bits_leaks_and_trees():
     none, exchanged = (next(point["scores"] for point in points if point["trees"] == n and point["kind"] == kind)
                        for n, kind in ((0, points[0]["kind"]), (16_000, "exchanged")))
     moved = {split: exchanged[split]["f1"] - none[split]["f1"] for split in ("test", "validation")}
-    said = f"{-moved['test']:.1f} points worse on the test split and {moved['validation']:.1f} better on the development split"
+    said = f"{-moved['test']:.1f} points worse on the test split and {moved['validation']:.1f} better on the validation split"
     assert said in prose("parsing/self_training")
     docs = (ROOT / "docs/parsing.md").read_text(encoding="utf-8")
     for run in result("parsing/parser.tried")["figures"]["runs"]:
