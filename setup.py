@@ -54,6 +54,7 @@ setup(
     keywords=about["keywords"].split(),
     python_requires=f">={about['min_python']}",
     packages=find_packages(include=[f"{about['lib_path']}*"]),
+    package_dir={"": "."},  # an editable installation is then a directory in a .pth, where type checkers look
     package_data={
         about["lib_path"]: ["py.typed", "pretrained/**", "workbook/pages/**", "exchange/page/*", "figures/explorer_page/*"],
     },

@@ -202,6 +202,20 @@ def test_the_card_says_what_was_measured():
         assert words in card
 
 
+def test_an_editor_finds_the_package_of_an_editable_installation(tmp_path):
+    "A type checker runs no finder: it reads directories in a .pth."
+    place = tmp_path / "source"
+    (place / "annotated_transformer" / "model").mkdir(parents=True)
+    for name in ("setup.py", "settings.ini", "pyproject.toml", "README.md", "LICENSE", "annotated_transformer/__init__.py"):
+        shutil.copy(ROOT / name, place / name)
+    (place / "annotated_transformer" / "model" / "__init__.py").touch()
+    build = f"from setuptools import build_meta; build_meta.build_editable({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", build], cwd=place, check=True, stdout=subprocess.DEVNULL)
+    [wheel] = map(zipfile.ZipFile, tmp_path.glob("*.whl"))
+    [path] = [name for name in wheel.namelist() if name.endswith(".pth")]
+    assert Path(wheel.read(path).decode().strip()) == place
+
+
 def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tmp_path):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), "."]
@@ -214,6 +228,7 @@ def test_the_wheel_holds_them_and_an_installation_of_it_translates_and_parses(tm
     subprocess.run(build, cwd=place, check=True)
     [wheel] = tmp_path.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
+    assert "annotated_transformer/py.typed" in held  # else type checkers pass over its types
     assert {f"annotated_transformer/pretrained/{name}/{file}" for name in [*NAMES, PARSER] for file in FILES} <= held
     [metadata] = [name for name in held if name.endswith(".dist-info/METADATA")]
     relative_link = re.compile(rb"\]\((?!https?:)")  # it would lead nowhere from a package index
