@@ -29,6 +29,7 @@ from annotated_transformer import (
 )
 from annotated_transformer.config import PRESETS, TrainingConfig
 from annotated_transformer.data import corpora
+from annotated_transformer.data.batching import Batch
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import delinearize, linearize
@@ -127,12 +128,25 @@ class Own(Transformer):
         return part
 
 
+def own_loss(model: Own, batch: Batch) -> Tensor:
+    return batch.target.float()
+
+
+def own_watch(line: dict[str, Any], model: Own) -> bool:
+    return bool(line["step"] > 5)
+
+
+def own_optimizer(weights: list[nn.Parameter]) -> torch.optim.Optimizer:
+    return torch.optim.SGD(weights)
+
+
 def training(directory: Path) -> None:
     config = assert_type(PRESETS["tiny"], TrainingConfig)
     try:
         own = train(config, directory, model=Own, optimizer=torch.optim.AdamW, rate=lambda step: 0.1, watch=lambda line: True)
         assert_type(own, Own)
         assert_type(train(config, directory), Transformer)
+        assert_type(train(config, directory, model=Own, optimizer=own_optimizer, loss=own_loss, watch=own_watch), Own)
         train(config, directory, watch=lambda line, model: model.training, loss=lambda model, batch: batch.target.float())
         assert_type(load(directory, model=Own).model, Own)
         assert_type(Translator.from_pretrained(directory, model=Own), Translator)

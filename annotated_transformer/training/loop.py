@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -213,12 +214,12 @@ def fitted(
 def train(
     config: TrainingConfig,
     directory: str | Path,  # of the run
-    profile: int = 0, flops: Callable | None = None,  # for `watching`: updates to be traced; how to count the work
+    profile: int = 0, flops: Callable[..., Any] | None = None,  # for `watching`: updates to be traced; how to count the work
     *, model: type[Model] = Transformer,                 # a class of your own, which overrides a part
     optimizer: MakeOptimizer | None = None,              # takes a list of parameters. None: §5.3's Adam
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
-    loss: Loss | None = None,                            # takes model and batch; gives that of each target token. None: §5.4's
-    watch: Watch | None = None,                          # gets each line of metrics.jsonl (and the model); True ends
+    loss: Loss[Model] | None = None,                     # takes model and batch; gives that of each target token. None: §5.4's
+    watch: Watch[Model] | None = None,                   # gets each line of metrics.jsonl (and the model); True ends
 ) -> Model:                 # with its last weights, in eval mode, on the run's device
     """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 

@@ -17,7 +17,7 @@ from ..model.weights import require_real, require_shapes
 
 __all__ = ["MakeOptimizer", "plain", "put_back", "require_held", "to_be_held", "tried"]
 
-MakeOptimizer = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 NUMBERS = {"int": int, "float": float}  # kinds of Python's numbers, as the names of tensors in a file note them: `step:int`
 OTHERWISE = "take another optimizer, or make the updates yourself, by train_step"
 WITHIN = (dict, list, tuple, set, frozenset, deque)

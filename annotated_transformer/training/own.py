@@ -30,9 +30,9 @@ __all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "
 
 Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class that is given, for type checkers
 Rate = Callable[[int], float]  # of each update, counted from 1
-Loss = Callable[[Transformer, Batch], Tensor]  # of each target token, PAD included, which is not counted
+Loss = Callable[[Model, Batch], Tensor]  # of each target token, PAD included, which is not counted
 # Gets each line of metrics.jsonl, and the model if it can take two arguments; True ends the training, and nothing else.
-Watch = Callable[[dict], bool | None] | Callable[[dict, Transformer], bool | None]
+Watch = Callable[[dict[str, Any]], bool | None] | Callable[[dict[str, Any], Model], bool | None]
 NOTED = (1, 100, 10_000)  # updates whose rates are noted; where they are others when a run goes on, it says so
 
 
@@ -115,8 +115,8 @@ class Own:
     model: type[Transformer] = Transformer
     optimizer: MakeOptimizer | None = None
     rate: Rate | None = None
-    watch: Watch | None = None
-    loss: Loss | None = None
+    watch: Watch[Any] | None = None
+    loss: Loss[Any] | None = None
 
     def names(self) -> dict[str, str]:
         "Of what is not the paper's, as config.json of a run notes it."

@@ -163,7 +163,7 @@ def watching(
     group: Group,
     stack: ExitStack,            # ends the trace, and gives back the number of threads
     profile: int = 0,            # updates to be traced
-    flops: Callable | None = None,  # as in `training_flops` of tables.training_cost
+    flops: Callable[..., int | np.ndarray] | None = None,  # as in `training_flops` of tables.training_cost
 ) -> Watch:
     "What this run's device and options ask for."
     gpu = trace = threads = None
