@@ -61,7 +61,10 @@ _HOME = {
     "plot_heads": "figures.attention_maps", "plot_heat_maps": "figures.attention_maps",
     "save_drawing": "figures.attention_maps", "explore": "figures.attention_maps", "load": "training.loading", "Search": "config",
 }
-__all__ = ["EOS", "PAD", "UNK", "InputError", *_HOME]
+__all__ = [  # each name as it is, since mypy reads no star here: for `from annotated_transformer import *`
+    "EOS", "PAD", "UNK", "InputError", "Transformer", "TransformerConfig", "Translator", "Parser", "AttentionMaps", "plot_figure",
+    "plot_heads", "plot_heat_maps", "save_drawing", "explore", "load", "Search",
+]
 
 
 if not TYPE_CHECKING:  # else a type checker would believe in every name

@@ -1,4 +1,5 @@
 "A user's program finds the types that the package promises: mypy reads `tests/typed_use.py`, strictly."
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,15 @@ def test_every_public_name_of_the_package_is_used():
     text = (ROOT / "tests/typed_use.py").read_text(encoding="utf-8")
     names = set(annotated_transformer.__all__) - {"PAD", "UNK"}  # numbers, as EOS is
     assert all(name in text for name in names) and (ROOT / "annotated_transformer/py.typed").exists()
+
+
+def test_type_checkers_read_the_public_names_as_they_are_at_run_time():
+    tree = ast.parse((ROOT / "annotated_transformer/__init__.py").read_text(encoding="utf-8"))
+    [written] = [node.value for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    known = {name.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names if name.asname}
+    loaded = set(annotated_transformer._HOME)
+    assert ast.literal_eval(written) == annotated_transformer.__all__  # of `*names` mypy sees nothing
+    assert set(annotated_transformer.__all__) == loaded | {"EOS", "PAD", "UNK", "InputError"} and known == loaded
 
 
 def test_the_types_of_the_public_names_can_be_looked_up():
