@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from . import InputError
 from .json_files import WORDS, checked
@@ -263,12 +263,12 @@ class TrainingConfig:
         if not 0 <= self.smoothing < 1:
             raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         "As config.json holds it."
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict) -> "TrainingConfig":
+    def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
         "From what `to_dict` gave, also in an earlier version; InputError names a setting that this version does not have."
         values = {name: value for name, value in values.items() if name not in FORMER}
         for part in values.keys() & {"model", "execution"}:
@@ -283,7 +283,7 @@ FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: 
 MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}
 
 
-def changed(before: TrainingConfig, now: TrainingConfig, free: Collection[str] = MAY_CHANGE) -> dict[str, tuple]:
+def changed(before: TrainingConfig, now: TrainingConfig, free: Collection[str] = MAY_CHANGE) -> dict[str, tuple[Any, Any]]:
     """The settings in which two configurations differ, but for free ones: by name, what they were and are.
     `mine`, `mine/` and `./mine` are one corpus."""
     old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()

@@ -34,12 +34,12 @@ class ModelRecord:
     # Mean log-probability per token, in nats; a lower one calls for a warning.
     doubtful_below: Annotated[float, -100, 0] | None = None
 
-    def to_dict(self) -> dict:
+    def to_dict(self) -> dict[str, Any]:
         "As record.json holds it."
         return {name: value for name, value in asdict(self).items() if value not in (None, "", (), {})}
 
     @classmethod
-    def from_dict(cls, values: dict) -> "ModelRecord":
+    def from_dict(cls, values: dict[str, Any]) -> "ModelRecord":
         "From what `to_dict` gave; InputError for a value that cannot be, and for a field that this version does not have."
         return checked(values, cls)
 

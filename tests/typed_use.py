@@ -156,7 +156,12 @@ def training(directory: Path) -> None:
     assert_type(Run(directory).config, TrainingConfig)
 
 
+class OwnParser(Parser):
+    "Has nothing of its own."
+
+
 def elsewhere(model: Transformer, directory: Path) -> None:
+    assert_type(OwnParser.from_pretrained(directory), OwnParser)
     parser = assert_type(Parser.from_pretrained(directory), Parser)
     parses = parser.parse([["Bob", "sees", "Eve", "."]])
     assert_type(parses[0].repairs, Counter[str])

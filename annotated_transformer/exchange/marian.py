@@ -174,8 +174,8 @@ def require_known(marian) -> None:  # transformers.MarianMTModel
 
 # %% ../../nbs/exchange/marian.ipynb #017db358
 def from_marian(
-    marian,           # transformers.MarianMTModel
-    tokenizer=None,   # transformers.MarianTokenizer
+    marian: Any,             # transformers.MarianMTModel
+    tokenizer: Any = None,   # transformers.MarianTokenizer
 ) -> tuple[Transformer, Tokenizer | MarianPieces | None]:  # as `Translator` takes them; None for want of a tokenizer
     "A model of Hugging Face's library, to translate and to be looked at; a `MarianTransformer` if it has more than the paper's."
     require_known(marian)

@@ -13,6 +13,7 @@ import re
 from importlib import resources
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import torch
 
@@ -92,7 +93,7 @@ class Explorer:
         return maps.words() if self.whole_words else maps
 
     @functools.cached_property
-    def specification(self) -> dict:
+    def specification(self) -> dict[str, Any]:
         "The picture in Vega-Lite."
         return specification(self.maps, *self.first)
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from .. import InputError, extra
 from ..config import Search, require_search
@@ -95,7 +95,7 @@ class Parser:
         path_or_name: str | Path,    # as for `Translator`
         average: int | None = None,  # of a run: mean of its last so many checkpoints
         **options: Any,              # device, precision, and those for the hub: as for `Translator`
-    ) -> "Parser":
+    ) -> Self:
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
         extra("nltk.tree")  # without it there is no tree, so nothing is loaded
         translator = Translator.from_pretrained(path_or_name, average, **options)

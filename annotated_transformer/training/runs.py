@@ -87,7 +87,7 @@ class Run:
         return self._record()["training"]
 
     @property
-    def starts(self) -> list[dict]:
+    def starts(self) -> list[dict[str, Any]]:
         "How each start was executed."
         return self._record().get("starts", [])
 
@@ -96,7 +96,7 @@ class Run:
         "What was not the paper's, by name: `model`, `optimizer`, `rate`, `loss`, as they were given to `train`."
         return self._record().get("own", {})
 
-    def _record(self) -> dict:
+    def _record(self) -> dict[str, Any]:
         "All that config.json says."
         path = self.directory / "config.json"
         if not self.exists() and (self.directory / "model.safetensors").exists():
@@ -239,7 +239,7 @@ class Run:
         if n is not None and self.exists() and n > (found := len(self.checkpoints())):
             raise InputError(f"{self} has {found} checkpoints: a mean of the last {n} cannot be")
 
-    def last(self) -> dict:
+    def last(self) -> dict[str, Any]:
         "How far its last checkpoint is: update, epoch, batch, tokens seen, seconds spent."
         return read_state(self._trained()[-1])
 
@@ -264,11 +264,11 @@ class Run:
             return found
         raise InputError(f"{self}: the run has no checkpoint yet; train it first")
 
-    def metrics(self) -> list[dict]:
+    def metrics(self) -> list[dict[str, Any]]:
         "The lines reported so far, without one that is just being written or is damaged."
         return list(filter(None, map(record, read_lines(self.directory / METRICS))))
 
-    def reached(self) -> dict:
+    def reached(self) -> dict[str, Any]:
         "Its last measure on the validation split, and where its last checkpoint stands."
         state = self.last()
         measured = [line for line in self.metrics() if "validation_perplexity" in line and line["step"] <= state["step"]]

@@ -1,13 +1,21 @@
 "A user's program finds the types that the package promises: mypy reads `tests/typed_use.py`, strictly."
 import ast
+import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 import pytest
 
 import annotated_transformer
+from annotated_transformer.config import TrainingConfig
+from annotated_transformer.exchange.marian import from_marian
+from annotated_transformer.figures.explorer import Explorer
+from annotated_transformer.model_record import ModelRecord
+from annotated_transformer.training.loop import train
+from annotated_transformer.training.runs import Run
 
 ROOT = Path(__file__).parents[3]
 
@@ -51,6 +59,25 @@ def test_the_types_of_the_public_names_can_be_looked_up():
         if callable(public := getattr(annotated_transformer, name)):
             get_type_hints(public)
     assert get_type_hints(annotated_transformer.save_drawing)["figure"].__name__ == "Figure"
+
+
+def bare(kind: object) -> bool:
+    "Whether a type does not say what is in it: pyright, strict, complains wherever a program uses it."
+    if isinstance(kind, list | tuple):
+        return any(map(bare, kind))
+    return kind in (dict, list, tuple, set, Callable) or bare(get_args(kind))
+
+
+def test_the_types_that_users_meet_say_what_is_in_them():
+    public = [value for name in annotated_transformer.__all__ if callable(value := getattr(annotated_transformer, name))]
+    found = {}
+    for thing in (*public, Explorer, ModelRecord, Run, TrainingConfig, train, from_marian):
+        for name, one in vars(thing).items() if isinstance(thing, type) else [("", thing)]:
+            one = getattr(one, "fget", None) or getattr(one, "func", None) or getattr(one, "__func__", one)
+            if name[:1] != "_" and inspect.isfunction(one):
+                found[f"{thing.__name__} {name}".strip()] = get_type_hints(one)
+    assert "Run metrics" in found and "Explorer specification" in found and "AttentionMaps table" in found
+    assert [name for name, hints in found.items() if bare([*hints.values()])] == []
 
 
 def test_an_editor_offers_the_public_names_before_they_are_loaded():
