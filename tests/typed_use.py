@@ -36,6 +36,7 @@ from annotated_transformer.data.trees import delinearize, linearize
 from annotated_transformer.exchange.ctranslate2 import to_ctranslate2
 from annotated_transformer.exchange.marian import from_marian, load_marian, to_marian
 from annotated_transformer.exchange.onnx import to_onnx
+from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.figures.explorer import Explorer
 from annotated_transformer.model.attention import MultiHeadAttention, scaled_dot_product_attention
 from annotated_transformer.model.layers import Residual
@@ -94,6 +95,14 @@ def of_any_form(translator: Translator, sentences: tuple[str, ...], lines: Itera
     assert_type(translator.translate(either, split=False), str | list[str])
     assert_type(translator.translations(sentences), list[Translation])
     assert_type(translator.log_probabilities(sentences, lines), list[float])
+
+
+def by_graphs(directory: Path, sentences: tuple[str, ...], either: str | list[str]) -> None:
+    graphs = OnnxTranslator(directory, threads=1)
+    assert_type(graphs.translate("A girl reads."), str)
+    assert_type(graphs.translate(["A girl reads."], Search(beam_size=2)), list[str])
+    assert_type(graphs.translate(sentences), list[str])
+    assert_type(graphs.translate(either), str | list[str])
 
 
 def modelling(config: TransformerConfig, source: Tensor, target: Tensor, allowed: Tensor, directory: Path) -> None:

@@ -2,7 +2,7 @@
 from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, NotRequired, TypedDict, TypeVar
+from typing import NamedTuple, NotRequired, TypedDict, TypeVar, overload
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Settings(TypedDict):
     doubtful_below: NotRequired[float | None]
 
 
-Text = TypeVar("Text", str, list[str])  # a sentence or several: what goes in comes out
+Text = TypeVar("Text", str, list[str], str | list[str])  # what goes in comes out; of other iterables, a list
 GRAPHS = {"encoder": {"source"}, "decoder": {"tokens", "path", "kept", "memory", "source"}}  # and their inputs
 
 
@@ -130,13 +130,21 @@ class OnnxTranslator:
             beams, tokens = (np.array([[beam[k] for beam in row] for row in chosen], np.int64) for k in (1, 2))
             path = np.take_along_axis(path, beams[:, :, None], axis=1)
 
+    @overload
+    def translate(self, sentences: Text, search: Search | None = None, batch: int = 32, split: bool = True) -> Text: ...
+
+    @overload
+    def translate(
+        self, sentences: Iterable[str], search: Search | None = None, batch: int = 32, split: bool = True,
+    ) -> list[str]: ...
+
     def translate(
         self,
-        sentences: Text,
+        sentences: str | Iterable[str],
         search: Search | None = None,
         batch: int = 32,     # sentences at a time
         split: bool = True,  # a line of several sentences is cut, and each translated for itself
-    ) -> Text:               # of a sentence its translation; of a list one for each sentence, in the same order
+    ) -> str | list[str]:    # of a sentence its translation; of a list one for each sentence, in the same order
         "As `Translator.translate`. A blank sentence gives an empty one."
         lines = [sentences] if isinstance(sentences, str) else sentences
         found = [translation.text for translation in self.translations(lines, search, batch, split)]
