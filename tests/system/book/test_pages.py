@@ -57,6 +57,20 @@ def test_no_output_links_to_a_notebook():
             assert not re.search(r"\]\([^)]*\.ipynb", "".join(shown)), (path.name, found["id"])
 
 
+def test_markup_stands_only_where_each_viewer_reads_it():
+    # A formula stands as it is typed in an output on the site and in lists of contents, a mark of a fold everywhere.
+    for path in [*NOTEBOOKS.rglob("*.ipynb"), *(NOTEBOOKS / "zh").rglob("*.md")]:
+        cells = read_notebook(path)["cells"] if path.suffix == ".ipynb" else []
+        prose = ["".join(found["source"]) for found in cells if found["cell_type"] == "markdown"]
+        prose = "\n".join(prose) if cells else path.read_text(encoding="utf-8")
+        shown = [output.get("data", {}).get("text/markdown", "") for found in cells for output in found.get("outputs", [])]
+        shown = "\n".join("".join(lines) for lines in shown)
+        for line in [*re.findall(r"^#+ .*", prose, re.MULTILINE), *shown.splitlines()]:
+            assert "$" not in line, (path, line)
+        for line in re.findall(r"<summary>.*", f"{prose}\n{shown}"):
+            assert not re.search(r"[`$*]|\]\(", line), (path, line)
+
+
 def test_each_picture_is_told_to_those_who_hear_the_page():
     told = Counter()
     for path in NOTEBOOKS.rglob("*.ipynb"):
