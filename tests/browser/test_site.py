@@ -258,6 +258,22 @@ def test_on_paper_code_is_whole_and_figures_are_as_they_were_drawn(page, address
 
 
 ENGLISH = NOTEBOOKS | {f"{name}.html" for name in guides()}
+
+
+@pytest.mark.parametrize("name", sorted(ENGLISH & set(PAGES)))
+def test_on_paper_no_table_or_formula_is_cut_and_answers_are_unfolded(page, address, name):
+    page.set_viewport_size({"width": 718, "height": 1000})  # A4 between the margins that browsers leave
+    page.goto(f"{address}/{name}", wait_until="networkidle")
+    page.emulate_media(media="print")
+    page.evaluate(NEXT_FRAME)
+    beyond = "one => one.getBoundingClientRect().right > document.querySelector('article').getBoundingClientRect().right + 1"
+    wide = "article :is(table, img, canvas, mjx-container)"
+    assert page.evaluate(f"[...document.querySelectorAll('{wide}')].filter({beyond}).map(one => one.textContent)") == []
+    hidden = "one => !one.lastElementChild.checkVisibility({contentVisibilityAuto: true})"
+    folded = "article :is(details:not(.hide, .live-chart *), .tag_hide-cell details)"
+    assert page.evaluate(f"[...document.querySelectorAll('{folded}')].filter({hidden}).map(one => one.textContent)") == []
+
+
 TRANSLATED = sorted(ENGLISH & {name.removeprefix("zh/") for name in PAGES if name.startswith("zh/")})
 
 

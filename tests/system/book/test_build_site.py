@@ -263,6 +263,12 @@ def test_the_picture_that_is_shared_is_as_wide_as_chats_show_it(tmp_path):
     assert width == 1200 and 1.9 < width / height < 2.1
 
 
+def test_what_the_style_says_of_narrow_screens_does_not_hold_on_paper():
+    # A sheet of A4 is 45 em wide: columns as wide as on a phone, where they scroll, were cut off.
+    narrow = re.findall(r"@media.*max-width.*?{", (ROOT / "docs" / "style.css").read_text(encoding="utf-8"))
+    assert narrow and {line.startswith("@media screen and (") for line in narrow} == {True}
+
+
 def test_pictures_keep_their_place_before_they_arrive(tmp_path):
     Image.new("1", (30, 20)).save(tmp_path / "a.png")
     page, text = tmp_path / "api" / "x.html", '<img alt="b" src="../a.png" /><img src="https://e.org/c.png">'
