@@ -52,7 +52,8 @@ class RotaryAttention(MultiHeadAttention):
         "(B, h, S, d_k) and (B, h, S, d_v): each head of keys and values as often as queries share it."
         key, value = both.split(self.widths[1:], dim=-1)
         heads = key.unflatten(-1, (-1, self.d_k)), value.unflatten(-1, (-1, self.d_v))
-        key, value = (one.transpose(1, 2).repeat_interleave(self.n_heads // self.n_kv_heads, dim=1) for one in heads)
+        times = self.n_heads // self.n_kv_heads  # where all heads share one, or none, no copy is made
+        key, value = (one.transpose(1, 2)[:, :, None].expand(-1, -1, times, -1, -1).flatten(1, 2) for one in heads)
         return key, value
 
 # %% ../../nbs/model/since_2017.ipynb #20170010

@@ -20,6 +20,7 @@ from annotated_transformer.model.since_2017 import RotaryAttention, turned
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.optimizer import adam
 from annotated_transformer.translation.fast_search import beam_search, check_decoding, greedy_search
+from annotated_transformer.translation.kv_cache import PreallocatedCache
 from annotated_transformer.translation.packed_weights import in_eight_bits
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 
@@ -103,6 +104,12 @@ def test_a_part_that_decodes_as_it_trains_is_let_through(kind):
     found = beam_search(model.float(), SOURCE, Search(beam_size=3, extra_length=4))
     expected = readable_beam_search(next_token_without_cache(model.eval(), SOURCE[0]), 3, 0.6, 9)
     assert found[0][0].tokens == expected[0].tokens and found[0][0].score == pytest.approx(expected[0].score, abs=1e-4)
+
+
+def test_a_cache_copies_keys_and_values_only_where_some_heads_share_them():
+    for n_kv_heads, copied in ((1, False), (2, True), (4, False)):
+        attention = shared(n_kv_heads)(12, 2, 4, 5)
+        assert PreallocatedCache(attention, torch.zeros(2, 3, sum(attention.widths[1:])), grows=True).copied == copied
 
 
 def test_attention_over_the_memory_may_be_another():
