@@ -178,7 +178,7 @@ def write_graphs(model: Transformer, directory: Path, attention: bool) -> None:
     encoder, step = EncoderGraph(model, attention), StepGraph(model, attention)
     with torch.no_grad():
         memory = encoder(source)[0]
-    kept = torch.randn(c.n_layers, 2, 4, c.n_heads * (c.d_k + c.d_v), generator=torch.Generator().manual_seed(0))
+    kept = torch.randn(c.n_layers, 2, 4, memory.size(-1), generator=torch.Generator().manual_seed(0))
     path = torch.tensor([[0, 1], [0, 2], [0, 3]]).expand(2, 3, 2)[:, :, : c.max_length - 1]
     given = (torch.full((2, 3), EOS), path, kept, memory, source)
     write_graph(encoder, (source,), ["source"], ["memory", "encoder_attention"][: 1 + attention], directory / "encoder.onnx")

@@ -146,11 +146,25 @@ def test_its_maps_its_picture_its_files_and_its_eight_bits(model, tmp_path):
     assert rounded.tokens == exact.tokens
 
 
-def test_it_goes_to_onnx_step_by_step(model, tmp_path):
+class OneHeadOfKeys(RotaryAttention):
+    "Multi-query attention."
+
+    def __init__(self, *sizes: int):
+        super().__init__(*sizes, n_kv_heads=1)
+
+
+@pytest.mark.parametrize("fewer_keys", [False, True])
+def test_it_goes_to_onnx_step_by_step(fewer_keys, request, monkeypatch, tmp_path):
     pytest.importorskip("onnxruntime", reason="the extra `exchange` is not installed")
     from annotated_transformer.exchange.onnx import to_onnx
     from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 
+    if fewer_keys:
+        monkeypatch.setitem(config.PARTS["compatibility"], NAME, f"{__name__}:OneHeadOfKeys")
+        torch.manual_seed(0)
+        model = Transformer(TransformerConfig(11, 2, 12, 20, 3, compatibility=NAME, max_length=12)).eval()
+    else:
+        model = request.getfixturevalue("model")
     to_onnx(model, tmp_path / "onnx")
     search = Search(beam_size=3, extra_length=4)
     found = OnnxTranslator(tmp_path / "onnx").search([[5, 6, 7, 3, EOS], [8, 4, EOS]], search)
