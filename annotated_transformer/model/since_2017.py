@@ -33,7 +33,7 @@ class RotaryAttention(MultiHeadAttention):
         super().__init__(d_model, n_heads, d_k, d_v)
         self.n_kv_heads = n_kv_heads or n_heads
         if d_k % 2 or n_heads % self.n_kv_heads:
-            raise InputError(f"d_k must be even, not {d_k}, and n_kv_heads divide n_heads: {self.n_kv_heads} and {n_heads}")
+            raise InputError(f"give an even d_k, and n_kv_heads that divide n_heads: not {d_k}, {self.n_kv_heads} and {n_heads}")
         self.widths = [n_heads * d_k, self.n_kv_heads * d_k, self.n_kv_heads * d_v]
         self.in_projection = nn.Parameter(torch.empty(sum(self.widths), d_model))
         for matrix in self.in_projection.split(self.widths):

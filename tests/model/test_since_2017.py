@@ -124,8 +124,8 @@ def test_heads_that_share_keys_and_values_are_heads_with_equal_matrices():
     plain.load_state_dict({"in_projection": torch.cat([W_Q, W_K, W_V]), "out_projection.weight": shared.out_projection.weight})
     x = torch.randn(2, 5, 12)
     torch.testing.assert_close(shared(x, causal=True), plain(x, causal=True))
-    for wrong in ((12, 6, 3, 4), (12, 6, 2, 4, 4)):
-        with pytest.raises(InputError, match="d_k must be even, not ., and n_kv_heads divide n_heads"):
+    for wrong, said in ((12, 6, 3, 4), "not 3, 6 and 6"), ((12, 6, 2, 4, 4), "not 2, 4 and 6"):
+        with pytest.raises(InputError, match=f"an even d_k, and n_kv_heads that divide n_heads: {said}"):
             RotaryAttention(*wrong)
 
 
