@@ -78,7 +78,7 @@ def test_gpt_2_from_these_parts_equals_hugging_face_s():
 
 
     torch.manual_seed(0)
-    sizes = dict(vocab_size=30, n_positions=9, n_embd=24, n_inner=20, n_layer=2, n_head=4)
+    sizes = dict(vocab_size=30, n_positions=9, n_embd=24, n_inner=20, n_layer=2, n_head=4, bos_token_id=0, eos_token_id=0)
     theirs = transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes))
     for weight in theirs.parameters():
         nn.init.normal_(weight, std=0.4)  # biases, too, which would be zero
