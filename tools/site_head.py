@@ -90,6 +90,7 @@ def not_found() -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<link rel="icon" href="data:,">
 <title>No such page - {name}</title>
 </head>
 <body style="font: 1.1em/1.5 system-ui, sans-serif; max-width: 40em; margin: 2em auto; padding: 0 1em">

@@ -279,7 +279,7 @@ def test_pictures_keep_their_place_before_they_arrive(tmp_path):
 
 
 def test_who_comes_to_a_page_that_is_not_there_finds_the_way_from_any_address():
-    links = re.findall(r'href="([^"]*)"', site_head.not_found())
+    links = re.findall(r'<a href="([^"]*)"', site_head.not_found())
     assert links and all(link.startswith(build_site.site_address()) for link in links)
 
 
