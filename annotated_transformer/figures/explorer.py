@@ -98,8 +98,9 @@ class Explorer:
         return specification(self.maps, *self.first)
 
     def only(self, *heads: tuple[int, int]) -> None:
-        "Leave out all other heads, and the buttons that choose among them. Several lie over one another, in colours."
+        "Leave out all other heads, pairs of layer and head, and the buttons that choose. Several lie over one another, in colours."
         kind, data = self.first[0], self.specification["datasets"]
+        heads = heads and choose_heads(*self.maps.of(kind)[0].shape[:2], heads=heads)
         found = {(one["layer"], one["head"]): one for one in data["heads"] if one["kind"] == kind}
         data["heads"] = [found[head] | {"place": place} for place, head in enumerate(heads)]
         for one in self.specification["params"]:
