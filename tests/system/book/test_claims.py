@@ -15,6 +15,7 @@ from contents import notebook_of, read_contents
 
 from annotated_transformer import UNK
 from annotated_transformer.config import PRESETS
+from annotated_transformer.data import number_words
 from annotated_transformer.data.corpora import load, numbers
 from annotated_transformer.data.downloads import cache_directory
 from annotated_transformer.data.tatoeba import leaks
@@ -405,6 +406,17 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
     for source, target in load("numbers-en-de").train:
         pairs.setdefault(source, set()).add(target)
     assert max(map(len, pairs.values())) == 1 and "(Ours have one each. " in page
+
+
+def test_of_right_translations_the_built_in_corpus_has_one_and_the_pages_call_it_not_the_only_one():
+    book = json.loads((ROOT / "benchmarks" / "sentences" / "phrasebook.json").read_text(encoding="utf-8"))
+    right = next(one["accepted"] for one in book if one["source"] == "It is half past seven.")
+    assert right == ["Es ist halb acht.", "Es ist sieben Uhr dreißig."]
+    assert number_words.clock(7, 30) == ("half past seven", "halb acht")
+    assert number_words.words(101, "de") == "einhunderteins"
+    for page in ("paper/5.1_corpora", "data/small_corpora", "reference"):
+        assert not re.search("has one right (translation|answer)", prose(page))
+    assert "though German often has more (*einhunderteins* is also *hunderteins*)." in prose("data/small_corpora")
 
 
 def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches_are_of_one_kind():
