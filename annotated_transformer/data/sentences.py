@@ -19,7 +19,7 @@ OTHER_ENDS = rf"""[。！？।॥؟]{{1,10}}(?=[{BLANK}]*[^{BLANK}。！？।�
 SHORTENED = (
     "Mr Mrs Ms Messrs Dr Prof Rev Hon St Mt Ft Jr Sr Gen Col Lt Sgt Capt Maj Adm Gov Sen Rep Pres Hr Fr Mme Mlle "
     "MM Mgr No Nos Nr pp Fig Figs Vol Ch Sec Art Eq approx ca vs cf al Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec "
-    "Hrn Frl Ing bzw bzgl evtl geb ggf inkl sog vgl zzgl"  # German, where nouns have capitals
+    "Hrn Frl Ing Mrz Okt Dez bzw bzgl evtl geb ggf inkl sog vgl zzgl"  # German, where nouns have capitals
 )
 # These before a number: "no." alone is an answer.
 NUMBERED = "no nos vol ch fig figs sec art est Mon Tue Tues Wed Thu Thurs Fri Sat Sun Abb Bd Kap Tel Mo Di Mi Do Sa So"
