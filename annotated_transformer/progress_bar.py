@@ -1,8 +1,10 @@
 "The one progress bar, which knows where its output goes."
 import sys
+import threading
 import time
 from contextlib import suppress
 from typing import TextIO
+from weakref import WeakSet
 
 from .environment import dumb_terminal
 
@@ -51,8 +53,15 @@ def progress_bar(shown: bool = True, **options):
     from tqdm import tqdm
 
     options |= {"desc": one_line(options["desc"])} if options.get("desc") else {}  # tqdm's own is None
+
+    class Apart(tqdm):
+        """Bars that share no lock. tqdm's is that of all threads and forked processes: one that is forked while a thread has it,
+        and all others once one that has it is killed, would wait for ever."""
+        _lock, _instances = threading.RLock(), WeakSet()
+        monitor_interval = 0  # else tqdm starts a thread for each class of bars, which outlives them
+
     if not shown or getattr(sys.stderr, "closed", True):  # a daemon has none
-        return tqdm(**options, disable=True)
+        return Apart(**options, disable=True)
     if sys.stderr.isatty() and not dumb_terminal() or in_notebook():
         return tqdm(**options)
 
@@ -68,9 +77,7 @@ def progress_bar(shown: bool = True, **options):
         def flush(self) -> None:
             messages.flush()
 
-    class Bar(tqdm):
-        monitor_interval = 0  # else tqdm starts a thread for each class of bars, which outlives them
-
+    class Bar(Apart):
         def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
             if time.time() - self.start_t >= EVERY:
                 messages.write(f"{text}\n")

@@ -2,10 +2,13 @@
 import errno
 import io
 import os
+import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from tqdm import tqdm
 
 from annotated_transformer.command_line.main import main
 from annotated_transformer.progress_bar import progress_bar
@@ -73,3 +76,18 @@ def test_a_service_keeps_it_out_of_its_log():
     for silent, lines in (("", True), ("1", False)):
         done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True, env=os.environ | {"TQDM_DISABLE": silent})
         assert done.stdout.split() == ["0", "1", "2"] and bool(done.stderr) == lines
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="not on Windows")
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_process_that_is_forked_while_a_bar_is_drawn_waits_for_nobody(shown):
+    with ThreadPoolExecutor(1) as other:
+        other.submit(tqdm.get_lock().acquire).result()
+        if (child := os.fork()) == 0:
+            signal.alarm(10)  # ends it where it waits
+            with progress_bar(shown, total=2) as bar:
+                bar.update()
+            os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        other.submit(tqdm.get_lock().release).result()
+    assert status == 0
