@@ -1,5 +1,4 @@
 "A model without dropout for a while, whatever its mode: what measures, translates or records by it needs that."
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
@@ -7,11 +6,11 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from ..threads import one_thread_after_fork
+from ..threads import OneThread, one_thread_after_fork
 
 __all__ = ["evaluating"]
 
-LOCK = threading.Lock()
+LOCK = OneThread()  # of its own: who evaluates shall not wait for who loads
 Modes = list[tuple[nn.Module, bool]]  # of all parts, the model itself first
 WITHIN: WeakKeyDictionary[nn.Module, tuple[int, Modes]] = WeakKeyDictionary()  # how many, and the modes before the first came
 
@@ -23,7 +22,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     Several threads may be within at a time; the last one that leaves puts the modes back.
     """
     one_thread_after_fork()  # also here: a model need not be loaded by `filled`
-    with LOCK:
+    with LOCK.lock:
         others, modes = WITHIN.get(model) or (0, [(part, part.training) for part in model.modules()])
         WITHIN[model] = others + 1, modes
         model.eval()
@@ -31,7 +30,7 @@ def evaluating(model: nn.Module) -> Iterator[None]:
         with torch.inference_mode():
             yield
     finally:
-        with LOCK:
+        with LOCK.lock:
             within, modes = WITHIN.pop(model)
             if within > 1:
                 WITHIN[model] = within - 1, modes

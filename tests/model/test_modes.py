@@ -1,4 +1,7 @@
 "Tests of model.modes: no dropout within, and the former mode afterwards, also where threads come and go in any order."
+import os
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -56,3 +59,26 @@ def test_of_several_threads_the_last_one_out_puts_the_mode_back(first_out):
             assert not model.training
             threads[number].submit(within[number].__exit__, None, None, None).result()
     assert model.training and model[0].training
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="not on Windows")
+def test_a_process_that_is_forked_while_a_thread_enters_waits_for_nobody():
+    class Slow(torch.nn.Module):
+        def train(self, mode=True):
+            entered.set()
+            forked.wait(20)
+            return super().train(mode)
+
+    entered, forked = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(1) as other:
+        theirs = evaluating(torch.nn.Sequential(Slow()))
+        other.submit(theirs.__enter__)
+        entered.wait(20)
+        if (child := os.fork()) == 0:
+            signal.alarm(10)  # ends it where it waits
+            with evaluating(torch.nn.Sequential(Dropout(0.5))):
+                os._exit(0)
+        status = os.waitpid(child, 0)[1]
+        forked.set()
+        other.submit(theirs.__exit__, None, None, None).result()
+    assert status == 0
