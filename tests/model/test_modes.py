@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 
-from annotated_transformer.model.modes import evaluating
+from annotated_transformer.model.modes import WITHIN, evaluating
 from annotated_transformer.model.regularization import Dropout
 
 
@@ -59,6 +59,24 @@ def test_of_several_threads_the_last_one_out_puts_the_mode_back(first_out):
             assert not model.training
             threads[number].submit(within[number].__exit__, None, None, None).result()
     assert model.training and model[0].training
+
+
+@pytest.mark.parametrize("at", [1, 2], ids=["entering", "leaving"])
+def test_who_is_interrupted_while_the_parts_change_their_modes_leaves_nothing_behind(at):
+    class Interrupted(torch.nn.Module):
+        def train(self, mode=True):
+            calls.append(mode)
+            if len(calls) == at:
+                raise KeyboardInterrupt
+            return super().train(mode)
+
+    model, calls = torch.nn.Sequential(Dropout(0.5), Interrupted(), Dropout(0.5)), []
+    with pytest.raises(KeyboardInterrupt), evaluating(model):
+        pass
+    assert all(part.training for part in model.modules()) and model not in WITHIN and torch.is_grad_enabled()
+    with evaluating(model):
+        assert not any(part.training for part in model.modules())
+    assert all(part.training for part in model.modules())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="not on Windows")
