@@ -123,7 +123,7 @@ def write_model(
 @contextmanager
 def float32_by_default() -> Iterator[None]:
     "Weights come into memory as 32 bits, whatever PyTorch's default is in a program that computes with others."
-    with ONE_THREAD.lock:  # the default is the whole process's
+    with ONE_THREAD.lock:  # the default is the whole process's, and so is the generator, which is put back within
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)
         try:
@@ -146,7 +146,7 @@ def filled(
         raise InputError(f"{path}: config.json asks for {positions:,} positions, far too many for weights that hold {held:,} "
                          "numbers: correct its max_length, or copy it again")
     # The initial weights, soon replaced, take no draw from the user's generator, and lie on no device of the user's.
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"), float32_by_default():
+    with float32_by_default(), torch.random.fork_rng(devices=[]), torch.device("cpu"):
         model = kind(config)
     load_into(model, weights, path)
     one_thread_after_fork()
@@ -178,7 +178,7 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
             model = kind(config)
     except (RuntimeError, NotImplementedError):  # a class of one's own asks for a number, and the meta device has none
         require_memory(4 * matrices(config))
-        with torch.random.fork_rng(devices=[]), torch.device("cpu"), float32_by_default():
+        with float32_by_default(), torch.random.fork_rng(devices=[]), torch.device("cpu"):
             model = kind(config)
     require_memory(sum(value.numel() * value.element_size() for value in (*model.parameters(), *model.buffers())))
     return model
@@ -201,7 +201,7 @@ def form(model: nn.Module) -> dict[str, str]:
 @lru_cache(maxsize=8)
 def usual_form(usual: type[nn.Module], config) -> dict[str, str]:
     "Of the paper's model, all of whose layers are as its first: its numbers are made sooner than `planned` is ready."
-    with torch.random.fork_rng(devices=[]), torch.device("cpu"):
+    with ONE_THREAD.lock, torch.random.fork_rng(devices=[]), torch.device("cpu"):
         first = form(usual(TransformerConfig(**asdict(config) | {"n_layers": 1})))
     return {name.replace(".layers.0", f".layers.{n}"): what for name, what in first.items() for n in range(config.n_layers)}
 

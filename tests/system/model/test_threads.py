@@ -1,5 +1,7 @@
 "One model in several threads: what one thread exchanges or records is nothing to the others."
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ from annotated_transformer import EOS, Transformer, TransformerConfig
 from annotated_transformer.config import Search
 from annotated_transformer.figures.head_changes import without_heads
 from annotated_transformer.model.attention import recorded
+from annotated_transformer.model.pretrained import filled
 from annotated_transformer.translation.fast_search import beam_search
 
 SOURCE, TARGET = torch.tensor([[4, 5, 6, EOS]]), torch.tensor([[0, 7, 8]])
@@ -67,3 +70,26 @@ def test_heads_that_are_off_are_off_in_layers_that_share_what_is_compiled(model)
         with torch.no_grad(), without_heads(model, {"encoder": [(1, 2)]}):
             found.append(model(SOURCE, TARGET))
     torch.testing.assert_close(*found)
+
+
+def test_threads_that_load_at_once_take_no_draw_from_the_programs_generator(model, other):
+    begun = threading.Event()
+
+    class Slow(Transformer):
+        def __init__(self, config):
+            super().__init__(config)
+            if not begun.is_set():
+                begun.set()
+                threading.Event().wait(0.5)  # meanwhile the other begins
+
+    def load():
+        return filled(Slow, model.config, model.state_dict(), Path("weights"))
+
+    torch.manual_seed(3)
+    expected = torch.rand(2)
+    torch.manual_seed(3)
+    theirs = other.submit(load)
+    begun.wait(20)
+    load()
+    theirs.result()
+    assert torch.equal(torch.rand(2), expected)
