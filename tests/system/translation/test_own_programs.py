@@ -72,6 +72,30 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
         translator.n_best(TEXTS, 21)
 
 
+OWN_MEMORY = """import os
+from pathlib import Path
+from annotated_transformer import Translator
+
+def mine():
+    return next(int(line.split()[1]) for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if "Private_Dirty" in line)
+
+translator = Translator.from_pretrained("everyday-en-de")
+translator("A first sentence.")
+parent = mine()
+if os.fork() == 0:
+    print(translator("Where is the station?"), mine() / parent, sep="\\n")
+else:
+    os.wait()  # what a process shares with one that has ended is its own
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="Linux counts each process's own memory")
+def test_workers_that_are_forked_from_a_server_share_its_weights():
+    done = subprocess.run([sys.executable, "-c", OWN_MEMORY], capture_output=True, text=True)
+    found, share = done.stdout.splitlines()
+    assert found == "Wo ist der Bahnhof?" and float(share) < 0.3
+
+
 @pytest.mark.parametrize("batch_tokens", [1, 4_096])
 def test_the_log_probability_of_a_given_target_is_that_of_one_pass(batch_tokens):
     translator = untrained()
