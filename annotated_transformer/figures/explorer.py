@@ -98,7 +98,7 @@ class Explorer:
         return specification(self.maps, *self.first)
 
     def only(self, *heads: tuple[int, int]) -> None:
-        "Leave out all other heads, pairs of layer and head, and the buttons that choose. Several lie over one another, in colours."
+        "Leave out all but these pairs of layer and head, and the buttons that choose. Several lie over one another, in colours."
         kind, data = self.first[0], self.specification["datasets"]
         heads = heads and choose_heads(*self.maps.of(kind)[0].shape[:2], heads=heads)
         found = {(one["layer"], one["head"]): one for one in data["heads"] if one["kind"] == kind}

@@ -77,7 +77,8 @@ from pathlib import Path
 from annotated_transformer import Translator
 
 def mine():
-    return next(int(line.split()[1]) for line in Path("/proc/self/smaps_rollup").read_text().splitlines() if "Private_Dirty" in line)
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:"))
 
 translator = Translator.from_pretrained("everyday-en-de")
 translator("A first sentence.")
