@@ -51,7 +51,7 @@ def extra(module: str):
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        wanted = f"'annotated_transformer[{EXTRAS[package]}]'" if package in EXTRAS else package  # such as ipywidgets: alone
+        wanted = f'"annotated_transformer[{EXTRAS[package]}]"' if package in EXTRAS else package  # such as ipywidgets: alone
         raise InputError(f"{package} is not installed: pip install {wanted}") from None
 
 

@@ -217,7 +217,7 @@ def export(
         out: Directory to write.
 
     Example:
-        pip install 'annotated_transformer[exchange]'
+        pip install "annotated_transformer[exchange]"
         annotated-transformer export runs/mine --to ctranslate2 --out my-model
     """
     from ..files import new_directory
@@ -245,7 +245,7 @@ def page(
         model: Directory of a run or of a model, or a name as `translate` takes it.
 
     Example:
-        pip install 'annotated_transformer[exchange]'
+        pip install "annotated_transformer[exchange]"
         annotated-transformer page my-page
         python -m http.server --directory my-page
     """

@@ -112,7 +112,7 @@ def parse_command(
         free: As the paper did: let the model write anything, and repair what is no tree.
 
     Example:
-        pip install 'annotated_transformer[parsing]'
+        pip install "annotated_transformer[parsing]"
         echo "Bob sees Eve ." | annotated-transformer parse
         echo "Bob doesn't see Eve." | annotated-transformer parse --split-words
         annotated-transformer parse runs/mine < sentences.txt > trees.mrg

@@ -63,7 +63,7 @@ def open_tables(name: str) -> dict[str, Any]:
     datasets = extra("datasets")
     if int(datasets.__version__.split(".")[0]) < 4:
         problem = f"datasets {datasets.__version__} can run code of a data set"
-        raise InputError(f"{problem}: pip install 'annotated_transformer[hub]'")
+        raise InputError(f'{problem}: pip install "annotated_transformer[hub]"')
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     owner, _, rest = name.partition("/")

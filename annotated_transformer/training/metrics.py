@@ -81,7 +81,7 @@ def curves(directory: Path, step: int):
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError:
-        how = "pip install 'annotated_transformer[tensorboard]'"
+        how = 'pip install "annotated_transformer[tensorboard]"'
         logging.getLogger(__name__).warning("no curves for TensorBoard, which is not installed (%s); metrics.jsonl has them", how)
         return None
     return SummaryWriter(directory, purge_step=step + 1)

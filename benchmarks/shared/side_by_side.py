@@ -114,7 +114,7 @@ def require_packages(parser: argparse.ArgumentParser, packages: Sequence[str]) -
     "One sentence and status 2 where one is missing."
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            parser.exit(2, f"{package} is not installed; install the extra: pip install 'annotated_transformer[exchange]'\n")
+            parser.exit(2, f'{package} is not installed; install the extra: pip install "annotated_transformer[exchange]"\n')
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:

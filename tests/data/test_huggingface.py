@@ -88,5 +88,5 @@ def test_versions_that_run_code_of_a_data_set_are_refused(tmp_path, monkeypatch)
     assert "hub_requirements = datasets>=4\n" in requirements
     name = saved(tmp_path / "set", train=[ROW], validation=[ROW])
     monkeypatch.setattr(datasets, "__version__", "3.6.0")
-    with pytest.raises(InputError, match=r"datasets 3\.6\.0 can run code of a data set: pip install 'annotated_transformer\[hub\]'"):
+    with pytest.raises(InputError, match=r'datasets 3\.6\.0 can run code of a data set: pip install "annotated_transformer\[hub\]"'):
         from_hub(name)

@@ -38,5 +38,5 @@ def test_a_missing_library_is_named_with_what_to_type(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)  # as if it were not installed
     with pytest.raises(InputError) as refused:
         to_ctranslate2(Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2)), tmp_path / "nowhere")
-    assert str(refused.value) == "ctranslate2 is not installed: pip install 'annotated_transformer[exchange]'"
+    assert str(refused.value) == 'ctranslate2 is not installed: pip install "annotated_transformer[exchange]"'
     assert not (tmp_path / "nowhere").exists()

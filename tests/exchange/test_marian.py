@@ -106,7 +106,7 @@ def test_a_missing_library_is_named_with_what_to_type():
     try:
         to_marian(Transformer(TransformerConfig(9, n_layers=1, d_model=8, d_ff=16, n_heads=2)))
     except InputError as error:
-        assert str(error) == "transformers is not installed: pip install 'annotated_transformer[exchange]'"
+        assert str(error) == 'transformers is not installed: pip install "annotated_transformer[exchange]"'
     else:
         raise AssertionError("transformers was not missed")
     finally:

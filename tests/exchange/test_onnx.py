@@ -176,7 +176,7 @@ def test_a_missing_library_is_named():
     sys.modules.update(dict.fromkeys(kept))  # None: as if they were not installed
     try:
         for hand_over in (lambda: to_onnx(model, "nowhere"), lambda: OnnxTranslator("nowhere")):
-            with pytest.raises(InputError, match=r"is not installed: pip install 'annotated_transformer\[exchange\]'"):
+            with pytest.raises(InputError, match=r'is not installed: pip install "annotated_transformer\[exchange\]"'):
                 hand_over()
     finally:
         for name, module in kept.items():

@@ -61,7 +61,7 @@ def test_a_missing_package_is_named_and_not_a_red_exercise(tmp_path):
             sys.modules.pop(f"annotated_transformer.data.{name}", None)
         write(tmp_path)
         [verdict] = check_all(tmp_path)["6.3_trees"]
-        assert str(verdict) == "○ open   linearize: nltk is not installed: pip install 'annotated_transformer[parsing]'"
+        assert str(verdict) == '○ open   linearize: nltk is not installed: pip install "annotated_transformer[parsing]"'
         output = io.StringIO()
         with contextlib.redirect_stdout(output):
             exec("check('linearize')", {"check": check})

@@ -1036,7 +1036,7 @@ def test_what_is_not_installed_is_named_with_what_to_type(package, extra, words,
     done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.decode() == (
-        f"annotated-transformer: {package} is not installed: pip install 'annotated_transformer[{extra}]'\n")
+        f'annotated-transformer: {package} is not installed: pip install "annotated_transformer[{extra}]"\n')
     assert list(tmp_path.iterdir()) == []
 
 

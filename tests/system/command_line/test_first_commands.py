@@ -138,7 +138,7 @@ def test_the_first_example_of_help_works_after_the_plain_installation(name, plac
 
 def test_an_example_that_names_no_extra_fails_without_it(place):
     done = in_shell(place, "echo 'Bob sees Eve .' | annotated-transformer parse")
-    assert done.returncode == 2 and "pip install 'annotated_transformer[parsing]'" in done.stderr
+    assert done.returncode == 2 and 'pip install "annotated_transformer[parsing]"' in done.stderr
 
 
 def test_the_commands_of_the_readme_work_after_what_it_installs(place):

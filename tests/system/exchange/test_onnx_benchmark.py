@@ -36,5 +36,5 @@ def test_mistakes_end_it_before_anything_is_measured(tmp_path, refused, monkeypa
     assert "--sentences: must be at least 1, not 0" in refused(benchmark.main, [*out, "--sentences", "0"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = refused(benchmark.main, out)
-    assert "pip install 'annotated_transformer[exchange]'" in said and said.count("\n") == 1
+    assert 'pip install "annotated_transformer[exchange]"' in said and said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []

@@ -7,8 +7,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+
+from annotated_transformer import InputError, extra
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "annotated_transformer"
@@ -181,3 +184,28 @@ def test_the_build_makes_the_same_files_where_paths_have_backslashes_and_lines_a
 def test_tools_that_others_import_load_without_the_modules_of_posix():
     program = f"import sys; sys.modules.update(dict.fromkeys({MODULES.split()})); import prose"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=os.environ | {"PYTHONPATH": "tools"}, check=True)
+
+
+TYPED = [ROOT / "README.md", ROOT / "README.zh.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("nbs/zh/**/*.md")),
+         *NOTEBOOKS, *sorted((ROOT / "benchmarks").rglob("*.py")), *sorted(PACKAGE.rglob("*.py"))]
+
+
+def as_cmd_parts(line: str) -> list[str]:
+    "The words that a program gets from the Command Prompt: it knows double quotation marks alone."
+    return [word.replace('"', "") for word in re.findall(r'(?:[^\s"]|"[^"]*")+', line)]
+
+
+def test_an_extra_is_named_so_that_each_shell_hands_it_on_to_pip():
+    assert as_cmd_parts("pip install '.[all]'") == ["pip", "install", "'.[all]'"]  # which pip refuses
+    named = 0
+    for path in TYPED:
+        text = path.read_text(encoding="utf-8").replace("\\", "")  # those of JSON, and of regular expressions
+        for line in re.findall(r"pip install ([^`\n]*\[[^`\n]*)", text):
+            if "/content/" not in line:  # Colab's
+                wanted = next(word for word in as_cmd_parts(line) if "[" in word)
+                assert re.match(r"(\.|annotated_transformer)\[[{\w]", wanted), f"{path.relative_to(ROOT)}: pip install {line}"
+                named += 1
+    assert named > 20
+    with pytest.raises(InputError, match=r'is not installed: pip install "annotated_transformer\[exchange\]"$'):
+        with patch.dict(sys.modules, onnx=None):
+            extra("onnx")

@@ -32,4 +32,4 @@ assert linearize(tree) == ['(NP', 'XX', ')NP']
 def test_only_who_makes_a_tree_needs_nltk():
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == 4 * ["nltk is not installed: pip install 'annotated_transformer[parsing]'"]
+    assert done.stdout.splitlines() == 4 * ['nltk is not installed: pip install "annotated_transformer[parsing]"']

@@ -148,7 +148,7 @@ def test_mistakes_end_it_before_anything_is_measured(tmp_path, refused, monkeypa
     assert "--rounds: must be at least 1, not 0" in refused(decoding.main, [*out, "--rounds", "0"])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     said = refused(decoding.main, out)
-    assert "pip install 'annotated_transformer[exchange]'" in said and said.count("\n") == 1
+    assert 'pip install "annotated_transformer[exchange]"' in said and said.count("\n") == 1
     assert not (tmp_path / "decoding.json").exists()
 
 
