@@ -9,8 +9,8 @@ from typing import NamedTuple
 from . import InputError, reason_of
 
 __all__ = [
-    "Launched", "allowed_memory", "blamed", "data_directory", "dumb_terminal", "keep_few_kernels", "launched", "meeting_place",
-    "processes_here", "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
+    "Launched", "allowed_memory", "blamed", "data_directory", "drawing_given", "dumb_terminal", "keep_few_kernels", "launched",
+    "meeting_place", "processes_here", "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
 ]
 
 OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
@@ -104,6 +104,11 @@ def processes_here() -> int:
 def threads_given() -> bool:
     "Whether the user has said how many threads shall compute; torchrun says it for each process that it starts."
     return any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
+
+
+def drawing_given() -> bool:
+    "Whether the user has said how Matplotlib shall draw; the kernel of a notebook says it, too."
+    return bool(os.environ.get("MPLBACKEND"))
 
 
 def wait_briefly() -> None:

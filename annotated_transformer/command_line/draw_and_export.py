@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from .. import InputError
-from .terminal import as_typed, may_be_interrupted
+from .terminal import as_typed, draw_into_files, may_be_interrupted
 from .translate_and_parse import SHIPPED, Model, open_translator
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
     "One of the paper's figures, or tables of weights, in the form that the file's name asks for."
     from ..figures.attention_maps import plot_figure, plot_heat_maps, save_drawing
 
+    draw_into_files()
     shown, kind = maps.words() if drawn.whole_words else maps, drawn.kind_for(out)
     if drawn.figure == "heat":
         picture = plot_heat_maps(shown, kind, drawn.layer, drawn.listed_heads, drawn.hide_end)

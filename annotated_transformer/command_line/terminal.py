@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TextIO
 
 from .. import InputError
+from ..environment import drawing_given
 from ..files import what_it_is
 from ..progress_bar import Unfailing, one_line, progress_bar
 
-__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "give_up_output", "may_be_interrupted",
+__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "draw_into_files", "give_up_output", "may_be_interrupted",
            "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
 
 
@@ -60,6 +61,15 @@ def warnings_in_one_line() -> Iterator[None]:
 def as_typed(path: Path) -> str:
     "A path as the shell takes it. Those of Windows part words at blanks, and know double quotation marks alone."
     return subprocess.list2cmdline([str(path)]) if os.name == "nt" else shlex.quote(str(path))
+
+
+def draw_into_files() -> None:
+    """Let Matplotlib open no window, unless MPLBACKEND says how to draw. Of itself it makes one for each figure on macOS and
+    on Windows, also for one that is only saved; where Tk is not whole, the command would end with a traceback."""
+    if not drawing_given():
+        import matplotlib
+
+        matplotlib.use("agg")
 
 
 def may_be_interrupted() -> None:

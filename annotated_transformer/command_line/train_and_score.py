@@ -19,7 +19,7 @@ from ..model_record import record_of
 from ..progress_bar import one_line
 from ..threads import choose_threads
 from .options import AS_USUAL, SearchOptions, Train, Variations, read_options, require_between
-from .terminal import as_typed, may_be_interrupted, plain_line
+from .terminal import as_typed, draw_into_files, may_be_interrupted, plain_line
 from .translate_and_parse import Model, open_translator
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def variations_command(arguments: list[str]) -> None:
         write_file(beside, lambda path: picture.savefig(path, format="png", dpi=150))
 
     may_be_interrupted()
+    draw_into_files()
     with stopped_in_one_sentence(options.run):
         table = run_variations(options.config, options.run, options.rows, options.seeds, big, report)
     report(table)

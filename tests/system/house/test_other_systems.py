@@ -209,3 +209,36 @@ def test_an_extra_is_named_so_that_each_shell_hands_it_on_to_pip():
     with pytest.raises(InputError, match=r'is not installed: pip install "annotated_transformer\[exchange\]"$'):
         with patch.dict(sys.modules, onnx=None):
             extra("onnx")
+
+
+WINDOWS = """
+import sys
+from importlib.machinery import ModuleSpec
+import matplotlib.cbook
+matplotlib.cbook._get_running_interactive_framework = lambda: None  # Linux without a display is told from all others
+class Backend:  # the first of those that Matplotlib tries by itself
+    def find_spec(self, name, *_):
+        return ModuleSpec(name, self) if name == "matplotlib.backends.backend_macosx" else None
+    def create_module(self, spec):
+        return None
+    def exec_module(self, module):
+        from matplotlib.backend_bases import FigureManagerBase
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        class Window(FigureManagerBase):
+            def __init__(self, *_):
+                sys.exit("a window opens")
+        module.FigureManager = Window
+        module.FigureCanvas = type("FigureCanvas", (FigureCanvasAgg,), {"manager_class": Window})
+sys.meta_path.insert(0, Backend())
+from annotated_transformer.command_line.main import main
+"""
+
+
+def test_a_picture_that_is_only_saved_opens_no_window(tmp_path):
+    draws = "import matplotlib.pyplot as plt; plt.figure()"
+    attends = f"main(['attend', 'A girl reads.', '--out', {str(tmp_path / 'heads.svg')!r}])"
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"} | {"PYTHONPATH": str(ROOT)}
+    opens, saves = (subprocess.run([sys.executable, "-c", WINDOWS + program], env=environment, capture_output=True, text=True)
+                    for program in (draws, attends))
+    assert opens.stderr.strip() == "a window opens"
+    assert saves.returncode == 0 and (tmp_path / "heads.svg").stat().st_size > 1_000, saves.stderr[-1_000:]
