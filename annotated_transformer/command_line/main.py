@@ -14,7 +14,7 @@ from ..progress_bar import one_line
 from .arguments import call, perhaps, wrapped
 from .draw_and_export import attend, export, page
 from .options import Train, Variations
-from .terminal import give_up_output, open_streams, warnings_in_one_line
+from .terminal import give_up_output, has_no_reader, open_streams, warnings_in_one_line
 from .train_and_score import average, cost, list_corpora, score_command, train_command, variations_command
 from .translate_and_parse import parse_command, translate
 from .workbook import workbook_command
@@ -73,10 +73,10 @@ def main(
         with warnings_in_one_line():
             run_command(arguments)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever read our output has seen enough, as after `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
     except (InputError, OSError) as error:  # OSError: no permission, a full disk; it names its file
+        if has_no_reader(error):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
         if sys.stdout is not None:
             give_up_output(error)
         sentence = isinstance(error, OSError) and blamed(error) or re.sub(r"^\[Errno \d+\] ", "", str(error))

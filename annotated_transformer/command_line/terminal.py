@@ -5,6 +5,7 @@ dozen other characters that occur in text from the web, and every translation af
 """
 import codecs
 import contextlib
+import errno
 import logging
 import os
 import shlex
@@ -21,8 +22,8 @@ from ..environment import drawing_given
 from ..files import what_it_is
 from ..progress_bar import Unfailing, one_line, progress_bar
 
-__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "draw_into_files", "give_up_output", "may_be_interrupted",
-           "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
+__all__ = ["END_OF_INPUT", "answer_lines", "as_typed", "at_terminal", "draw_into_files", "give_up_output", "has_no_reader",
+           "may_be_interrupted", "open_streams", "plain_line", "require_standard_input", "warnings_in_one_line"]
 
 
 def open_streams() -> None:
@@ -120,6 +121,12 @@ def print_lines(lines: list[str]) -> None:
     except OSError as error:
         error.filename = OUTPUT
         raise
+
+
+def has_no_reader(error: Exception) -> bool:
+    "Whether whoever read our output has seen enough, as after `| head`. On Windows their pipe is then an invalid argument."
+    on_windows = os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
+    return isinstance(error, BrokenPipeError) or on_windows and error.filename in (None, OUTPUT)
 
 
 def give_up_output(error: Exception) -> None:

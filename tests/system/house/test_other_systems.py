@@ -1,5 +1,7 @@
 "Windows and macOS, as far as another system can tell: names of POSIX are gone, and everything imports and works all the same."
 import ast
+import errno
+import io
 import json
 import os
 import re
@@ -7,11 +9,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
 from annotated_transformer import InputError, extra
+from annotated_transformer.command_line import terminal
+from annotated_transformer.command_line.main import main
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "annotated_transformer"
@@ -242,3 +247,22 @@ def test_a_picture_that_is_only_saved_opens_no_window(tmp_path):
                     for program in (draws, attends))
     assert opens.stderr.strip() == "a window opens"
     assert saves.returncode == 0 and (tmp_path / "heads.svg").stat().st_size > 1_000, saves.stderr[-1_000:]
+
+
+class WithoutReader(io.TextIOWrapper):
+    "A pipe that nobody reads any more, as Windows has it."
+
+    def flush(self):
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+
+@pytest.mark.parametrize("name, status, said", [
+    ("nt", 1, ""), ("posix", 2, "annotated-transformer: Invalid argument: 'standard output'\n"),
+])
+def test_a_reader_who_has_seen_enough_is_no_mistake_on_windows_either(name, status, said, monkeypatch, tmp_path, capfd):
+    monkeypatch.setattr(terminal, "os", SimpleNamespace(**vars(os) | {"name": name}))
+    monkeypatch.setattr(sys, "stdout", WithoutReader(open(tmp_path / "pipe", "wb"), encoding="utf-8"))
+    monkeypatch.setattr(sys, "stderr", sys.__stderr__)
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capfd.readouterr().err) == (status, said)
