@@ -17,6 +17,7 @@ import pytest
 from annotated_transformer import InputError, extra
 from annotated_transformer.command_line import terminal
 from annotated_transformer.command_line.main import main
+from annotated_transformer.training import checkpoints
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = ROOT / "annotated_transformer"
@@ -266,3 +267,13 @@ def test_a_reader_who_has_seen_enough_is_no_mistake_on_windows_either(name, stat
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert (ended.value.code, capfd.readouterr().err) == (status, said)
+
+
+def test_the_page_of_checkpoints_does_without_the_sha256sum_of_linux(monkeypatch, capsys):
+    cells = json.loads((ROOT / "nbs/training/checkpoints.ipynb").read_bytes())["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    saves, = (source for source in code if "sha256sum" in source)
+    imports = next(source for source in code if source.startswith("#| default_exp"))
+    monkeypatch.setenv("PATH", "")
+    exec(f"{imports}\n{saves}", vars(checkpoints).copy())
+    assert "SHA256SUMS" in capsys.readouterr().out
