@@ -279,9 +279,11 @@ def test_the_page_of_checkpoints_does_without_the_sha256sum_of_linux(monkeypatch
     assert "SHA256SUMS" in capsys.readouterr().out
 
 
-def test_who_has_windows_is_told_in_the_readme_and_where_the_lines_are_those_of_another_shell():
+def test_who_has_windows_or_a_mac_is_told_in_the_readme_and_where_the_lines_are_those_of_another_shell():
     readme, first_hour, installation = ((ROOT / name).read_text(encoding="utf-8")
                                         for name in ("README.md", "docs/first-hour.md", "docs/installation.md"))
     assert "On Windows: [without make](docs/installation.md#without-make)" in readme.split("```\nmake lab")[0]
     assert "On Windows" in first_hour.split("$ python")[0] and "env/Scripts/activate" in first_hour.split("$ python")[0]
+    # The wheels of PyTorch in constraints.txt and those of onnxruntime that `exchange` takes are for no older macOS.
+    assert "macOS 14 or newer on Apple's processors" in installation
     assert "Set-ExecutionPolicy" in installation  # without it PowerShell refuses .venv\Scripts\activate on a new Windows
