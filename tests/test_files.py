@@ -2,6 +2,7 @@
 import ast
 import errno
 import os
+import re
 import stat
 import sys
 import types
@@ -163,7 +164,7 @@ def test_what_cannot_be_finished_is_told(tmp_path):
     writes(NEW)(path / UNFINISHED)
     path.chmod(0o555)
     try:
-        with pytest.raises(InputError, match=f"{path}: writing it was broken off, and cannot be finished here .*: move the files"):
+        with pytest.raises(InputError, match=f"{re.escape(str(path))}: writing it was broken off, and cannot be finished here .*: move the files"):
             model_directory(path)
     finally:
         path.chmod(0o755)
@@ -176,18 +177,20 @@ def test_what_stands_in_the_way_of_finishing_is_told(tmp_path):
     (path / "a").mkdir(parents=True)  # where a file is to come
     (path / UNFINISHED).mkdir()
     writes(NEW)(path / UNFINISHED)
-    with pytest.raises(InputError, match=f"{path}: writing it was broken off.*move the files of {path / UNFINISHED} into {path}, in"):
+    here, there = re.escape(str(path)), re.escape(str(path / UNFINISHED))
+    with pytest.raises(InputError, match=f"{here}: writing it was broken off.*move the files of {there} into {here}, in"):
         model_directory(path)
     (path / "a").rmdir()
     assert files(model_directory(path)) == NEW
 
 
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere not everybody may make a link")
 def test_a_link_in_place_of_what_is_unfinished_moves_nobodys_files(tmp_path):
     path, precious = tmp_path / "model", tmp_path / "precious"
     write_into(path, writes(OLD))
     write_into(precious, writes(NEW))
     (path / UNFINISHED).symlink_to(precious, target_is_directory=True)
-    with pytest.raises(InputError, match=f"{path}: {UNFINISHED} in it is a link, .*: remove it"):
+    with pytest.raises(InputError, match=f"{re.escape(str(path))}: {UNFINISHED} in it is a link, .*: remove it"):
         model_directory(path)
     with pytest.raises(OSError, match=f"{UNFINISHED} in it is a link, .*: remove it"):
         write_into(path, writes({"a": "newest"}))

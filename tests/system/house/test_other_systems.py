@@ -135,6 +135,13 @@ def test_git_changes_no_line_end_of_what_has_a_sum():
     assert "* -text" in (ROOT / ".gitattributes").read_text(encoding="utf-8").splitlines()
 
 
+def test_a_path_is_no_regular_expression_since_those_of_windows_have_backslashes():
+    tests = [path for part in ("tests/*.py", "tests/[!bs]*/*.py") for path in ROOT.glob(part)]
+    found = [f"{path}: {line}" for path in tests for line in path.read_text(encoding="utf-8").splitlines()
+             if re.search(r"""match=r?f["'][^"']*\{(path|place|run|directory|tmp_path)\}""", line)]
+    assert len(tests) > 80 and not found, "re.escape"
+
+
 NOTEBOOKS = sorted(path for path in (ROOT / "nbs").rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
 
 
