@@ -6,8 +6,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
@@ -294,3 +297,15 @@ def test_who_has_windows_or_a_mac_is_told_in_the_readme_and_where_the_lines_are_
     # The wheels of PyTorch in constraints.txt and those of onnxruntime that `exchange` takes are for no older macOS.
     assert "macOS 14 or newer on Apple's processors" in installation
     assert "Set-ExecutionPolicy" in installation  # without it PowerShell refuses .venv\Scripts\activate on a new Windows
+
+
+def test_no_test_waits_for_a_function_that_never_ends_where_none_can_be_interrupted(monkeypatch):
+    spec = spec_from_file_location("judging_tests", ROOT / "tests/workbook/test_judging.py")
+    spec.loader.exec_module(tests := module_from_spec(spec))
+    judged = []
+    monkeypatch.setattr(tests, "written_as", lambda exercise, source: source)
+    monkeypatch.setattr(tests, "judge", lambda exercise, source: judged.append(source) or SimpleNamespace(sentence=""))
+    monkeypatch.delattr(signal, "setitimer")
+    with suppress(AssertionError):
+        tests.test_the_sentence_says_which_property_and_for_which_shapes()
+    assert judged and not any("while True" in source for source in judged)
