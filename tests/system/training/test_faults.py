@@ -118,6 +118,25 @@ def test_a_run_stopped_out_of_turn_ends_as_one_that_never_was(corpus, undisturbe
         assert one == other or one[0] == other[0] == 25
 
 
+def test_a_signal_in_the_last_update_is_not_lost(corpus, undisturbed, tmp_path, monkeypatch, capsys):
+    # Where several trainings follow one another, as for Table 3, the next one must not begin.
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+    real, updates = training.train_step, []
+
+    def with_signal(*given):
+        updates.append(1)
+        if len(updates) == 60:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return real(*given)
+
+    monkeypatch.setattr(training, "train_step", with_signal)
+    assert status(command) == STOPPED and f"{run} is stopped; the same command goes on from there" in capsys.readouterr().err
+    assert bits(run) == bits(undisturbed), "the run itself is whole"
+    cli.main(command)
+    assert len(updates) == 60
+
+
 def test_a_kill_after_the_last_checkpoint_leaves_none_too_many(corpus, undisturbed, tmp_path, monkeypatch):
     # The last checkpoint stands, and the oldest has not been removed yet. The next start has no update to make.
     run = tmp_path / "run"
