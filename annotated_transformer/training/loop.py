@@ -143,8 +143,10 @@ def own_parts(
     "The parts of a batch that this process works off: every `group.size`-th."
     cut = shares(rows, lengths, n_parts)
     for number in range(group.rank, n_parts, group.size):
-        part = collate(pairs, cut[number]) if len(cut[number]) else nothing_of(collate(pairs, rows[:1]))
-        yield number, on_its_way(part, group.device)
+        if len(cut[number]):
+            yield number, on_its_way(collate(pairs, cut[number]), group.device)
+        elif group.size > 1:  # whose others wait for it
+            yield number, on_its_way(nothing_of(collate(pairs, rows[:1])), group.device)
 
 # %% ../../nbs/training/loop.ipynb #1a8648a6
 def learner_for(

@@ -736,6 +736,8 @@ def test_loop_reads_each_pair_in_one_part():
     targets = [row[row != PAD].tolist() for part in found.values() for row in part.target]
     assert sum(len(part.target) for part in found.values()) == 4  # the filler is one row
     assert sorted(found) == [0, 1, 2, 3] and sorted(filter(None, targets)) == [list(target) for _, target in pairs]
+    alone = dict(own_parts(pairs, rows, lengths, 4, processes.Group(torch.device("cpu"))))  # for nobody it computes nothing
+    assert len(alone) == 3 and all(part.target.equal(found[number].target) for number, part in alone.items())
 
 
 def test_loop_in_its_readable_form_trains_with_dropout_in_whatever_mode_the_model_comes():
