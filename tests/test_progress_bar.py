@@ -80,14 +80,19 @@ def test_a_service_keeps_it_out_of_its_log():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="not on Windows")
 @pytest.mark.parametrize("shown", [True, False])
-def test_a_process_that_is_forked_while_a_bar_is_drawn_waits_for_nobody(shown):
+def test_a_process_that_is_forked_while_a_bar_is_drawn_waits_for_nobody(shown, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())  # a terminal's bars keep the lock of tqdm
     with ThreadPoolExecutor(1) as other:
         other.submit(tqdm.get_lock().acquire).result()
         if (child := os.fork()) == 0:
-            signal.alarm(10)  # ends it where it waits
-            with progress_bar(shown, total=2) as bar:
-                bar.update()
-            os._exit(0)
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)  # ends it where it waits
+                with progress_bar(shown, total=2) as bar:
+                    bar.update()
+                os._exit(0)
+            finally:
+                os._exit(1)
         status = os.waitpid(child, 0)[1]
         other.submit(tqdm.get_lock().release).result()
     assert status == 0

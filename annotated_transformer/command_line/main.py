@@ -4,7 +4,6 @@
 options. An error of ours shows where in the code it happened: that is a traceback. An error of the user's says what to do, in
 one sentence, with status 2.
 """
-import os
 import re
 import sys
 
@@ -74,11 +73,10 @@ def main(
             run_command(arguments)
         sys.stdout.flush()
     except (InputError, OSError) as error:  # OSError: no permission, a full disk; it names its file
-        if has_no_reader(error):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            sys.exit(1)
         if sys.stdout is not None:
             give_up_output(error)
+        if has_no_reader(error):
+            sys.exit(1)
         sentence = isinstance(error, OSError) and blamed(error) or re.sub(r"^\[Errno \d+\] ", "", str(error))
         print(f"annotated-transformer: {one_line(sentence)}", file=sys.stderr)
         sys.exit(2)

@@ -65,9 +65,11 @@ def as_typed(path: Path) -> str:
 
 
 def draw_into_files() -> None:
-    """Let Matplotlib open no window, unless MPLBACKEND says how to draw. Of itself it makes one for each figure on macOS and
-    on Windows, also for one that is only saved; where Tk is not whole, the command would end with a traceback."""
-    if not drawing_given():
+    """Let Matplotlib open no window, unless MPLBACKEND, or a program that draws and calls the command, says how to draw.
+
+    Of itself it makes one for each figure on macOS and Windows, also for one that is only saved; where Tk is not whole, the
+    command would end with a traceback."""
+    if not drawing_given() and "matplotlib.pyplot" not in sys.modules:
         import matplotlib
 
         matplotlib.use("agg")
@@ -125,8 +127,10 @@ def print_lines(lines: list[str]) -> None:
 
 def has_no_reader(error: Exception) -> bool:
     "Whether whoever read our output has seen enough, as after `| head`. On Windows their pipe is then an invalid argument."
-    on_windows = os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL
-    return isinstance(error, BrokenPipeError) or on_windows and error.filename in (None, OUTPUT)
+    if isinstance(error, BrokenPipeError):
+        return True
+    # Windows calls much an invalid argument; `give_up_output` has tried whether it is the output.
+    return os.name == "nt" and isinstance(error, OSError) and error.errno == errno.EINVAL and error.filename == OUTPUT
 
 
 def give_up_output(error: Exception) -> None:

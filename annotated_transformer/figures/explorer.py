@@ -99,10 +99,10 @@ class Explorer:
 
     def only(self, *heads: tuple[int, int]) -> None:
         "Leave out all but these pairs of layer and head, and the buttons that choose. Several lie over one another, in colours."
-        kind, data = self.first[0], self.specification["datasets"]
+        kind, every = self.first[0], specification(self.maps, *self.first)["datasets"]["heads"]  # also those left out before
         heads = heads and choose_heads(*self.maps.of(kind)[0].shape[:2], heads=heads)
-        found = {(one["layer"], one["head"]): one for one in data["heads"] if one["kind"] == kind}
-        data["heads"] = [found[head] | {"place": place} for place, head in enumerate(heads)]
+        found = {(one["layer"], one["head"]): one for one in every if one["kind"] == kind}
+        self.specification["datasets"]["heads"] = [found[head] | {"place": place} for place, head in enumerate(heads)]
         for one in self.specification["params"]:
             one.pop("bind", None)
             if one["name"] == "left":

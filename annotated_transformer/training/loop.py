@@ -271,5 +271,6 @@ def train(
             if enough:
                 break
             meter.go_on()
-        schedule.leave()
+        if late := schedule.leave():
+            raise stopped(run, state["step"], late, group)
     return model.eval()

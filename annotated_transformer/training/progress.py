@@ -28,6 +28,11 @@ class Due(NamedTuple):
     stop: int | None  # the signal that ends the run
 
 
+def signal_of(terminated: float, interrupted: float) -> int | None:
+    "The one to answer."
+    return signal.SIGTERM if terminated else signal.SIGINT if interrupted else None
+
+
 class Schedule:
     "Decides what is due; all processes get the same answer."
 
@@ -47,7 +52,7 @@ class Schedule:
             signal.SIGTERM in self.received, signal.SIGINT in self.received, by_minutes and not by_steps, last,
         )
         regular = by_steps or by_minutes
-        stop = signal.SIGTERM if terminated else signal.SIGINT if interrupted else None
+        stop = signal_of(terminated, interrupted)
         due = Due(
             line=step % c.log_every == 0, measure=last or step % c.validate_every == 0,
             save=last or regular or stop is not None, regular=regular, stop=None if last else stop,
@@ -64,10 +69,13 @@ class Schedule:
         self.asked = None if over else self.group.highest_later(*wishes)
         return found
 
-    def leave(self) -> None:
-        "Wait for what was asked, so that all leave with nothing on the way, also where `watch` ended the training."
+    def leave(self) -> int | None:
+        """Wait for what was asked, so that all leave with nothing on the way, also where `watch` ended the training.
+
+        A signal to any process that came too late for an update to answer: it was meant for the whole program."""
         if self.asked is not None:
             self.asked()
+        return signal_of(*self.group.highest(signal.SIGTERM in self.received, signal.SIGINT in self.received))
 
     def has_saved(self, due: Due) -> None:
         "Count the minutes to the next checkpoint from here."

@@ -21,9 +21,7 @@ STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h
 def noted_signals(
     alone: bool,  # not one of several processes, which all get the same Ctrl-C
 ) -> Iterator[list[int]]:
-    """Record SIGTERM and SIGINT in a list instead of ending the process; a closed terminal (SIGHUP) counts as SIGTERM.
-
-    Who leaves although one was recorded, as after the last update, gets it then: it was meant for the whole program."""
+    "Record SIGTERM and SIGINT in a list instead of ending the process; a closed terminal (SIGHUP) counts as SIGTERM."
     received: list[int] = []
 
     def note(number, frame):
@@ -43,8 +41,6 @@ def noted_signals(
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if received:
-        signal.raise_signal(received[0])
 
 
 def stopped(run: Run, step: int, number: int, group: Group) -> BaseException:

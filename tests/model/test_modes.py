@@ -84,7 +84,7 @@ def test_a_process_that_is_forked_while_a_thread_enters_waits_for_nobody():
     class Slow(torch.nn.Module):
         def train(self, mode=True):
             entered.set()
-            forked.wait(20)
+            forked.wait(100)
             return super().train(mode)
 
     entered, forked = threading.Event(), threading.Event()
@@ -93,9 +93,13 @@ def test_a_process_that_is_forked_while_a_thread_enters_waits_for_nobody():
         other.submit(theirs.__enter__)
         entered.wait(20)
         if (child := os.fork()) == 0:
-            signal.alarm(10)  # ends it where it waits
-            with evaluating(torch.nn.Sequential(Dropout(0.5))):
-                os._exit(0)
+            try:
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(60)  # ends it where it waits
+                with evaluating(torch.nn.Sequential(Dropout(0.5))):
+                    os._exit(0)
+            finally:
+                os._exit(1)
         status = os.waitpid(child, 0)[1]
         forked.set()
         other.submit(theirs.__exit__, None, None, None).result()

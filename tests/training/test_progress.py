@@ -54,7 +54,10 @@ def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():
     received.append(signal.SIGTERM)
     due = schedule.due(7)
     assert due.save and not due.regular and due.stop == signal.SIGTERM and not due.line
-    assert schedule.due(30).stop is None                           # it has ended by itself
+    assert schedule.due(30).stop is None and schedule.leave() == signal.SIGTERM  # it has ended by itself, the program has not
+    assert Schedule(config, group, [signal.SIGTERM, signal.SIGTERM]).leave() == signal.SIGTERM
+    assert Schedule(config, group, [signal.SIGINT, signal.SIGTERM]).leave() == signal.SIGTERM
+    assert Schedule(config, group, [signal.SIGINT]).leave() == signal.SIGINT and Schedule(config, group, []).leave() is None
     minutes = Schedule(dataclasses.replace(config, checkpoint_every=None, checkpoint_minutes=10.0), group, [])
     assert minutes.due(7) is None
     minutes.saved -= 601
@@ -98,6 +101,8 @@ def test_several_processes_hear_of_a_signal_at_the_next_update_and_nobody_waits_
         assert schedule.due(7) is None and schedule.due(8).stop == signal.SIGINT
         before = len(asked)
         assert schedule.due(30).save and len(asked) == before      # the last update: nobody asks any more
+        with patch.object(Group, "highest", lambda self, *wishes: [1.0, *wishes[1:]]):
+            assert schedule.leave() == signal.SIGTERM              # another process got it meanwhile
 
 
 def test_what_is_told_stands_in_the_metrics():

@@ -333,6 +333,7 @@ def test_the_commands_and_the_explorer_take_a_published_marian(opus, tmp_path, c
     chart = explore(maps, layer=2, head=3)
     with pytest.raises(InputError, match="there is no head 99: a layer of the model has heads 1 to"):
         chart.only((1, 99))
+    chart.only((1, 2))
     chart.only((2, 3), (1, 4))
     weights = maps.words().encoder_decoder
     expected = [(1000 * weights[layer - 1, head - 1]).round().int().tolist() for layer, head in ((2, 3), (1, 4))]

@@ -279,6 +279,18 @@ def test_a_reader_who_has_seen_enough_is_no_mistake_on_windows_either(name, stat
     assert (ended.value.code, capfd.readouterr().err) == (status, said)
 
 
+@pytest.mark.parametrize("name", ["nt", "posix"])
+def test_another_invalid_argument_is_told_on_windows_too(name, monkeypatch, capfd):
+    def fails(arguments):
+        raise OSError(errno.EINVAL, "The paging file is too small")  # as where PyTorch's libraries do not load
+
+    monkeypatch.setattr(terminal, "os", SimpleNamespace(**vars(os) | {"name": name}))
+    monkeypatch.setattr("annotated_transformer.command_line.main.run_command", fails)
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capfd.readouterr().err) == (2, "annotated-transformer: The paging file is too small\n")
+
+
 def test_the_page_of_checkpoints_does_without_the_sha256sum_of_linux(monkeypatch, capsys):
     cells = json.loads((ROOT / "nbs/training/checkpoints.ipynb").read_bytes())["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]

@@ -131,7 +131,7 @@ def test_a_signal_in_the_last_update_is_not_lost(corpus, undisturbed, tmp_path, 
         return real(*given)
 
     monkeypatch.setattr(training, "train_step", with_signal)
-    assert status(command) == STOPPED and f"{run} is stopped; the same command goes on from there" in capsys.readouterr().err
+    assert status(command) == STOPPED and f"{run} is saved at step 60; the same" in capsys.readouterr().err
     assert bits(run) == bits(undisturbed), "the run itself is whole"
     cli.main(command)
     assert len(updates) == 60

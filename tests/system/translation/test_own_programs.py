@@ -82,9 +82,9 @@ def mine():
 
 translator = Translator.from_pretrained("everyday-en-de")
 translator("A first sentence.")
-parent = mine()
+weights = sum(weight.numel() * weight.element_size() for weight in translator.model.parameters())
 if os.fork() == 0:
-    print(translator("Where is the station?"), mine() / parent, sep="\\n")
+    print(translator("Where is the station?"), 1024 * mine() / weights, sep="\\n")
 else:
     os.wait()  # what a process shares with one that has ended is its own
 """
@@ -94,7 +94,7 @@ else:
 def test_workers_that_are_forked_from_a_server_share_its_weights():
     done = subprocess.run([sys.executable, "-c", OWN_MEMORY], capture_output=True, text=True)
     found, share = done.stdout.splitlines()
-    assert found == "Wo ist der Bahnhof?" and float(share) < 0.3
+    assert done.returncode == 0 and found == "Wo ist der Bahnhof?" and float(share) < 0.5
 
 
 @pytest.mark.parametrize("batch_tokens", [1, 4_096])
