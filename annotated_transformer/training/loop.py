@@ -271,6 +271,5 @@ def train(
             if enough:
                 break
             meter.go_on()
-        if late := schedule.leave():
-            raise stopped(run, state["step"], late, group)
+        schedule.leave(lambda signal: stopped(run, state["step"], signal, group))
     return model.eval()

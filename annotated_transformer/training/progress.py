@@ -69,13 +69,14 @@ class Schedule:
         self.asked = None if over else self.group.highest_later(*wishes)
         return found
 
-    def leave(self) -> int | None:
+    def leave(self, stopped: Callable[[int], BaseException]) -> None:
         """Wait for what was asked, so that all leave with nothing on the way, also where `watch` ended the training.
 
-        A signal to any process that came too late for an update to answer: it was meant for the whole program."""
+        A signal to any process that came too late for an update to answer still ends the program: it may have more to train."""
         if self.asked is not None:
             self.asked()
-        return signal_of(*self.group.highest(signal.SIGTERM in self.received, signal.SIGINT in self.received))
+        if late := signal_of(*self.group.highest(signal.SIGTERM in self.received, signal.SIGINT in self.received)):
+            raise stopped(late)
 
     def has_saved(self, due: Due) -> None:
         "Count the minutes to the next checkpoint from here."

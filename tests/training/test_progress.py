@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from unittest.mock import Mock, patch
 
+import pytest
 import torch
 
 from annotated_transformer.config import PRESETS
@@ -54,10 +55,13 @@ def test_a_checkpoint_is_due_in_its_turn_at_the_end_and_after_a_signal():
     received.append(signal.SIGTERM)
     due = schedule.due(7)
     assert due.save and not due.regular and due.stop == signal.SIGTERM and not due.line
-    assert schedule.due(30).stop is None and schedule.leave() == signal.SIGTERM  # it has ended by itself, the program has not
-    assert Schedule(config, group, [signal.SIGTERM, signal.SIGTERM]).leave() == signal.SIGTERM
-    assert Schedule(config, group, [signal.SIGINT, signal.SIGTERM]).leave() == signal.SIGTERM
-    assert Schedule(config, group, [signal.SIGINT]).leave() == signal.SIGINT and Schedule(config, group, []).leave() is None
+    assert schedule.due(30).stop is None                           # it has ended by itself, the program has not
+    for numbers, answered in (([signal.SIGTERM], signal.SIGTERM), ([signal.SIGINT], signal.SIGINT),
+                              ([signal.SIGINT, signal.SIGTERM], signal.SIGTERM)):
+        with pytest.raises(SystemExit) as ended:
+            Schedule(config, group, numbers).leave(SystemExit)
+        assert ended.value.code == answered
+    Schedule(config, group, []).leave(SystemExit)
     minutes = Schedule(dataclasses.replace(config, checkpoint_every=None, checkpoint_minutes=10.0), group, [])
     assert minutes.due(7) is None
     minutes.saved -= 601
@@ -101,8 +105,10 @@ def test_several_processes_hear_of_a_signal_at_the_next_update_and_nobody_waits_
         assert schedule.due(7) is None and schedule.due(8).stop == signal.SIGINT
         before = len(asked)
         assert schedule.due(30).save and len(asked) == before      # the last update: nobody asks any more
-        with patch.object(Group, "highest", lambda self, *wishes: [1.0, *wishes[1:]]):
-            assert schedule.leave() == signal.SIGTERM              # another process got it meanwhile
+        another = patch.object(Group, "highest", lambda self, *wishes: [1.0, *wishes[1:]])  # got SIGTERM meanwhile
+        with another, pytest.raises(SystemExit) as ended:
+            schedule.leave(SystemExit)
+        assert ended.value.code == signal.SIGTERM
 
 
 def test_what_is_told_stands_in_the_metrics():
