@@ -151,7 +151,7 @@ def test_the_commands_of_the_readme_work_after_what_it_installs(place):
         assert done.returncode == 0 and done.stdout.strip(), done.stderr
     before = [paragraph.partition("annotated-transformer page")[0] for paragraph in README.split("\n\n")
               if "annotated-transformer page" in paragraph]
-    assert before and all("'.[exchange]'" in words for words in before), "it needs the extra"
+    assert before and all('".[exchange]"' in words for words in before), "it needs the extra"
     assert installed(first_example(COMMANDS["page"])) == {"exchange"}
 
 
