@@ -94,19 +94,25 @@ def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, ex
     assert state["regular"] is (state["step"] % 40 == 0)
 
 
-def test_a_run_stopped_out_of_turn_ends_as_one_that_never_was(corpus, undisturbed, tmp_path, monkeypatch):
-    # The signal comes at update 23, where no checkpoint is due; in the end there are the same checkpoints, bit for bit.
-    run = tmp_path / "run"
-    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+def sigterm_in_update(number, monkeypatch):
+    "From now on; the updates made are counted in the list."
     real, updates = training.train_step, []
 
     def with_signal(*given):
         updates.append(1)
-        if len(updates) == 23:
+        if len(updates) == number:
             os.kill(os.getpid(), signal.SIGTERM)
         return real(*given)
 
     monkeypatch.setattr(training, "train_step", with_signal)
+    return updates
+
+
+def test_a_run_stopped_out_of_turn_ends_as_one_that_never_was(corpus, undisturbed, tmp_path, monkeypatch):
+    # The signal comes at update 23, where no checkpoint is due; in the end there are the same checkpoints, bit for bit.
+    run = tmp_path / "run"
+    command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
+    updates = sigterm_in_update(23, monkeypatch)
     assert status(command) == STOPPED
     assert checkpoint_directories(run)[-1].name == "step-00000023"
     cli.main(command)
@@ -122,15 +128,7 @@ def test_a_signal_in_the_last_update_is_not_lost(corpus, undisturbed, tmp_path, 
     # Where several trainings follow one another, as for Table 3, the next one must not begin.
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run)]
-    real, updates = training.train_step, []
-
-    def with_signal(*given):
-        updates.append(1)
-        if len(updates) == 60:
-            os.kill(os.getpid(), signal.SIGTERM)
-        return real(*given)
-
-    monkeypatch.setattr(training, "train_step", with_signal)
+    updates = sigterm_in_update(60, monkeypatch)
     assert status(command) == STOPPED and f"{run} is saved at step 60; the same" in capsys.readouterr().err
     assert bits(run) == bits(undisturbed), "the run itself is whole"
     cli.main(command)
