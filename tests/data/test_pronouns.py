@@ -111,6 +111,15 @@ def test_the_meaning_says_where_the_noun_stands_and_the_pronoun_comes_second_in_
         assert meanings()[source] == meaning
 
 
+def test_who_changes_the_lists_of_sentences_changes_nobody_elses():
+    asked = {"train": 30, "validation": 3, "test": 5}
+    mine, expected = sentences(**asked), pronouns(**asked)
+    random.Random(0).shuffle(mine["train"])
+    mine["test"].clear()
+    del mine["validation"]
+    assert pronouns(**asked) == expected and {name: len(split) for name, split in sentences(**asked).items()} == asked
+
+
 def test_one_adjective_means_one_kind_in_a_sentence():
     for *_, says in FRAMES:
         lists = [{choice.split()[0] for choice in choices.split(", ")} for choices in says.values()]
