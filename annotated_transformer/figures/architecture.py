@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .canvas import INK, Canvas, Look
+from ..model.modes import evaluating
 
 # %% ../../nbs/figures/architecture.ipynb #7d886d38
 class Call(NamedTuple):
@@ -25,20 +26,19 @@ class Call(NamedTuple):
     kwargs: dict
 
 
-@torch.no_grad()
 def calls(
     model: nn.Module,  # called as model(source, target_input)
 ) -> list[Call]:
     "Every module that one forward pass enters, in that order, with what it is given."
-    found, training = [], model.training
+    found: list[Call] = []
     hooks = [
         module.register_forward_pre_hook(lambda *call: found.append(Call(*call)), with_kwargs=True) for module in model.modules()
     ]
     device = next(model.parameters()).device
     try:
-        model.eval()(*(torch.ones(1, length, dtype=torch.int64, device=device) for length in (7, 5)))
+        with evaluating(model), torch.inference_mode(False), torch.no_grad():  # a part may keep what it computes
+            model(*(torch.ones(1, length, dtype=torch.int64, device=device) for length in (7, 5)))
     finally:
-        model.train(training)
         for hook in hooks:
             hook.remove()
     return found

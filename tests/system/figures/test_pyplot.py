@@ -125,3 +125,12 @@ def test_another_backend_draws_the_same(tmp_path):
     assert name == "svg" != plt.get_backend() and pixels(tmp_path / "heads.png").min() < 100
     here = plot_heads(AttentionMaps.from_tensors(list("abc"), encoder=torch.eye(3).expand(2, 2, 3, 3)))
     assert [float(number) for number in size] == here.get_size_inches().tolist()
+
+
+@pytest.mark.parametrize("trains", [True, False])
+def test_figure_1_leaves_each_part_of_the_model_in_its_mode(trains):
+    model = Transformer(TransformerConfig(11, n_layers=1, d_model=12, d_ff=10, n_heads=2)).train(trains)
+    model.encoder.train(not trains)  # as where one stack is frozen
+    before = [part.training for part in model.modules()]
+    draw_transformer(model)
+    assert [part.training for part in model.modules()] == before
