@@ -142,6 +142,10 @@ class PairFiles:
     files: Iterable[tuple[Path, Path]] | Callable[[], Iterable[tuple[Path, Path]]]  # a function is asked when a pass begins
     keep: Callable[[str, str], bool] | None = both_sides  # the pairs that count; None: all
 
+    def __post_init__(self):
+        if not callable(self.files):  # what `zip` gives would be there for the first pass alone
+            object.__setattr__(self, "files", [*self.files])
+
     def __iter__(self) -> Iterator[tuple[str, str]]:
         files = [(Path(source), Path(target)) for source, target in (self.files() if callable(self.files) else self.files)]
         for path in itertools.chain.from_iterable(files):  # a missing file is noticed now, not hours later

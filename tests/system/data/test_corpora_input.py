@@ -115,6 +115,14 @@ def test_a_missing_training_file_is_missed_before_the_first_pair(tmp_path):
     assert complaint(next, iter(pairs)).startswith(f"{tmp_path / 'second.en'} does not exist")
 
 
+def test_files_that_a_zip_names_are_read_in_each_pass(tmp_path):
+    for name in ("first", "second"):
+        for side in ("en", "de"):
+            (tmp_path / f"{name}.{side}").write_text(f"{name} {side}\n")
+    pairs = PairFiles(zip(sorted(tmp_path.glob("*.en")), sorted(tmp_path.glob("*.de"))))
+    assert list(pairs) == list(pairs) == [("first en", "first de"), ("second en", "second de")]
+
+
 @pytest.mark.parametrize("name", ["validation.en", "validation.de", "test.de"])
 def test_a_missing_file(directory, name):
     (directory / name).unlink()
