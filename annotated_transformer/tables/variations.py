@@ -296,9 +296,9 @@ def joined(
     first, *others = tables
     found = {name: {**row, "seeds": [*row["seeds"]]} for name, row in first.items()}
     for table in others:
-        for name, row in table.items():
-            known = found.get(name)
-            if known is None or (row["change"], row["parameters"]) != (known["change"], known["parameters"]):
+        for name in dict.fromkeys((*found, *table)):
+            known, row = found.get(name), table.get(name)
+            if not (known and row) or (row["change"], row["parameters"]) != (known["change"], known["parameters"]):
                 raise InputError(f"the tables have not the same rows: {name} differs")
             known["seeds"] += row["seeds"]
             if len({value["seed"] for value in known["seeds"]}) < len(known["seeds"]):

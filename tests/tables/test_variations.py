@@ -177,7 +177,8 @@ def test_tables_of_the_same_rows_are_joined_seed_by_seed():
     parts = table(1), table(5, 2), table()
     assert joined(parts) == table(1, 5, 2) and parts == (table(1), table(5, 2), table()) and joined(parts[:1]) == table(1)
     for wrong, said in (((table(1), table(2, 1)), "A1 has a seed twice"), ((table(1), table(2, change="y")), "A1 differs"),
-                        ((table(1), {**table(2), "B1": table()["A1"]}), "B1 differs")):
+                        ((table(1), {**table(2), "B1": table()["A1"]}), "B1 differs"),
+                        (({**table(1), "B1": table()["A1"]}, table(2)), "B1 differs")):
         try:
             joined(wrong)
         except InputError as error:
