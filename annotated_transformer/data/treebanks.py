@@ -281,7 +281,7 @@ def of_files(
 
 
 def craft(leaves: str = "XX") -> Treebank:
-    "18,951 sentences of biomedical articles with their trees (CC BY 3.0): a clone of UCDenver-ccp/CRAFT, `CRAFT` in the cache."
+    "30,830 sentences of biomedical articles with their trees (CC BY 3.0): a clone of UCDenver-ccp/CRAFT, `CRAFT` in the cache."
     from annotated_transformer.data.trees import CRAFT_LABELS
 
     directory, files = cache_directory() / "CRAFT", {}
