@@ -174,7 +174,7 @@ def fill(rng: random.Random, template: str) -> Draw:
 
 
 def phrases(n: int, seed: int = 1, leave_out: frozenset[str] = frozenset()) -> Pairs:
-    "Pairs made from the templates, each once, the groups in turn; and the phrases without slots."
+    "`n` pairs, each once: all phrases without slots, also where `n` is less, and others made from templates of random groups."
     rng = random.Random(seed)
     found = {source: target for source, target in (line.split(" = ") for line in FIXED) if source not in leave_out}
     groups = list(TEMPLATES.values())
@@ -197,8 +197,9 @@ def everyday_pair(rng: random.Random) -> Draw:
 
 
 def pronoun_pairs_both_orders(n: int, seed: int = 1) -> Pairs:
-    """Pairs to mix into the training of a translator for everything: the clause first or last in German, a quarter of them
-    short everyday sentences. The pairs of nouns that `pronouns-en-de` keeps for its tests are not in them."""
+    """Pairs to mix into the training of a translator for everything: the clause first or last in German, a quarter of those
+    drawn short everyday sentences, which repeat sooner, and each once. Of the pairs of nouns that `pronouns-en-de` keeps for its
+    tests only short sentences have some, and none those of NEVER_TRAINED."""
     rng, found = random.Random(seed), {}
     while len(found) < n:
         if rng.random() < 0.25:

@@ -47,7 +47,7 @@ def delinearize(
     words: Sequence[str],
     leaves: str = WORD,
 ) -> Tree:  # outermost TOP
-    "The tree from which `linearize` made the tokens; malformed tokens are repaired by the rules of `repair`."
+    "The tree from which `linearize` made the tokens, with XX where they have no tag; malformed tokens are repaired by `repair`."
     return repair(tokens, words, leaves)[0]
 
 

@@ -260,7 +260,7 @@ def require_no_pickle(directory: Path) -> None:
 def search_of(
     settings,    # transformers.GenerationConfig
 ) -> Search:
-    "How a published model is searched, as it says; as the paper's where it does not say."
+    "How a published model is searched: as it says, by alpha 1 where it names no penalty; as in the paper where it names no beam."
     beams, alpha = settings.num_beams, 1.0 if settings.length_penalty is None else settings.length_penalty  # 1.0: theirs
     said = type(beams) is int and beams > 0 and type(alpha) in (int, float) and 0 <= alpha <= 100
     return Search(beams, float(alpha)) if said else Search()

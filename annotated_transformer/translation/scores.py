@@ -33,7 +33,7 @@ class Scores:
     paper_bleu: Bleu      # tokenised, compounds split: compares with Table 2
     multi30k_bleu: Bleu   # lower-cased, normalised, tokenised: compares with the scores published for Multi30k
     exact: float          # share of the sentences that are the reference, letter for letter
-    several: SeveralReferences | None = None  # where sources have more than one reference
+    several: SeveralReferences | None = None  # where a source stands there more than once
 
     def __str__(self) -> str:
         rows = {"sacreBLEU": self.sacre_bleu, "paper's BLEU": self.paper_bleu, "Multi30k's BLEU": self.multi30k_bleu}
@@ -65,7 +65,7 @@ def score_several(
     pairs: list[tuple[str, str]],
     hypotheses: list[str],           # one for each pair
     language: str = "",              # as for `sacre_bleu`
-) -> SeveralReferences | None:       # None: no source stands there twice with two references
+) -> SeveralReferences | None:       # None: no source stands there twice; the same reference twice counts as two
     "BLEU that counts every way in which the split says a thing: what one reference misses, another may have."
     sources, found = references(pairs)
     if len(sources) == len(pairs):
