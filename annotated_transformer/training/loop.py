@@ -33,7 +33,7 @@ from .readable import readable_train
 from .runs import Run
 from .shares import shares
 from .starting import begin, new_model, prepared, resume
-from .stopping import all_finite, noted_signals, refuse_to_go_on, stopped
+from .stopping import all_finite, noted_signals, refuse_to_go_on, require_finite, stopped
 from .watch import watching
 
 _all_ = ["readable_train"]  # explained by itself in readable, and looked for beside `train`
@@ -259,7 +259,7 @@ def train(
             if due.line:
                 reporter.line(learning_rate=optimizer.param_groups[0]["lr"], **meter.line())
             if due.measure:
-                reporter.measure(*validate(model, validation, config, execution, group))
+                reporter.measure(*require_finite(validate(model, validation, config, execution, group), run, step, group))
             save = partial(save_checkpoint, run.directory, model, optimizer, state, config.keep, due.regular)
             if due.save:
                 group.lead(save)

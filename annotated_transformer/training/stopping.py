@@ -1,18 +1,21 @@
 "How a training ends before its last update: after a signal, or when numbers have left their range."
+import math
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import torch
 from torch import nn
 
 from .. import InputError
 from .checkpoints import newest_checkpoint
+from .evaluation import Evaluation
 from .processes import Group, Stopped
 from .runs import Run
 
-__all__ = ["STOPPED", "Stopped", "all_finite", "noted_signals", "refuse_to_go_on", "stopped"]
+__all__ = ["STOPPED", "Stopped", "all_finite", "noted_signals", "refuse_to_go_on", "require_finite", "stopped"]
 
 STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h calls it a temporary failure, to be tried again
 
@@ -65,3 +68,10 @@ def refuse_to_go_on(run: Run, step: int) -> None:
         f"and {f'{found.name} is the last checkpoint' if found else 'there is no checkpoint yet'}. "
         "Start another run with a lower --rate-factor, more --warmup-steps, or --clip-norm 1"
     )
+
+
+def require_finite(measured: Evaluation, run: Run, step: int, group: Group) -> Evaluation:
+    "The same, in all processes. InputError where it is no number: finite weights may be so large that their products are not."
+    if not math.isfinite(measured.loss):
+        group.lead(partial(refuse_to_go_on, run, step))
+    return measured

@@ -257,6 +257,16 @@ def test_a_weight_that_is_no_number_is_never_measured(corpus, tmp_path, capsys, 
     assert '"step": 10' in (run / "metrics.jsonl").read_text() and "validation" not in (run / "metrics.jsonl").read_text()
 
 
+@pytest.mark.parametrize("steps", ["20", "1"])  # also of the last update, which no loss follows
+def test_a_validation_that_is_no_number_is_written_nowhere_and_ends_the_run(steps, corpus, tmp_path, capsys):
+    run = tmp_path / "run"  # after its first update the weights are finite, and products of them are not
+    command = [*TRAIN, "--steps", steps, "--rate-factor", "1e10", "--log-every", "1", "--validate-every", "1"]
+    assert status([*command, "--checkpoint-every", "1", "--corpus", corpus, "--run", run]) == 2
+    assert "by update 1 the loss" in sentence(capsys)
+    line, = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    assert line["loss"] < 10 and "validation_loss" not in line and not checkpoint_directories(run)
+
+
 @pytest.mark.parametrize("kept", [[], ["notes.txt"]])
 def test_a_mistake_leaves_nothing_in_a_directory_that_was_there(corpus, tmp_path, capsys, kept):
     run = tmp_path / "run"
