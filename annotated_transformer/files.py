@@ -26,6 +26,7 @@ __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_dire
 
 SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
 UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
+TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # how a system says that a directory is not empty
 AGAIN = ": copy it again with its directory, or remove it to do without checksums"
 
 
@@ -174,7 +175,11 @@ def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] 
     `finish` moves them up, here or, after a kill, where the directory is next read or written.
     """
     if not path.is_dir():
-        return write_directory(path, write)
+        try:
+            return write_directory(path, write)
+        except OSError as error:
+            if error.errno not in TAKEN or not path.is_dir():
+                raise  # else another process has made it meanwhile
     with one_name(path, beside := fresh(path / "new")):
         beside.mkdir()
         try:
@@ -210,29 +215,44 @@ def rename_if_free(path: Path, to: Path) -> None:
     try:
         moved(path.rename, to)
     except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+        if error.errno not in TAKEN:
             raise
 
 
 def finish(path: Path) -> None:
-    "Bring a directory's `write_into` to its end, if it was broken off after it was decided. Two processes may do so at once."
+    "Bring a directory's `write_into` to its end, if it was broken off after it was decided. Several processes may do so at once."
     whole = path / UNFINISHED
     if whole.is_symlink():  # its files are somebody else's
         raise OSError(errno.EINVAL, f"{UNFINISHED} in it is a link, and not what writing here has left: remove it", str(path))
-    if not whole.is_dir():
-        return
-    sync(path)
-    try:
-        for part in sorted(whole.iterdir()):
-            with suppress(FileNotFoundError):  # another process has moved it
-                moved(part.replace, path / part.name)
+    while whole.is_dir():  # anew, where another process was through with it, and has decided on files of its own
         sync(path)
-        with suppress(FileNotFoundError):
-            whole.rmdir()
+        try:
+            for part in parts_of(whole):
+                with suppress(FileNotFoundError):  # another process has moved it
+                    moved(part.replace, path / part.name)
+            sync(path)
+            remove_if_empty(whole)
+        except OSError as error:
+            how = f"move the files of {whole} into {path}, in place of those that are there, and remove it"
+            raise OSError(error.errno, f"writing it was broken off, and cannot be finished here ({error.strerror}): {how}",
+                          str(path)) from None
+
+
+def parts_of(directory: Path) -> list[Path]:
+    "What is in a directory, in order; nothing where another process has just removed it."
+    try:
+        return sorted(directory.iterdir())
+    except FileNotFoundError:
+        return []
+
+
+def remove_if_empty(directory: Path) -> None:
+    "Remove a directory, unless something is in it; another process may have removed it."
+    try:
+        directory.rmdir()
     except OSError as error:
-        how = f"move the files of {whole} into {path}, in place of those that are there, and remove it"
-        raise OSError(error.errno, f"writing it was broken off, and cannot be finished here ({error.strerror}): {how}",
-                      str(path)) from None
+        if error.errno not in (errno.ENOENT, *TAKEN):
+            raise
 
 
 def require_place(path: Path) -> None:

@@ -156,6 +156,58 @@ def test_two_that_write_at_once_leave_the_files_of_one(tmp_path, monkeypatch):
     assert files(path) == NEW | {"seen": ""} and not (path / UNFINISHED).exists()
 
 
+def unfinished(path: Path, contents: dict[str, str]) -> None:
+    "What a process leaves that was killed once it had decided."
+    (path / UNFINISHED).mkdir()
+    writes(contents)(path / UNFINISHED)
+
+
+def before_look(monkeypatch, number: int, act) -> None:
+    "Another process acts just before a directory is listed (1), or is to be removed (2), for the first time."
+    name, look = {1: ("iterdir", Path.iterdir), 2: ("rmdir", Path.rmdir)}[number]
+    acts = iter([act])
+
+    def looked(self):
+        if self.name == UNFINISHED:
+            next(acts, lambda: None)()
+        return look(self)
+
+    monkeypatch.setattr(Path, name, looked)
+
+
+def test_another_process_may_be_through_first(tmp_path, monkeypatch):
+    path = tmp_path / "model"
+    write_into(path, writes(OLD))
+    unfinished(path, NEW)
+    before_look(monkeypatch, 1, lambda: finish(path))
+    assert files(model_directory(path)) == NEW and not (path / UNFINISHED).exists()
+
+
+def test_another_process_may_decide_on_its_own_files_meanwhile(tmp_path, monkeypatch):
+    path, newest = tmp_path / "model", {name: "newest" for name in (*OLD, "one more")}
+
+    def another_decides() -> None:
+        (path / UNFINISHED).rmdir()
+        unfinished(path, newest)
+
+    write_into(path, writes(OLD))
+    before_look(monkeypatch, 2, another_decides)
+    write_into(path, writes(NEW))
+    assert files(path) == newest and not (path / UNFINISHED).exists()
+
+
+def test_of_two_that_make_a_directory_at_once_neither_fails(tmp_path):
+    path = tmp_path / "model"
+
+    def meanwhile(beside: Path) -> None:
+        writes(NEW)(beside)
+        if not path.exists():
+            write_into(path, writes(OLD | {"notes": "another's"}))
+
+    write_into(path, meanwhile)
+    assert files(path) == NEW | {"notes": "another's"} and names(tmp_path) == ["model"]
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_what_cannot_be_finished_is_told(tmp_path):
     path = tmp_path / "model"
