@@ -239,9 +239,10 @@ def finish(path: Path) -> None:
 
 
 def parts_of(directory: Path) -> list[Path]:
-    "What is in a directory, in order; nothing where another process has just removed it."
+    """What is in a directory, sums first: who finds the same ones before and after has read what they are of. Nothing where
+    another process has just removed it."""
     try:
-        return sorted(directory.iterdir())
+        return sorted(directory.iterdir(), key=lambda part: (part.name != SUMS, part.name))
     except FileNotFoundError:
         return []
 

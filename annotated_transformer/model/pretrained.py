@@ -25,7 +25,15 @@ from ..files import named, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
 from .regularization import Dropout
-from .weights import load_into, load_weights, model_directory, require_real, said_by, to_be_saved
+from annotated_transformer.model.weights import (
+    load_into,
+    load_weights,
+    model_directory,
+    of_one_save,
+    require_real,
+    said_by,
+    to_be_saved,
+)
 from ..model_record import ModelRecord
 from ..threads import ONE_THREAD, one_thread_after_fork, without_warnings
 
@@ -104,9 +112,13 @@ def load_model(
     if kin := said_by(directory).get("model_type"):
         raise InputError(f"{directory} is a model of {kin!r} of other software: Translator.from_pretrained reads a Marian model")
     path, weights = directory / "config.json", directory / "model.safetensors"
-    said = asdict(read_json(path, NotedConfig, f"is {directory} the directory of a model? Copy the file again"))
-    require_class(said.pop("model"), kind, path_or_name)
-    return filled(kind, TransformerConfig(**said), load_weights(weights), weights)
+
+    def read() -> Model:
+        said = asdict(read_json(path, NotedConfig, f"is {directory} the directory of a model? Copy the file again"))
+        require_class(said.pop("model"), kind, path_or_name)
+        return filled(kind, TransformerConfig(**said), load_weights(weights), weights)
+
+    return of_one_save(directory, read)
 
 # %% ../../nbs/model/pretrained.ipynb #649167b1
 def write_model(

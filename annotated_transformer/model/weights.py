@@ -3,7 +3,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NotRequired, TypedDict
+from typing import Any, NotRequired, TypedDict, TypeVar
 
 import torch
 from safetensors import SafetensorError
@@ -15,7 +15,8 @@ from ..files import SUMS, finish, named, read_sums, regular, sha256
 from ..json_files import read_json
 from ..model_record import PRETRAINED, shipped_models
 
-__all__ = ["load_into", "load_weights", "model_directory", "reader_of_others", "require_real", "require_shapes", "to_be_saved"]
+__all__ = ["load_into", "load_weights", "model_directory", "of_one_save", "reader_of_others", "require_real", "require_shapes",
+           "to_be_saved"]
 
 REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)  # what a weight may be written in
 WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)  # and what a buffer may be, besides
@@ -118,6 +119,7 @@ def load_into(
     model.load_state_dict(weights)
 
 
+Found = TypeVar("Found")
 OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them
 
 
@@ -169,12 +171,45 @@ def model_directory(
         raise InputError(f"{option} is no option here; for the hub there are {', '.join(HUB)}")
     name, directory = str(path_or_name), named(path_or_name)
     if directory.is_dir():
-        try:
-            finish(directory)
-        except OSError as error:
-            raise InputError(f"{path_or_name}: {error.strerror}") from None
+        finished(directory)
         return directory
     return PRETRAINED / name if name in shipped_models() else from_hub(name, **options)
+
+
+def finished(directory: Path) -> None:
+    "Bring what was broken off while a model was saved in it to its end; InputError where that cannot be."
+    try:
+        finish(directory)
+    except OSError as error:
+        raise InputError(f"{directory}: {error.strerror}") from None
+
+
+def of_one_save(
+    directory: Path,                # of a model
+    read: Callable[[], Found],      # its files
+) -> Found:
+    """What is read, all of it written by one save: another program may save a model there meanwhile, and a new vocabulary of the
+    same size would not be missed beside the old weights. Then all is read anew."""
+    while True:
+        before, fault = age_of(directory / SUMS), None
+        finished(directory)  # so these sums are of files that are all there, unless they are others at the end
+        try:
+            found = read()
+        except InputError as error:
+            fault = error
+        if age_of(directory / SUMS) == before:
+            if fault is not None:
+                raise fault
+            return found
+
+
+def age_of(path: Path) -> tuple[int, ...]:
+    "What tells a file from one that takes its place; nothing where there is none."
+    try:
+        now = path.stat()
+    except OSError:
+        return ()
+    return now.st_ino, now.st_mtime_ns, now.st_size
 
 
 def from_hub(

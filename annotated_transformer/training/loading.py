@@ -5,6 +5,7 @@ __all__ = ['LoadedModel', 'run_of', 'load', 'save']
 
 # %% ../../nbs/training/loading.ipynb #756de94b
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic
 
@@ -16,7 +17,7 @@ from ..json_files import checked
 from ..model.class_names import require_class
 from ..model.pretrained import card, filled, write_model
 from ..model.transformer import Transformer
-from ..model.weights import load_weights, model_directory, reader_of_others
+from ..model.weights import load_weights, model_directory, of_one_save, reader_of_others
 from ..model_record import RECORD, ModelRecord, read_record, write_record
 from .checkpoints import FILES
 from .own import Model, require_transformer
@@ -63,6 +64,13 @@ def load(
     "Load a model; InputError when something is missing, damaged or does not fit."
     require_transformer(model)
     directory, average = model_directory(path_or_name, **options), checked(average, int | None, "average")
+    return of_one_save(directory, partial(_load_from, directory, path_or_name, average, model, tokenizer))
+
+
+def _load_from(
+    directory: Path, path_or_name: str | Path, average: int | None, model: type[Model], tokenizer: AnyTokenizer | None,
+) -> LoadedModel[Model]:
+    "What stands in the directory now."
     checkpoint, run = (directory, there) if (there := run_of(directory)) else (None, Run(directory))
     run, directory = (run, run.directory) if run.exists() else (None, directory)
     if average is not None and (checkpoint or run is None):

@@ -9,10 +9,11 @@ import torch
 from filelock import SoftFileLock
 from safetensors.torch import load_file
 
-from annotated_transformer import InputError
+from annotated_transformer import InputError, files
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import SUMS, damage
+from annotated_transformer.model import pretrained, weights
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model.weights import load_weights
 from annotated_transformer.results import write
@@ -180,3 +181,44 @@ def test_a_lock_that_is_only_a_file_is_named_with_its_holder(tmp_path, monkeypat
         assert (tmp_path / "lock").exists()
     with only_one(tmp_path):  # it was given back
         pass
+
+
+@pytest.fixture(params=["a mixture", "damage"])
+def saved_meanwhile(request, tmp_path, monkeypatch):
+    """A model, and another that takes its place while the first is loaded: between vocabulary and weights, or before the sums are
+    compared."""
+    def new(letters: str, n_heads: int) -> tuple[Transformer, Tokenizer]:
+        tokenizer = Tokenizer.train([" ".join(letters)] * 20, 12)
+        model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=4, n_heads=n_heads))
+        return model, tokenizer
+
+    before, after = new("abcdefgh", 1), new("ijklmnop", 2)
+    assert before[1].vocab_size == after[1].vocab_size  # so nothing tells that they do not belong together
+    save(tmp_path / "model", *before)
+    saves = iter([lambda: save(tmp_path / "model", *after)])
+
+    def meanwhile(act):
+        def acted(*given, **options):
+            next(saves, lambda: None)()
+            return act(*given, **options)
+        return acted
+
+    if request.param == "a mixture":
+        monkeypatch.setattr(pretrained, "load_weights", meanwhile(load_weights))
+    else:
+        monkeypatch.setattr(files, "sha256", meanwhile(files.sha256))
+        monkeypatch.setattr(weights, "sha256", meanwhile(files.sha256))
+    return tmp_path / "model", after
+
+
+def test_a_model_is_loaded_of_one_save(saved_meanwhile):
+    place, (model, tokenizer) = saved_meanwhile
+    found = load(place)
+    assert found.tokenizer.model == tokenizer.model and found.model.config == model.config
+    assert torch.equal(found.model.embedding.weight, model.embedding.weight)
+
+
+def test_weights_are_loaded_with_the_sizes_of_the_same_save(saved_meanwhile):
+    place, (model, _) = saved_meanwhile
+    found = Transformer.from_pretrained(place)
+    assert found.config == model.config and torch.equal(found.embedding.weight, model.embedding.weight)
