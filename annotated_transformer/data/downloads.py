@@ -54,18 +54,24 @@ def require_writable(directory: Path) -> None:
                          "another directory") from None
 
 
+def download(url: str, wanted: str, path: Path) -> None:
+    "What stands at an address, into this file; ValueError where its SHA-256 is not the wanted one."
+    from pooch import HTTPDownloader
+
+    HTTPDownloader(progressbar=sys.stderr.isatty())(url, str(path), None)
+    if sha256(path) != wanted:
+        raise ValueError(f"{url}: the checksum is wrong")
+
+
 def fetch(store: Store, name: str) -> Path:
     "A file of the store: read from the cache if it is there and undamaged, otherwise downloaded and checked."
     path, url, wanted = Path(store.directory, name), f"{store.url}{name}", store.sha256[name]
     if path.is_file() and sha256(path) == wanted:  # pooch, which downloads, need not be installed for that
         return path
     require_writable(Path(store.directory))
-    import pooch
-
-    pooch.get_logger().setLevel(logging.WARNING)
     try:
-        asked = pooch.create(store.directory, store.url, registry={name: wanted})
-        return Path(asked.fetch(name, progressbar=sys.stderr.isatty()))
+        write_file(path, partial(download, url, wanted))  # pooch's own file could be read by nobody else who shares the cache
+        return path
     except (OSError, ValueError) as error:  # OSError: no network, no room; ValueError: a wrong checksum
         path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
         held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)

@@ -676,6 +676,14 @@ def test_multi30k_is_fetched_once_and_a_damaged_file_again(tmp_path, server):
     assert multi30k("fr", cache, url, sha256) == corpus and len(server.asked) == len(needed) + 1
 
 
+def test_who_shares_the_cache_may_read_what_another_has_fetched(tmp_path, server):
+    url, sha256 = captions(server)
+    multi30k("de", tmp_path / "multi30k", url, sha256)
+    (tmp_path / "usual").touch()
+    usual = (tmp_path / "usual").stat().st_mode  # by the umask
+    assert {path.stat().st_mode for path in (tmp_path / "multi30k").iterdir()} == {usual}
+
+
 def test_files_that_are_there_need_no_pooch(tmp_path, server, monkeypatch):
     cache, (url, sha256) = tmp_path / "multi30k", captions(server)
     corpus = multi30k("fr", cache, url, sha256)
