@@ -1,4 +1,5 @@
 "Multi30k and WMT 2014 (§5.1): each file is downloaded once, checked, and kept; a download that fails leaves nothing behind."
+import errno
 import gzip
 import hashlib
 import logging
@@ -73,6 +74,9 @@ def fetch(store: Store, name: str) -> Path:
         write_file(path, partial(download, url, wanted))  # pooch's own file could be read by nobody else who shares the cache
         return path
     except (OSError, ValueError) as error:  # OSError: no network, no room; ValueError: a wrong checksum
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise InputError(f"{path} could not be written ({error.strerror}): make room, or let ANNOTATED_TRANSFORMER_DATA name "
+                             "a directory on another disk") from None
         path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
         held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)
         reason = "the checksum is wrong" if isinstance(error, ValueError) else type(error).__name__

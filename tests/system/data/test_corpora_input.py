@@ -684,6 +684,17 @@ def test_who_shares_the_cache_may_read_what_another_has_fetched(tmp_path, server
     assert {path.stat().st_mode for path in (tmp_path / "multi30k").iterdir()} == {usual}
 
 
+def test_a_disk_that_is_full_before_a_file_is_whole_is_no_matter_of_the_network(tmp_path, monkeypatch):
+    def full(self, url, output_file, pooch):
+        Path(output_file).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("pooch.HTTPDownloader.__call__", full)
+    said = complaint(multi30k, "de", tmp_path)
+    assert said.startswith(f"{tmp_path / 'train.en.gz'} could not be written (No space left on device): make room")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_files_that_are_there_need_no_pooch(tmp_path, server, monkeypatch):
     cache, (url, sha256) = tmp_path / "multi30k", captions(server)
     corpus = multi30k("fr", cache, url, sha256)
