@@ -86,7 +86,7 @@ def attend(
     from ..files import require_place
 
     translator = open_translator(model)
-    require_in_model(translator, {"source": sentence, "target": target, "second sentence": beside}, out, drawn)
+    require_in_model(translator, {"source": sentence, "target": target}, beside, out, drawn)
     require_place(out)
     out.parent.mkdir(parents=True, exist_ok=True)
     may_be_interrupted()
@@ -142,15 +142,21 @@ def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
         raise InputError(f"--beside shows a second sentence on a page: let --out {out} end in .html, or leave it out")
 
 
-def require_in_model(translator: "Translator", sides: dict[str, str | None], out: Path, drawn: HeadOptions) -> None:
-    "InputError, before anything is translated, where a sentence is too long, or where a layer, a head or a word is not there."
+def require_in_model(
+    translator: "Translator", sides: dict[str, str | None], beside: str | None, out: Path, drawn: HeadOptions,
+) -> None:
+    """InputError, before anything is translated, where a sentence is too long, where a second one is several, or where a layer, a
+    head or a word is not there."""
     from ..figures.attention_maps import sentence_ids, token_labels
     from ..figures.attention_plots import choose_heads
     from ..figures.token_labels import find, group_words, is_special
 
     model, tokenizer = translator.model, translator.tokenizer
     choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.listed_heads)
-    ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in sides.items() if text is not None}
+    ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in (sides | {"second sentence": beside}).items()
+           if text is not None}
+    if beside is not None and (n := len(translator.sentences(beside))) > 1:  # --target is of the first sentence alone
+        raise InputError(f"--beside: the text is {n} sentences, and each is translated for itself: give one")
     looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known where the model is to translate
     if drawn.word is not None and looking is not None:
         labels = token_labels(tokenizer, looking)

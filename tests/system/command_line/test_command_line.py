@@ -986,6 +986,15 @@ def test_heads_are_drawn_of_one_sentence(command, tmp_path):
     assert command("attend", line, "--target", "Es war kalt.", "--out", str(tmp_path / "heads.svg"))[0] == 0
 
 
+def test_a_second_sentence_that_is_several_is_blamed_itself(command, tmp_path):
+    line, page = "I got up early. It was very cold. Nobody was in the street.", str(tmp_path / "heads.html")
+    for more in ([], ["--target", "Ein Mädchen liest."]):  # the target is of the first, and helps the second in nothing
+        status, out, err = command("attend", "A girl reads.", *more, "--beside", line, "--out", page)
+        assert (status, out) == (2, "") and "--beside: the text is 3 sentences" in err and "target" not in err
+    assert list(tmp_path.iterdir()) == []
+    assert command("attend", "A girl reads.", "--beside", "It was very cold.", "--out", page)[0] == 0
+
+
 def test_a_person_is_told_which_model_answers_and_how_to_end(run, command, monkeypatch):
     for module in ("terminal", "translate_and_parse"):
         monkeypatch.setattr(f"annotated_transformer.command_line.{module}.at_terminal", lambda: True)
