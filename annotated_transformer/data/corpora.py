@@ -209,7 +209,7 @@ def require_two(directory: Path, names: list[str], languages: list[str]) -> None
     if len(languages) < 2:
         raise InputError(f"{said}: give it train.en and train.TARGET, line i of one the translation of line i of the other")
     first, second, *_ = sorted(languages, key=lambda language: language != "en")
-    raise InputError(f"{said}: say from which into which, as by --corpus {directory}:{first}-{second}")
+    raise InputError(f"{said}: say from which into which, as in {directory}:{first}-{second}")
 
 
 def files_of(directory: Path) -> dict[str, Path]:

@@ -199,7 +199,7 @@ def test_languages_that_are_missing_or_not_clear(directory):
     for path in directory.glob("*.en"):
         path.unlink()
     message = complaint(load, directory)
-    assert message.endswith(f"has training files in de, fr: say from which into which, as by --corpus {directory}:de-fr")
+    assert message.endswith(f"has training files in de, fr: say from which into which, as in {directory}:de-fr")
     assert next(iter(from_directory(directory, "fr").train)) == ("un", "eins")
 
 
@@ -287,7 +287,7 @@ def test_a_directory_of_test_sets_alone_can_be_scored_and_not_trained_on(tmp_pat
     said = f"{tmp_path / 'test.fr'} does not exist and {tmp_path / 'test.en'} does: add it, or take the other away"
     assert complaint(load, f"{tmp_path}:fr-en") == said
     (tmp_path / "test.fr").write_text("un\ndeux\n")
-    said = "has test files in de, en, fr (not read: testimony.txt): say from which into which, as by --corpus"
+    said = "has test files in de, en, fr (not read: testimony.txt): say from which into which, as in"
     assert complaint(load, tmp_path) == f"{tmp_path} {said} {tmp_path}:en-de"
     (tmp_path / "validation.en").write_text("x\n")
     said = f"{tmp_path / 'validation.de'} does not exist and {tmp_path / 'validation.en'} does: add it, or take the other away"
