@@ -158,7 +158,7 @@ class Execution:
         require_types(self)
         require_between(self, "device_tokens", 1, MOST)
         if self.device is not None and self.device.partition(":")[0] not in ("cuda", "cpu", "mps"):
-            raise InputError(f"--device {reprlib.repr(self.device)[1:-1]}: choose cuda, cpu or mps")
+            raise InputError(f"device {reprlib.repr(self.device)[1:-1]}: choose cuda, cpu or mps")
         if self.precision not in (None, "auto", "bfloat16", "tf32", "float32"):
             raise InputError(f"precision must be auto, bfloat16, tf32 or float32, not {reprlib.repr(self.precision)[1:-1]}")
 

@@ -32,7 +32,7 @@ def own_device(
     except RuntimeError:
         chosen = None
     if chosen is None or chosen.type not in ("cuda", "cpu", "mps"):
-        raise InputError(f"--device {device}: nothing is computed there; choose cuda, cpu or mps")
+        raise InputError(f"device {device}: nothing is computed there; choose cuda, cpu or mps")
     if chosen.type == "cuda":
         index, there = local if chosen.index is None else chosen.index, torch.cuda.device_count()
         if size > 1 and chosen.index is not None and there > 1:
@@ -43,13 +43,13 @@ def own_device(
         if index >= there:
             here = f"{there} of them" if there else "no CUDA GPU here"
             if size == 1 and local == 0:
-                raise InputError(f"--device {device}: PyTorch finds {here}; choose --device {'cuda' if there else 'cpu'}")
+                raise InputError(f"device {device}: PyTorch finds {here}; choose {'cuda' if there else 'cpu'}")
             wanted = f"process {local} of this machine wants the CUDA GPU number {index}, and PyTorch finds {here}"
             alone = ", or --device cuda:0 if each process is shown a GPU of its own, as by Slurm" if there == 1 else ""
             raise InputError(f"{wanted}: start fewer processes with --nproc-per-node, or choose --device cpu{alone}")
         chosen = torch.device("cuda", index)
     if chosen.type == "mps" and not torch.backends.mps.is_available():
-        raise InputError("--device mps: PyTorch finds no such GPU here; choose --device cpu")
+        raise InputError("device mps: PyTorch finds no such GPU here; choose cpu")
     return chosen
 
 
@@ -76,7 +76,7 @@ def on_device(
     elif precision == "bfloat16":
         say_if_slow(device)
     elif precision == "tf32" and device.type != "cuda":
-        raise InputError("--precision tf32: only CUDA GPUs have this format; choose float32, bfloat16 or auto")
+        raise InputError("precision tf32: only CUDA GPUs have this format; choose float32, bfloat16 or auto")
     compiled = execution.compile if device.type == "cuda" else bool(execution.compile)
     return replace(execution, device=device.type, precision=precision, compile=compiled)
 
@@ -108,7 +108,7 @@ def say_if_slow(device: torch.device) -> None:
     "One warning, once, by one process, to a user who asked for bfloat16."
     if time_in_16_bits(device) >= 1 and launched().rank == 0:
         why = "products in bfloat16 are slower than in float32 here"
-        logging.getLogger(__name__).warning(f"--precision bfloat16: {why}; leave the option out, or take --precision auto")
+        logging.getLogger(__name__).warning(f"precision bfloat16: {why}; take float32 or auto")
 
 
 def compile_each(layers: Iterable[nn.Module]) -> None:

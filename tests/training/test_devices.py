@@ -30,7 +30,7 @@ def test_choices_are_made_by_the_device_and_each_can_be_switched():
                 say_if_slow.cache_clear()
                 for _ in range(2):
                     assert on_device(Execution(precision="bfloat16"), torch.device("cpu")).precision == "bfloat16"
-            assert said.call_count == (gains > 1) and ("--precision auto" in str(said.call_args)) == (gains > 1)
+            assert said.call_count == (gains > 1) and ("take float32 or auto" in str(said.call_args)) == (gains > 1)
     say_if_slow.cache_clear()
     for wrong in ({"precision": "float16"}, {"device_tokens": 0}):
         try:
@@ -118,8 +118,8 @@ def test_several_processes_never_share_a_gpu(monkeypatch):
 
 
 @pytest.mark.parametrize("device, there, said", [
-    ("cuda", 0, "--device cuda: PyTorch finds no CUDA GPU here; choose --device cpu"),
-    ("cuda:3", 2, "--device cuda:3: PyTorch finds 2 of them; choose --device cuda"),
+    ("cuda", 0, "device cuda: PyTorch finds no CUDA GPU here; choose cpu"),
+    ("cuda:3", 2, "device cuda:3: PyTorch finds 2 of them; choose cuda"),
 ])
 def test_a_process_alone_hears_nothing_of_other_processes(device, there, said, monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: there)
@@ -129,9 +129,9 @@ def test_a_process_alone_hears_nothing_of_other_processes(device, there, said, m
 
 def test_a_number_is_the_gpu_of_that_number_and_never_the_cpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    with pytest.raises(InputError, match="^--device 0: "):
+    with pytest.raises(InputError, match="^device 0: "):
         own_device(0, 0)
-    with pytest.raises(InputError, match="^--device 0: "):
+    with pytest.raises(InputError, match="^device 0: "):
         Translator.from_pretrained("numbers-en-de", device=0)
 
 
@@ -146,7 +146,7 @@ def test_attention_on_a_gpu_needs_no_plan_for_each_shape(monkeypatch):
 
 
 def test_tf32_is_for_gpus_and_is_put_back():
-    with pytest.raises(InputError, match="--precision tf32: only CUDA GPUs"):
+    with pytest.raises(InputError, match="^precision tf32: only CUDA GPUs"):
         on_device(Execution(precision="tf32"), torch.device("cpu"))
     assert on_device(Execution(precision="tf32"), torch.device("cuda", 0)).precision == "tf32"
     before = torch.get_float32_matmul_precision()

@@ -53,7 +53,7 @@ def test_a_process_alone_is_a_group_of_one():
         assert (group.rank, group.size, group.device.type) == (0, 1, "cpu")
         assert group.total(3, 0.5) == [3, 0.5] and group.highest(True, False) == [1, 0]
         assert group.lead(lambda: "done") == "done"
-    for device, named in {"cuda:63": "--device cuda:63", "gpu": "--device gpu"}.items():
+    for device, named in {"cuda:63": "device cuda:63", "gpu": "device gpu"}.items():
         try:
             with join(device):
                 raise AssertionError(f"{device} is not there, and was taken")
