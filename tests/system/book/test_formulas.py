@@ -48,7 +48,7 @@ def test_an_untrained_model_of_one_layer_expects_the_token_that_came_in_and_one_
         loss = logits.logsumexp(-1).mean() - logits[..., 3:].mean()  # of a target drawn at random
         assert low < loss - (math.log(600) + 0.5) < high, n_layers
     assert "after six, as in the base model, nothing of it is seen" in prose("paper/3_transformer")
-    assert "unless the model has only one layer, which [expects the token" in prose("model/pretrained")
+    assert "unless the model has only one layer and so [expects the token" in prose("model/pretrained")
 
 
 def test_at_any_width_the_rate_is_the_same_share_of_a_new_weight():
@@ -124,4 +124,4 @@ def test_in_the_lookup_of_variants_the_first_gradient_is_larger_without_the_root
             sizes[root].append(gradient.norm().item())
             still += [] if root else [(1 - weights.square().sum(-1) < 0.01).double().mean().item()]
     assert 9 < sum(sizes[False]) / sum(sizes[True]) < 16 and 0.4 < sum(still) / 3 < 0.6
-    assert "first is about twelve times the scaled one's. But half of its queries" in prose("model/variants")
+    assert "first gradient is about twelve times the scaled one's. But half of its queries" in prose("model/variants")
