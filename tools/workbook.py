@@ -59,15 +59,15 @@ ENGLISH = Words("", """\
 
 [Open in Colab]({colab})
 
-These are the exercises of the page [{title}]({page}). Write your code in place of
-`raise NotImplementedError`, run the cell, then run `check`: it runs the page's own tests on your code. Begin with any
-exercise you like, because `check` takes everything else from the package. Where there is an `__init__`, leave it and its
-names as they are: tests use them. Hints and solution are folded below each exercise, and the first hint says the least.
+These are the exercises of the page [{title}]({page}). Replace `raise NotImplementedError` with
+your code, run the cell, then run `check`, which runs the page's own tests on it. Begin with any exercise you like, because
+`check` takes everything else from the package. Where there is an `__init__`, leave it and its names as they are: tests use
+them. The hints and the solution are folded below each exercise, and the first hint gives away the least.
 
 From [{repo}]({home}), © {owners}, Apache 2.0.""", "Hint", "What is tested", "Solution", "Next: ", """\
 # All together: your Transformer
 
-Here your own functions become one model. It learns to reverse digits, then to translate times of day, by your training
+Here your own functions become one model. It learns to reverse digits, then to translate times of day, using your training
 step and your search. What you have not written yet, or what is still red, comes from the package.""")
 CHINESE = Words("zh", chinese_workbook.in_one_line("""\
 # {label}：自己写一遍

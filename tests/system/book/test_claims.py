@@ -77,7 +77,7 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
         assert seed["average"] == int(max(seed["bleu_by_average"], key=seed["bleu_by_average"].get))  # chosen on this split
         assert f"{one:6.2f}" + "".join(f"{gain:+8.2f}" for gain in gains[name]) in shown, name
     assert [name for name, gain in gains.items() if min(gain) <= 0] == ["-seed2"] and max(gains["-seed2"]) < 0
-    assert "In ten of our eleven trainings every mean gains, in the other one every mean loses" in page and len(gains) == 11
+    assert "In ten of our eleven trainings every mean gains; in the other, every mean loses" in page and len(gains) == 11
     one, other, mixed = map(float, re.findall(r"^(?:one|the other|their mean) +loss (\d+\.\d\d)$", shown, re.MULTILINE))
     frequent = float(re.search(r"how frequent each token is: (\d\.\d\d)", shown)[1])
     assert max(one, other) < 0.3 and mixed > frequent and "their mean is worse than that guess" in page
@@ -95,7 +95,7 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
     steps = [f"{recipes[name][0]['steps']:,}" for name in TRAININGS[:3]]
     assert f"Three trainings on Multi30k, of {steps[0]}, {steps[1]} and {steps[2]} updates" in page
     better = [name for name, (_, of_10, of_20) in gains.items() if of_20 > of_10]
-    assert len(better) == 6 and "In six of the eleven trainings above 20 is better than 10; all six are finishes" in page
+    assert len(better) == 6 and "In six of the eleven trainings above, 20 is better than 10; all six are finishes" in page
     assert all([part["checkpoint_every"] for part in recipes[name]] == [250, 100] for name in [*better, "-wide"])
     assert "Six are *finishes*" in page and len([name for name, recipe in recipes.items() if len(recipe) == 2]) == 6 + 1
     assert -(-recipes["-wide"][1]["steps"] // 100) == 16 and "that part has at most 16:" in page
@@ -111,9 +111,10 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     assert f"beam 20: log P = {empty:6.2f}  (empty)" in shown and f"beam  4: log P = {empty:6.2f}  (empty)" in shown
     assert empty < best and f"log P = {best:6.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
     score, beam_20 = (float(re.search(rf"{words}, α = 0.6: (-[\d.]+)", shown)[1]) for words in ("its score", "of beam 20"))
-    assert score > beam_20 + 0.5 and "though (dec.2) gives the sentence the better score" in page
-    assert "and likelier than the empty text. A beam of 20 had dropped its beginning" in page
-    assert "Here the likeliest of the three is the only one that makes sense, though none says that the museum is closed" in page
+    assert score > beam_20 + 0.5 and "though (dec.2) also gives this sentence the better score" in page
+    assert "and more probable than the empty text. The beam of 20 dropped its beginning" in page
+    assert "Here the most probable of the three is the only one that makes sense" in page
+    assert "though none says that the museum is closed" in page
     config, machine = result("speed/forms")["config"]["size"], result("speed/forms")["hardware"]
     assert "on two CPU cores, for 30 tokens of" in page and (machine["cores"], config["longest"]) == (2, 30)
     rows = {float(alpha): {int(beam): one["bleu"] for beam, one in row.items()}
@@ -125,10 +126,10 @@ def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     most = {alpha: max(bleu for beam, bleu in row.items() if beam > 2) - row[2] for alpha, row in rows.items()}
     assert max(most[0], most[0.6]) < 0 < most[1] < 0.1 and [beam for beam in rows[1] if rows[1][beam] > rows[1][2]] == [8]
     assert "A beam of 2 brings the gain:" in page and "except 8 at α = 1, by 0.1." in page
-    assert f"{rows[0.6][2]:.1f} [BLEU](6.1_bleu.ipynb), for {rows[0.6][1]:.1f} of greedy search" in page
+    assert f"{rows[0.6][2]:.1f} [BLEU](6.1_bleu.ipynb) instead of {rows[0.6][1]:.1f} with greedy search" in page
     assert f"{most[1]:.1f}" == "0.1" and min(rows[0.6].values()) == rows[0.6][1]
-    assert f"a beam of 2 has [{rows[0.6][2] - rows[0.6][1]:.1f} BLEU more]" in prose("paper/6.1_translation")
-    assert "than greedy search, and every wider one gains a little less." in prose("paper/6.1_translation")
+    assert f"a beam of 2 gains [{rows[0.6][2] - rows[0.6][1]:.1f} BLEU]" in prose("paper/6.1_translation")
+    assert "over greedy search, and every wider one a little less." in prose("paper/6.1_translation")
     greedy, beam = (statistics.median(result("speed/forms")["figures"][name]["seconds"]["readable"])
                     for name in ("greedy search", "beam search"))
     assert 4 * greedy < beam / 10 and "The 83 is mostly the price of readable lists" in page
@@ -373,7 +374,7 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
     record = result("translation/regularization")["figures"]
     (few, _, _), (_, _, _), (many, _, _), *_ = settings = [(row["pairs"], row["dropout"], row["smoothing"]) for row in record]
     assert settings == [(100, 0, 0), (100, 0.1, 0), (many, 0, 0), (many, 0.1, 0), (many, 0, 0.1)] and (few, many) == (100, 7_435)
-    assert all(len(row["seeds"]) == 20 for row in record) and "from 20 seeds (first weights and batches) each" in page
+    assert all(len(row["seeds"]) == 20 for row in record) and "with 20 seeds (first weights and batches) each" in page
 
     def gains(one, other, of="right", sentences="new"):
         before, after = ([seed[sentences][of] for seed in record[row]["seeds"]] for row in (one, other))
@@ -388,16 +389,16 @@ def test_regularization_says_what_dropout_and_smoothing_gain_over_twenty_seeds()
         assert found["mean"] == pytest.approx(statistics.mean(own)) and found["more"] == sum(gain > 0 for gain in own)
         assert found["interval"] == pytest.approx((found["mean"] - half, found["mean"] + half))
         assert f"{found['mean']:+.3f} (95%: {found['interval'][0]:+.3f} to {found['interval'][1]:+.3f}), more with" in shown
-    assert min(known(0), known(1)) > 0.97 and "know nearly all of their own 100." in page
+    assert min(known(0), known(1)) > 0.97 and "know nearly all 100 of them." in page
     assert round(100 * statistics.mean(gains(0, 1))) == 13 and min(gains(0, 1)) < 0
-    assert "dropout gains 13 points (95%: 19 of 20 such intervals hold the true gain); with single seeds it may lose." in page
+    assert "dropout gains 13 points (95%: 19 of 20 such intervals contain the true gain); for a single seed it may lose." in page
     low, high = difference(record, settings[2], settings[3])["interval"]
-    assert low < 0 < high and "With 7,435 pairs 20 seeds show no difference." in page
+    assert low < 0 < high and "With 7,435 pairs, 20 seeds show no difference." in page
     assert "Hardly anything is learnt by heart: perhaps dropout has little to prevent." in page
-    assert min(gains(2, 4, "perplexity")) > 0 and "With each of the 20 seeds the model with smoothing has the higher" in page
+    assert min(gains(2, 4, "perplexity")) > 0 and "For each of the 20 seeds the model with smoothing has the higher" in page
     assert sum(gain > 0 for gain in gains(2, 4)) == 17 and int(100 * statistics.mean(gains(2, 4))) == 5
-    assert "and yet, with 17, more sentences right: 5 points on average." in page
-    assert known(4) - known(2) > 0.03 and "Smoothing helps them, even on training pairs, and we do not know why.)" in page
+    assert "and yet for 17 it gets more sentences right: 5 points on average." in page
+    assert known(4) - known(2) > 0.03 and "Smoothing still helps, even on training pairs, and we do not know why.)" in page
     (smooth, largest, none), (_, _, above) = (
         map(float, row) for row in re.findall(r"median ([\d.]+), largest ([\d.]+), above 0.99 at (\d+)%", shown))
     assert largest < 0.99 and none == 0 and above > 60
@@ -430,7 +431,7 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     more = {way: [seed - other for seed, other in zip(right[ours], right[way])] for way in (tight, by_kind)}
     certain = {way: statistics.mean(each) > 4.3 * statistics.stdev(each) / 3**0.5 for way, each in more.items()}  # Student's t
     assert certain == {tight: False, by_kind: True} and min(more[tight]) > 0
-    assert "more mistakes than with our order, in all three seeds, but the seeds differ too much for certainty." in page
+    assert "more mistakes than with our order for all three seeds, but the seeds differ too much for certainty." in page
     model = result("translation/batch-order")["config"]
     assert f"small models ({model['model']['n_layers']} layers, {model['steps']:,} batches)" in page
     shares = [f"{100 * sum(run['padding_share'] for run in figures[way]) / 3:.1f}" for way in (ours, tight, by_kind)]
@@ -445,8 +446,8 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     assert min(more[by_kind]) > 2 * max(max(runs) - min(runs) for runs in (right[ours], right[by_kind]))
     apart = abs(sum(right[longer]) - sum(right[ours])) / 3
     assert apart < min(max(runs) - min(runs) for runs in (right[longer], right[ours]))
-    assert "(With ties at random, no difference from ours is seen.)" in page
-    assert "with each seed there are more mistakes than with our order, by far more than the seeds differ. So it does." in page
+    assert "(Ties at random show no difference from ours.)" in page
+    assert "each seed makes more mistakes than with our order, by far more than the seeds differ. So it does." in page
 
 
 def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
@@ -458,18 +459,18 @@ def test_without_warm_up_no_seed_learns_to_read_as_the_page_says():
     warm, cold = ends["0.004, with warm-up"], ends["0.004, no warm-up"]
     assert max(warm) < known - 0.7 and "only the models with warm-up end far below that" in page
     assert f"knows only how frequent each token is would have a loss of {known:.2f}." in page
-    assert all(-0.1 < known - loss < 0.5 for loss in cold) and "Without, they end there or somewhat below." in page
+    assert all(-0.1 < known - loss < 0.5 for loss in cold) and "Without it, they end there or somewhat below." in page
     low = ends["0.001, with warm-up"] + ends["0.001, no warm-up"]
-    assert max(low) < known - 1.4 and "At 0.001 all six models learn, with warm-up or without." in page
+    assert max(low) < known - 1.4 and "At 0.001, all six models learn, with or without warm-up." in page
     ranges = [(min(ends[name]), max(ends[name])) for name in ("0.004, with warm-up", "0.001, with warm-up", "0.001, no warm-up")]
     assert max(low for low, _ in ranges) < min(high for _, high in ranges), "the seeds of the three ways overlap"
-    assert "Which of the three ways that work ends lowest, three seeds cannot say." in page
+    assert "Three seeds cannot say which of the three ways that work ends lowest." in page
     filled = ends["0.004, no warm-up, means filled first"]
     assert all(kept > other + 0.5 for kept, other in zip(filled, warm))
-    assert "With full means none comes near those with warm-up, so" in page
+    assert "With the means filled, no model comes near those with warm-up, so" in page
     pre_norm, both = ends["0.004, no warm-up, pre-norm"], ends["0.004, with warm-up, pre-norm"]
     assert all(bare < other for bare, other in zip(pre_norm, warm))
-    assert "in each seed better than post-norm *with* warm-up" in page
+    assert "for each seed better than post-norm *with* warm-up" in page
     assert all(better < bare for better, bare in zip(both, pre_norm)) and "with warm-up they learn better still" in page
 
 
@@ -481,10 +482,10 @@ def test_half_hours_are_learnt_later_than_full_ones_that_are_as_rare():
     assert asked == as_many == "6" and none == "0, 0, 0" and min(map(int, most.split(", "))) >= 4
     hour, month = (re.findall(r"(\d+) +(\d+) +(\d+)%", re.search(rf"^{word} .*", shown, re.M)[0]) for word in ("hour", "month"))
     assert "after            30           40 " in shown and all(int(one) > int(other) for one, other in zip(hour[1], month[1]))
-    assert "After 40 updates it is the hour with each of the three seeds; with other seeds it may be the month." in page
+    assert "After 40 updates it is the hour for each of the three seeds; for other seeds it may be the month." in page
     hours = [german.split() for english, german in load("numbers-en-de").test if " at " in english]
     commonest = max(map([[word for word in one if word != "Uhr"][-1] for one in hours].count, {one[-1] for one in hours}))
-    assert f"(One hour for all dates gets {commonest / len(hours):.0%}.)" in page
+    assert f"(The same hour for all dates gets {commonest / len(hours):.0%}.)" in page
 
 
 @pytest.mark.skipif(not (cache_directory() / "multi30k/train.en.gz").is_file(), reason="the captions are not in the cache")
@@ -523,7 +524,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     words |= dict(enumerate("fourteen fifteen sixteen seventeen eighteen nineteen twenty twenty-one twenty-two".split(), 14))
     lower = sum(change < 0 for change in changes)
     said = "of our 22 perplexities are lower than with seed 1, by"
-    assert f"With seed 2, {words[lower]} {said} {-100 * math.expm1(mean / 100):.1f}% in the mean" in page
+    assert f"With seed 2, {words[lower]} {said} {-100 * math.expm1(mean / 100):.1f}% on average" in page
 
     def pairs(row):
         twice = zip(seeds[row].values(), seeds["base"].values())
@@ -531,7 +532,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
 
     away = {row: tuple(sum(values) / 2 for values in zip(*pairs(row))) for row in rows if row != "base"}
     assert away["D1"][0] < -band[0] and "Without dropout our perplexity is *lower*." in page
-    assert f"By perplexity our row goes against (D); BLEU, {away['D1'][1]:+.1f}, is inside its band" in page
+    assert f"By perplexity, our row contradicts (D); BLEU, at {away['D1'][1]:+.1f}, is inside its band" in page
     outside = {row for row, (perplexity, _) in away.items() if abs(perplexity) > band[0]}
     assert outside == set(away) - {"A2", "A3", "B2", "C3", "C7", "D3"} and len(away) == 21
     assert f"{words[len(outside)].capitalize()} of the 21 bars leave the band." in page
@@ -561,7 +562,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     }
     there = {row: (100 * (value / table_3["base"][0] - 1), bleu - table_3["base"][1]) for row, (value, bleu) in table_3.items()}
     near = [row for row in there if row in away and abs(there[row][0] - away[row][0]) < 2]
-    assert f"Of 19 bars {words[len(near)]} end within two points of the paper's circle." in page
+    assert f"Of 19 bars, {words[len(near)]} end within two points of the paper's circle." in page
     claims = {  # which rows show it, show the opposite, cannot tell
         "(A) One head is worse": (["A1"], [], []),
         "(A) Too many heads are worse": (["A4"], [], []),
@@ -579,11 +580,11 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     less = {"A1", "A2", "B1", "B2", "C1", "C2", "C4", "C6", "D1", "D3", "E"}  # left out or made smaller
     assert min(less, key=lambda row: -there[row][1]) == "E" and round(there["E"][1], 1) == -0.1 and there["E"][0] == 0
     said = "the perplexity stays at 4.92, and [BLEU](6.1_bleu.ipynb) falls by 0.1"
-    assert f"In the first group, least costly is to give up the sinusoids: with learned positions {said}" in page
+    assert f"In the first group, giving up the sinusoids costs least: with learned positions {said}" in page
     assert min(less, key=lambda row: there[row][0]) == "D3" and there["D3"][0] < 0 and there["D3"][1] < there["E"][1]
     assert "(Without smoothing the perplexity even falls, but BLEU falls by more.)" in page
     assert max(less, key=lambda row: there[row][0]) == min(less, key=lambda row: there[row][1]) == "C1"
-    assert "Most costly is to give up four of six layers; of your five (red), *no dropout* and *half of the width*." in page
+    assert "Giving up four of six layers costs most; of your five (red), *no dropout* and *half of the width* do." in page
     for what, sign in ((0, -1), (1, 1)):  # in perplexity and in BLEU
         assert set(sorted(("A1", "B2", "C4", "D1", "E"), key=lambda row: sign * there[row][what])[:2]) == {"C4", "D1"}
         assert set(sorted(less, key=lambda row: sign * away[row][what])[:2]) == {"C1", "C4"}
@@ -591,7 +592,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     assert "In this group *half of the width* and *far fewer layers* cost most." in page
     assert config["model"]["dropout"] == 0.3
     assert (table["D1"]["change"], table["D2"]["change"]) == ("P_drop = 0.0", "P_drop = 0.6")
-    assert "*no dropout* takes away 0.3 here, but 0.1 in the paper; *twice the dropout* adds as much" in page
+    assert "*no dropout* removes 0.3 here, but 0.1 in the paper; *twice the dropout* adds as much" in page
     assert (config["model"]["n_layers"], table["C1"]["change"]) == (4, "N = 1")
     assert "*Far fewer layers* leaves two of six there, one of four here" in page
     assert "(E) claims *nearly no* change: a bar outside speaks against it." in page and there["E"][0] == 0
@@ -600,7 +601,7 @@ def test_the_verdicts_on_table_3_follow_from_students_t_and_the_pairs_there_are(
     assert len(bold) == 21 and {row for row, perplexity, _ in bold if perplexity} == outside
     assert {row for row, _, bleu in bold if bleu} == set(wide)
     assert "Even if no change mattered, about one would; as all share" in page and round(len(away) / 20) == 1
-    assert round(there["C7"][1], 1) == 0.4 and "In Table 3 of the paper, twice the inner width gains 0.4 BLEU." in page
+    assert round(there["C7"][1], 1) == 0.4 and "In Table 3, twice the inner width gains 0.4 BLEU." in page
     gains, base, other = [-1.9, -2.0, -2.1], [30, 31, 32], [28.1, 29.0, 29.9]  # the exercise
     assert [round(b - a, 1) for a, b in zip(base, other)] == gains
     paired, apart = statistics.stdev(gains) / 2**0.5, ((statistics.variance(base) + statistics.variance(other)) / 2) ** 0.5
@@ -617,7 +618,7 @@ def test_the_page_names_all_that_the_finish_changed(trainings):
         assert "dropout falls from 0.3 to 0.1" in said
         assert (before["rate_factor"], after["rate_factor"]) == (1.4, 0.2) and "rate from 1.4 to 0.2 times" in said
         assert after["start_from"] and after["consistency"] == 5 and "Adam starts afresh" in said
-        assert after["steps"] == 2500 and "had 2,500 updates more with R-Drop" in prose("paper/6.1_translation")
+        assert after["steps"] == 2500 and "had 2,500 more updates with R-Drop" in prose("paper/6.1_translation")
     assert "all else the same" in said
 
 
@@ -654,14 +655,14 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
         assert without["tests"]["test2016"]["multi30k_bleu"]["score"] < 41.02
     scores, later = ([found["tests"]["test2016"]["multi30k_bleu"]["score"] for found in seeds] for seeds in (plain, finished))
     lead, noise = statistics.mean(later) - 41.02, 4.303 * statistics.stdev(later) * (1 + 1 / 3) ** 0.5  # (vary.1)
-    assert 0 < lead < noise and "But neither mean can be told from one published figure" in page
+    assert 0 < lead < noise and "But neither mean can be told apart from one published figure" in page
     assert f"with R-Drop it would have to be {noise:.2f} above" in page
     gains = [late - early for early, late in zip(scores, later)]
     error = 4.303 * statistics.stdev(gains) / 3**0.5
     shown = printed("paper/6.1_translation")
     assert f"{lead:.2f} above the published figure (noise: {noise:.2f})" in shown and min(gains) > 0
     assert f"{statistics.mean(gains):.2f} ± {error:.2f} more than trained once (95%)" in shown
-    assert "Yet with R-Drop each seed gained; without, all three fall below 41.02." in page
+    assert "Yet with R-Drop each seed gained; without it, all three fall below 41.02." in page
     assert abs(statistics.mean(scores) - 41.02) < statistics.stdev(scores)
     distilled = result("translation/distillation")["figures"]
     best = {name: max(found["validation_bleu"].values()) for name, found in distilled.items() if name in ("taught", "plain")}
@@ -706,7 +707,7 @@ def test_every_departure_is_labelled_where_it_stands_and_listed_in_the_reference
 
 def test_a_word_that_exists_is_not_called_invented():
     page, shown = prose("paper/5.1_tokenizer"), printed("paper/5.1_tokenizer")
-    assert "two words, then three that are invented (*Quietscheentchen* is a rubber duck)" in page
+    assert "two words, then three invented ones (*Quietscheentchen* is a rubber duck)" in page
     assert shown.index("snowboarder") < shown.index("Quietscheentchen") < shown.index("snowcatboarder")
 
 
@@ -734,7 +735,7 @@ def test_a_run_of_characters_never_seen_is_one_token_and_half_of_the_rare_pieces
             when_learnt[piece] += words[word] * symbols[word].count(piece)
     joined = [pieces[token] for token in rare if when_learnt[pieces[token]] >= 10]
     assert 0.48 < len(joined) / len(rare) < 0.53 and "nd" in joined and "others are rare themselves" in page
-    assert f"Of the 897 pieces {len(rare)} are used fewer than ten times: about half were joined into longer" in page
+    assert f"Of the 897 pieces, {len(rare)} are used fewer than ten times: about half of these were joined into longer" in page
 
 
 def test_the_translator_copies_two_rare_names_and_loses_the_end_of_a_third():
@@ -751,7 +752,7 @@ def test_how_many_rows_need_a_repair_as_the_page_of_trees_says():
     low, middle, high = sorted(shares)
     page = prose("paper/6.3_trees")
     assert f"Of `parser-en`'s, {share}% [need a repair]" in page
-    assert f"and {low}, {middle} and {high}% of those of three that learnt from a few thousand annotated trees alone" in page
+    assert f"and {low}, {middle} and {high}% for three parsers trained on a few thousand annotated trees alone" in page
     assert "ours also count wrong words" in page and all(score["repairs"]["words exchanged"] for score in (ships, *small))
 
 
@@ -776,7 +777,7 @@ def test_where_the_page_of_trees_says_that_words_left_over_go():
     assert "go to the end of the last constituent directly below `TOP`, mostly S. If `TOP` is empty or ends in a word" in page
     placed = repair("(S (NP dog )NP (VP chased )VP )S".split(), words, "words")[0]
     assert print_tree(placed) == "(TOP (XX the) (S (NP (XX dog)) (VP (XX chased) (XX it))))"
-    assert "A missing one goes right behind the word before it; missing at the start, before the whole row." in page
+    assert "A missing one goes right after the word before it, or, at the start, before the whole row." in page
 
 
 def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
@@ -787,7 +788,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert sum(bound) / 3 > grammar and sorted(bound)[0] < grammar < sorted(bound)[1] and "but its worst seed is not" in page
     assert "each seed; its seeds: " + ", ".join(f"{f1:.2f}" for f1 in bound) in shown and f"{grammar:.2f}" in shown
     assert 0 < (sum(bound) - sum(free)) / 3 < min(max(some) - min(some) for some in (free, bound))
-    assert sum(tree > any_ for any_, tree in zip(free, bound)) == 2 and "F1 is higher in two seeds of three" in page
+    assert sum(tree > any_ for any_, tree in zip(free, bound)) == 2 and "F1 is higher for two seeds of three" in page
     semi = [[run["scores"]["test"][search]["f1"] for run in mixed] for search in ("free", "constrained")]
     assert 0 < (sum(semi[1]) - sum(semi[0])) / 3 < min(max(some) - min(some) for some in semi)
     assert sum(tree > any_ for any_, tree in zip(*semi)) == 2 and semi[0][0] > semi[1][0]
@@ -797,7 +798,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     first, then = result("parsing/parser.semi")["config"]["recipe"]
     assert first["corpus"].count("gold.mrg") == 4 and first["corpus"].startswith("treebank-words+")
     assert then["corpus"] == "treebank-words+runs/semi/exchanged-seed1.mrg" and then["steps"] == 900
-    assert "each gold tree is there five times, and then, for 900 updates, from gold trees and others made by exchanging" in page
+    assert "each gold tree included five times, and then, for 900 updates, from gold trees and others made by exchanging" in page
     repaired = [run["scores"]["test"]["malformed"] / run["scores"]["test"]["sentences"] for run in alone]
     assert "With our search, none needs repair." in page
     freely = [run["scores"]["test"]["free"]["malformed"] / run["scores"]["test"]["free"]["sentences"] for run in mixed]
@@ -818,8 +819,8 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     assert all(f"model}} = {width}$, {millions:.1f} million" in page for millions, width in sizes)
     together = result("parsing/parser.votes")["figures"]["test"]["together"]["f1"]
     assert [round(berkeley - f1) for f1 in (sum(bound) / 3, sum(ours) / 3, together)] == [13, 4, 2]
-    assert "the Berkeley parser wins, by 13 points" in page and "*Gold alone* is better than the PCFG on average" in page
-    assert "*Semi-supervised* is about four points below the Berkeley parser, and two when three seeds [vote]" in page
+    assert "the Berkeley parser wins by 13 points" in page and "*Gold alone* is better than the PCFG on average" in page
+    assert "*Semi-supervised* is about four points below the Berkeley parser, or two when three seeds [vote]" in page
     assert f"(../../docs/parsing.md#three-parsers-vote) ({together:.2f})." in page
     searches = result("parsing/parser.searches")["figures"]["searches"]
     tuned = {row["alpha"]: row["f1"] for row in searches if row["search"] == "trees"}
@@ -889,7 +890,7 @@ def test_the_miscopied_row_is_what_the_parser_wrote():
     row = "(S (NP Themical )NP (VP saw (NP (NP a cat )NP (PP in (NP the garden )NP )PP )NP )VP . )S"
     assert f"the free search writes: {row}" in printed("paper/6.3_parsing")
     assert result("parsing/treebank")["figures"]["right_branching"]["label"] == "VP"
-    assert "All of them are labelled VP, the commonest label at the end of the training sentences" in prose("paper/6.3_parsing")
+    assert "All are labelled VP, the most common label at the end of the training sentences" in prose("paper/6.3_parsing")
 
 
 def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
@@ -897,10 +898,10 @@ def test_what_memory_is_worth_is_measured_on_sentences_of_one_length():
     assert seen["pairs"] == new["pairs"] and abs(seen["english_words"] - new["english_words"]) < 0.1
     assert seen["bleu"] > new["bleu"] + 5 and seen["exact"] > new["exact"] + 5
     page = prose("paper/5.1_corpora")
-    assert f"pairs that it learnt score about {seen['bleu'] - new['bleu']:.0f} points higher here" in page
+    assert f"pairs it has learnt score about {seen['bleu'] - new['bleu']:.0f} points higher here" in page
     leak = result("translation/tatoeba-splits")["figures"]["test_pairs_that_leak"]["by line"]
     most = new["bleu"] + leak["either"] / 2_000 * (seen["bleu"] - new["bleu"])
-    assert f"the test that leaks could score up to about {most:.0f} " in page
+    assert f"the leaking test could score up to about {most:.0f} " in page
     both, missed = leak["English"] + leak["German"] - leak["either"], leak["either"] - leak["English"]
     assert f"= {both}$" in page and f"= {missed}$" in page
 
