@@ -146,7 +146,7 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
     assert f"| self-attention | ×4 | ×{2**a:.1f} | ×2 | ×{2**b:.1f} |" in shown
     assert "attention alone" in shown and ": 2.7%" in shown and "2.7% of attention's own work" in page
     assert "On the left, the dilated convolution is the fastest from 64 positions on." in page
-    assert "But to join 512 positions it needs six layers, which take longer than one of attention" in page
+    assert "But to join 512 positions it needs six layers, which take longer than one attention layer" in page
     [wide] = [setting for setting in table["figures"]["times"] if (setting["batch"], setting["d"]) == (1, 512)]
     drawn = ("self-attention", "recurrent", "convolution, dilated", "self-attention, restricted")
     for number, n in enumerate(wide["lengths"]):
@@ -162,9 +162,9 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
 def test_restricted_attention_passes_less_than_the_lstm_and_the_convolution_more():
     page, shown = prose("paper/4_why_self_attention"), printed("paper/4_why_self_attention")
     less, more = re.search(r"beside the largest, restricted .* LSTM in (\d+) of 100 draws, .* as much in (\d+)", shown).groups()
-    assert "beside the largest of its column, restricted attention (8 layers) passes still less" in page
-    assert f"(top right), in {less} of 100 draws;" in page
-    assert more == "100" and "the convolution (8) far more, in all 100." in page
+    assert "relative to the largest of its column, restricted attention (8 layers) passes even less" in page
+    assert f"(top right) in {less} of 100 draws," in page
+    assert more == "100" and "the convolution (8) far more in all 100." in page
     assert "One path leads to that corner, over a thousand to the middle:" in page
     averages, kernel = (sum(torch.ones(17 - abs(k)).diag(k) for k in range(-2, end)) for end in (3, 1))  # its arrows
     number = {name: step.matrix_power(8)[-1] for name, step in (("averages", averages), ("kernel", kernel))}
@@ -205,11 +205,11 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     page, shown = prose("paper/3.3_feed_forward"), printed("paper/3.3_feed_forward")
     counted = re.search(r"units in layer 2, of 1,024: (.*)", shown)[1]
     units = {word: int(count) for word, count in re.findall(r"(\S+) (\d+)", counted)}
-    assert min(units.values()) == 2 and max(units.values()) == 6 and "uses two to six units of 1,024" in page
+    assert min(units.values()) == 2 and max(units.values()) == 6 and "uses two to six of 1,024 units" in page
     off = re.findall(r"; off: (.*) -> (.*)", shown)
     assert [after == "the same" for _, after in off] == [True, True, False, True]
     assert "zu Fuß" in off[2][0] and "zu Fuß" not in off[2][1]
-    assert "one translation of four loses *zu Fuß*" in page
+    assert "one translation in four loses *zu Fuß*" in page
     on = re.findall(r"^ *(\d+)  \S+.*? +(\d+) +(\d+) +(\d+) +(\d+)   (\S.*)$", shown, re.MULTILINE)
     assert [unit for unit, *_ in on] == ["70", "178", "309", "312"]
     for _, before, ten, twenty, forty, _ in on:
@@ -218,11 +218,12 @@ def test_what_feed_forward_says_of_its_units_is_what_it_counts():
     [means] = re.findall(r"^mean value at \+10: (.*)$", shown, re.MULTILINE)
     at_10 = [float(mean) for mean in re.findall(r"unit \d+ (\d\.\d)", means)]
     assert [round(value) for value in own] == [4, 5, 5, 6, 6] and len(at_10) == 4
-    assert "than words of their own drive them (4 to 5), two about as high (5 to 6), and no translation has the word" in page
+    assert "than their own words drive them (4 to 5), two are about as high (5 to 6), and no translation has the word" in page
     assert [round(mean) for mean in sorted(at_10)] == [5, 6, 7, 7]
-    assert "At 10 two units stand higher on average (7) than words" in page
+    assert "At +10, two units are higher on average (7) than their" in page
     [at_40] = re.findall(r"unit 70 at \+40: (.*)\.$", shown, re.MULTILINE)
-    assert {word.lower() for word in at_40.split()} <= {"maria", "frau"} and "At 40 the output is the word over and over" in page
+    assert {word.lower() for word in at_40.split()} <= {"maria", "frau"}
+    assert "At +40, the output is the word over and over" in page
     words = ["Maria", "Weiß", "spazieren", "spricht"]
     assert all(word in at_20 for (*_, at_20), word in zip(on, words, strict=True))
     assert "*Maria is at home*, *he is in white*, *he goes for a walk* and *he speaks at home*" in page
@@ -241,7 +242,7 @@ def test_without_positions_two_sentences_become_one():
         assert one != other and blind == also_blind
     found = re.search(r"without positions: (\d+) of (\d+) \(a random look: ([\d.]+)\)", shown)
     hits, of, random = map(float, found.groups())
-    assert "the head hits about one place in four; a random look, one in ten" in prose("paper/3.5_position")
+    assert "the head is right in about one place in four; a random look, in one in ten" in prose("paper/3.5_position")
     assert round(of / hits) == 4 and round(of / random) == 10
 
 
@@ -250,7 +251,7 @@ def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chose
     assert found["best"]["score"] == max(score for layer in found["scores"] for score in layer)
     said = f"For {found['held_out']:.0%} of them, this head's largest weight is on the linked word"
     assert said in printed("paper/3.2_attention")
-    assert "We chose the head that finds most translations in other sentences" in prose("paper/3.2_attention")
+    assert "We chose the head that finds the most translations in other sentences" in prose("paper/3.2_attention")
 
 
 def test_the_readme_says_what_the_finish_added():
@@ -290,18 +291,18 @@ def test_what_is_said_of_objects_holds_on_sentences_that_training_did_not_show()
     assert not clearly("verb's object, not trained on") and not clearly("object's verb, not trained on")
     by_hand = everyday["verb's object, by hand"]
     assert not clearly("verb's object, by hand") and not clearly("object's verb, by hand")
-    said = f"So are the {by_hand['queries']} sentences written by hand (folded): from verb to object {by_hand['held_out']:.0%}, "
-    assert f"{said}the rival {by_hand['position']['score']:.0%}." in page
+    said = f"as are the {by_hand['queries']} sentences written by hand (folded): from verb to object, "
+    assert f"{said}heads find {by_hand['held_out']:.0%}, the rival {by_hand['position']['score']:.0%}." in page
     assert not any(clearly(question) for question in everyday if question.startswith("noun's pronoun"))
-    assert "The other way there is no *yes*, either." in page
+    assert "The other way, there is no *yes* either." in page
     assert new["queries"] < known["queries"] / 2 and "*yes* over all sentences, but most were in training," in page
     assert (new["position"]["rule"], new["position"]["number"]) == ("offset", 2)
     back = everyday["object's verb, not trained on"]
     assert (back["position"]["rule"], back["position"]["number"], back["queries"]) == ("offset", -2, new["queries"])
     rule = f'another rule, "two words on", {new["position"]["score"]:.0%}'
-    rule += f' (from object to verb {back["held_out"]:.0%}, "two words back" {back["position"]["score"]:.0%})'
+    rule += f' (from object to verb, {back["held_out"]:.0%} against {back["position"]["score"]:.0%} for "two words back")'
     said = f"heads find {new['held_out']:.0%} of {new['queries']} objects, and {rule}"
-    assert f"In those it did not show, {said}" in page and known["position"]["rule"] != new["position"]["rule"]
+    assert f"In sentences new to the model, {said}" in page and known["position"]["rule"] != new["position"]["rule"]
     assert new["interval"][0] < new["position"]["score"] < new["interval"][1]
 
 
@@ -310,7 +311,7 @@ def test_drawn_anew_by_verbs_a_verbs_object_is_not_clear_and_an_objects_verb_is(
     found = result("heads/repeated-words")["figures"]
     there, back = found["verb's object"], found["object's verb"]
     low, high = there["by_verb"]["interval"]
-    said = f"with their {there['by_verb']['groups']} verbs [drawn anew](../../benchmarks/repeated_words.py), the lead is "
+    said = f"with their {there['by_verb']['groups']} verbs [resampled](../../benchmarks/repeated_words.py), the lead is "
     assert f"{said}\u2212{-100 * low:.0f} to {100 * high:+.0f} points (95%)." in page
     assert all(there[by]["interval"][0] < 0 < back[by]["interval"][0] for by in ("by_verb", "by_object"))
     for question, one in found.items():
@@ -324,10 +325,10 @@ def test_drawn_anew_by_verbs_a_verbs_object_is_not_clear_and_an_objects_verb_is(
 def test_from_a_pronoun_to_its_noun_a_rule_of_position_does_better_in_every_list_and_both_models():
     page, rows = prose("paper/figures_3_to_5"), 0
     one = result("heads/everyday")["figures"]["measures"]["encoder"]["pronoun's noun"]
-    said = f"{one['position']['score']:.0%} of {one['queries']}, the best head {one['held_out']:.0%}, "
+    said = f"{one['position']['score']:.0%} of {one['queries']} against the best head's {one['held_out']:.0%}; "
     untrained = result("heads/everyday")["figures"]["untrained"]["encoder"]["pronoun's noun"]
-    said += f"an untrained model's {untrained['held_out']:.0%}."
-    assert f"From a pronoun to its noun, the paper's Figure 4, a rule of position does better: {said}" in page
+    said += f"an untrained model's finds {untrained['held_out']:.0%}."
+    assert f"From a pronoun to its noun, as in the paper's Figure 4, a rule of position does better: {said}" in page
     assert "The model of photo captions, `multi30k-en-de`, has no *yes* in the last four rows" in page
     for name in ("everyday", "multi30k"):
         found = result(f"heads/{name}")["figures"]
@@ -349,8 +350,8 @@ def test_forced_onto_the_noun_meant_layer_2_writes_the_right_pronoun_and_layer_1
     assert all(one["ablation"][1]["of_the_other_noun_when_forced"] == 1 for one in seeds)  # the unchanged ones, too
     assert all(one["decoder"][1][f"{place}_noun_meant"] > 0.97 for one in seeds for place in ("first", "last"))
     lowest, *others = sorted(one["decoder"][1]["middle_noun_meant"] for one in seeds)
-    assert f"or between two others ({lowest:.1%} in one, else above 98%)." in page and min(others) > 0.98
-    assert "(always above 97%)" in page and "A forced pronoun that did not change was already the other noun's." in page
+    assert f"or between two others ({lowest:.1%} in one, otherwise above 98%)." in page and min(others) > 0.98
+    assert "(always above 97%)" in page and "A forced pronoun that did not change already matched the other noun." in page
     assert all(0.5 < one["ablation"][layer]["changed_when_off"] < 0.75 for one in seeds for layer in (0, 1))
     found = re.findall(r"layer (\d), head 1: the pronoun is right in (\d+) of (\d+) sentences", shown)
     (first, wrong, total), (second, right, again) = (map(int, one) for one in found)
@@ -365,7 +366,7 @@ def test_without_a_decoder_head_that_looks_at_the_noun_the_pronouns_are_right():
         seeds = [found for name, found in figures.items() if name.startswith("seed")]
         [blind[control]] = [found for found in seeds if found["best"]["decoder"]["meant"] < 0.01]
         assert len(seeds) == 3 and blind[control]["pronouns_right"] > 0.99
-    said = "In one training of three, either way, the pronouns are right and no head of the decoder is seen to look at the noun."
+    said = "Either way, in one training of three, the pronouns are right but no decoder head is seen to look at the noun."
     assert said in page
 
 
@@ -881,9 +882,9 @@ def test_damp_was_said_of_gardens_and_cellars_and_never_of_streets():
     damp = [english for english, german in load("pronouns-en-de").train if "feucht" in german]
     assert all(any(place in english for english in damp) for place in ("garden", "cellar"))
     assert not [english for english in damp if "street" in english or "cross" in english]
-    assert "with what training said of gardens and cellars, never of streets" in prose("index")
+    assert "a word that training used for gardens and cellars, never for streets" in prose("index")
     _, old, qqq = re.findall(r"^Weil .*$", printed("index"), re.MULTILINE)[-3:]
-    assert old == qqq and "feucht" in old and "The model answers as it does to *qqq*, no word at all" in prose("index")
+    assert old == qqq and "feucht" in old and "The model treats it like *qqq*, no word at all" in prose("index")
 
 
 def test_the_miscopied_row_is_what_the_parser_wrote():
@@ -1043,7 +1044,7 @@ def test_without_the_factor_the_sentence_is_gone():
     said = dict(re.findall(r"^times +(\S+): (.+)$", printed("paper/3.4_embedding"), re.MULTILINE))
     assert list(said) == ["2", "1", "0.5", "0.25", "0.0625"] and said["2"] == said["1"] == said["0.5"] != said["0.25"]
     assert "Fahrrad" in said["1"] and "Fahrrad" not in said["0.25"] + said["0.0625"]
-    assert "At a quarter the sentence is gone." in prose("paper/3.4_embedding")
+    assert "At a quarter, the sentence is gone." in prose("paper/3.4_embedding")
 
 
 def test_what_eight_bits_change_in_the_field_of_each_translator_and_outside():

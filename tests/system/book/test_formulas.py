@@ -47,7 +47,7 @@ def test_an_untrained_model_of_one_layer_expects_the_token_that_came_in_and_one_
         logits, _ = untrained(seed, 600, n_layers, 256)
         loss = logits.logsumexp(-1).mean() - logits[..., 3:].mean()  # of a target drawn at random
         assert low < loss - (math.log(600) + 0.5) < high, n_layers
-    assert "after six, as in the base model, nothing of it is seen" in prose("paper/3_transformer")
+    assert "after six, as in the base model, none of it can be seen" in prose("paper/3_transformer")
     assert "unless the model has only one layer and so [expects the token" in prose("model/pretrained")
 
 
@@ -64,13 +64,13 @@ def test_at_any_width_the_rate_is_the_same_share_of_a_new_weight():
 
 
 def test_some_matrix_fits_any_table_of_no_more_than_five_rows_above_its_columns():
-    "Position, Try 1: the last five rows have no row five further on."
+    "Position, Try 1: the last five rows have no row five places further on."
     torch.manual_seed(0)
     for rows, fits in ((17, True), (16 + 5, True), (16 + 6, False)):
         table = torch.randn(rows, 16, dtype=torch.float64)
         matrix = torch.linalg.lstsq(table[:-5], table[5:], driver="gelsd").solution
         assert ((table[:-5] @ matrix - table[5:]).abs().max() < 1e-9) == fits, rows
-    assert "over five rows more than columns" in prose("paper/3.5_position")
+    assert "at least six more rows than columns" in prose("paper/3.5_position")
 
 
 def test_centred_dilated_kernels_miss_the_last_position_at_the_lengths_named():
