@@ -78,7 +78,7 @@ class TransformerConfig:
 
     Args:
         vocab_size: V, the size of the vocabulary that source and target share
-        n_layers: N, in the encoder and again in the decoder
+        n_layers: N, in the encoder and in the decoder
         d_model: width of every sub-layer's output
         d_ff: inner width of the feed-forward network
         n_heads: h
@@ -86,7 +86,7 @@ class TransformerConfig:
         d_v: width of a head's values; d_model // n_heads if not given
         dropout: P_drop
         positions: or "learned" (row E)
-        compatibility: of a query and a key; or "additive", which the paper asks about (row B) and does not try
+        compatibility: of a query and a key; or "additive", which the paper asks about (row B) but does not try
         norm: after each residual sum; or "pre", before each sub-layer, which is not the paper's
         max_length: longest sequence in tokens, EOS included
     """
@@ -146,7 +146,7 @@ class Execution:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
         device_tokens: positions a device takes at a time, on the longer side, twice each with `consistency`; more is accumulated
         precision: of products: float32, tf32, bfloat16 or auto: the faster of the first and third; by default auto on a GPU only
-        compile: torch.compile for every layer; by default for the loss alone, and only on a GPU
+        compile: torch.compile for every layer; by default only for the loss, and only on a GPU
     """
 
     device: str | None = None
@@ -174,7 +174,7 @@ class Search:
     Args:
         beam_size: K; 1 is greedy search
         alpha: strength of the length penalty
-        extra_length: most tokens that an output may have more than its source
+        extra_length: maximum number of tokens that an output may have beyond its source's length
     """
 
     beam_size: int = 4
@@ -206,24 +206,24 @@ def require_search(given: object) -> Search:
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """All that decides what a run computes, how often it reports and saves, and how the work is done.
+    """Everything that decides what a run computes, how often it reports and saves, and how the work is done.
 
     Args:
         model: sizes of the model; its vocab_size is the number of pieces to learn
         corpus: a name (see `corpora`), a directory, DIRECTORY:fr-en, or hub:OWNER/NAME; TREEBANK+FILE adds parsed trees
         batch_tokens: padded positions of a batch, on the side that has more (§5.1: 25,000 tokens a side)
         steps: updates
-        init_gain: times Glorot's range, for the initial matrices of encoder and decoder that require gradients
+        init_gain: factor on Glorot's range, for the initial matrices of encoder and decoder that require gradients
         warmup_steps: §5.3
-        rate_factor: times the paper's learning rate
+        rate_factor: factor on the paper's learning rate
         smoothing: ε_ls, §5.4
         consistency: α of R-Drop: weight of the disagreement between two draws of dropout; the paper has none
-        start_from: weights and vocabulary to begin with: of a run, a model or a shipped name; new ones if not given
-        clip_norm: largest norm of the gradient; the paper clips nothing
+        start_from: weights and vocabulary to start from: a run, a model or a shipped name; new ones if not given
+        clip_norm: maximum norm of the gradient; the paper does not clip
         seed: decides the initial weights, the order of the batches and the dropout
-        validate_every: steps between two measures on the validation split
+        validate_every: steps between two measurements on the validation split
         checkpoint_every: steps between two checkpoints
-        checkpoint_minutes: or minutes (§6.1: every 10, then 1,500 updates of base or 600 of big)
+        checkpoint_minutes: or minutes between them (§6.1: every 10, then 1,500 updates of base or 600 of big)
         keep: checkpoints kept, and averaged before translation (§6.1: 5 for base, 20 for big)
         log_every: steps between two lines of metrics.jsonl
         execution: devices and number formats; may change between two starts

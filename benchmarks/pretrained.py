@@ -276,7 +276,7 @@ def card(name: str, trained: Trained, tokenizer_size: int, command: str) -> str:
         vocab=tokenizer_size, parts=";\n  then ".join(recipe), average=found["average"], seed=found["seed"],
         stored=", stored in 16 bits" * (name in IN_16_BITS), where=where(trained.parts),
         beams=Search.beam_size, alpha=found["alpha"],
-        scores=scores, by="Scored and packed by" if "--made" in command else "Made again by", command=command,
+        scores=scores, by="Scored and packed by" if "--made" in command else "Reproduced by", command=command,
         **{"habits": ""} | ABOUT[name],
     )
 

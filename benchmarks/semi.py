@@ -229,25 +229,25 @@ tags: [parsing]
 A parser of English: words in, the tree of their phrases out. {parameters:,} parameters: {layers} + {layers} layers, \
 d_model {d_model}, {heads} heads, {vocab:,} pieces.
 
-- **Data:** the training part (files 0001 to 0159, 3,396 sentences) of the sample of the Penn Treebank that NLTK gives out, \
-{gold_times} times over, and {others:,} sentences that the Berkeley parser 1.7 (Petrov et al. 2006), trained on the same part, \
-has parsed: English sides of the news test sets of WMT 2019 and 2021 to 2023, and sentences of Tatoeba (CC BY 2.0) and Europarl. \
-None of these texts is in this package.
+- **Data:** the training part (files 0001 to 0159, 3,396 sentences) of the sample of the Penn Treebank that NLTK distributes, \
+{gold_times} times over, and {others:,} sentences parsed by the Berkeley parser 1.7 (Petrov et al. 2006), which was trained on \
+the same part: English sides of the news test sets of WMT 2019 and 2021 to 2023, and sentences of Tatoeba (CC BY 2.0) and \
+Europarl. None of these texts is in this package.
 - **Licence:** the README of the sample says: "This is a ~5% fragment of Penn Treebank, (C) LDC 1995. It is made available under \
 fair use for the purposes of illustrating NLTK tools for tokenizing, tagging, chunking and parsing. This data is for \
-non-commercial use only." It says nothing of weights. Take these for study and research that is not commercial.
+non-commercial use only." It says nothing about weights. Use these for non-commercial study and research.
 - **Recipe:** {parts};
   mean of the last {average} checkpoints, stored in 16 bits; seed {seed}. {minutes:.0f} minutes by the clock on {hardware}, \
 which it shared.
 - **Search:** only tokens that continue a tree over the given words. `annotated-transformer parse` takes the paper's beam \
 of {papers.beam_size} unless told otherwise; {beam} is much faster.
 - **Scores:** F1 as EVALB counts it on files 0180 to 0199, 245 sentences: {constrained:.2f}; with the paper's beam \
-{as_usual:.2f}; without the bound to trees, repaired afterwards, {free:.2f}. One seed.
-  How it was counted stands in `results/parsing/parser.semi.json` of the repository.
-- **Made again by:** `{command}`
+{as_usual:.2f}; not restricted to trees, but repaired afterwards, {free:.2f}. One seed.
+  `results/parsing/parser.semi.json` in the repository says how it was counted.
+- **Reproduced by:** `{command}`
 
-It expects words as the treebank cuts them (*do n't*, *Ann 's*, full stop and comma apart). It was taught by the Wall Street \
-Journal of 1989 and by a parser that makes mistakes: do not use it where a wrong tree does harm.
+It expects words as the treebank cuts them (*do n't*, *Ann 's*, full stop and comma separate). It learnt from the Wall Street \
+Journal of 1989 and from a parser that makes mistakes: do not use it where a wrong tree does harm.
 """
 
 

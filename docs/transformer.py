@@ -1,10 +1,10 @@
 """The Transformer of "Attention Is All You Need" in one file: to read from top to bottom, to copy, to change.
 
-Made by tools/one_file.py from the pages of the book, whose readable forms it holds: edit those. It needs PyTorch alone.
+Made by tools/one_file.py from the readable forms on the book's pages: edit those. It needs only PyTorch.
 
     python transformer.py             train a small model to reverse digits: under a minute on two cores
-    python transformer.py DIRECTORY   translate standard input by trained weights, as pretrained/everyday-en-de in the package
-                                      (this needs safetensors and sentencepiece, too)
+    python transformer.py DIRECTORY   translate standard input with trained weights, such as pretrained/everyday-en-de in the
+                                      package (this also needs safetensors and sentencepiece)
 
 B sentences, S source tokens, T target tokens, V tokens of the vocabulary, h heads. Masks say what is allowed: True may be seen.
 """
@@ -196,7 +196,7 @@ class DecoderLayer(nn.Module):
 
 
 class Stack(nn.Module):
-    "Layers of one form, one after the other, each with weights of its own."
+    "Layers of the same form, one after the other, each with its own weights."
 
     def __init__(self, layers):
         super().__init__()
@@ -212,7 +212,7 @@ class Stack(nn.Module):
 
 
 class Transformer(nn.Module):
-    "The model of Figure 1. The sizes that are given if none are, are those of the paper's base model."
+    "The model of Figure 1. The default sizes are those of the paper's base model."
 
     def __init__(self, vocab_size: int, n_layers=6, d_model=512, d_ff=2048, n_heads=8, d_k=None, d_v=None, dropout=0.1,
                  max_length=512):
@@ -246,12 +246,12 @@ class Transformer(nn.Module):
 
 
 def load(directory: str | Path) -> Transformer:
-    "The model of a directory with config.json and model.safetensors, as the package writes them, in eval mode."
+    "The model in a directory with config.json and model.safetensors, as the package writes them, in eval mode."
     from safetensors.torch import load_file
 
     config = json.loads(Path(directory, "config.json").read_text())
     paper = {"positions": "sinusoidal", "compatibility": "dot-product", "norm": "post"}
-    assert all(config.pop(part, kind) == kind for part, kind in paper.items()), "this file has the paper's parts alone"
+    assert all(config.pop(part, kind) == kind for part, kind in paper.items()), "this file has only the paper's parts"
     model = Transformer(**config)
     model.load_state_dict({name: weight.float() for name, weight in load_file(Path(directory, "model.safetensors")).items()})
     return model.eval()
@@ -333,7 +333,7 @@ def reverse_digits() -> float:
 
 
 def translate(directory: str) -> None:
-    "Standard input, line by line; always the likeliest token."
+    "Translate standard input line by line, always taking the most likely token."
     from sentencepiece import SentencePieceProcessor
 
     model, tokenizer = load(directory), SentencePieceProcessor(str(Path(directory, "tokenizer.model")))

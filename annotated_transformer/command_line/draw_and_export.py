@@ -24,10 +24,10 @@ class HeadOptions:
     """What is drawn of the heads.
 
     Args:
-        figure: Of a picture. 3: one word, all heads; 4 (usual): a head in full, one word in two; 5: two heads side by side; \
-heat: tables.
-        kind: encoder (source to source; usual in a picture), decoder (target to target) or encoder-decoder (target to source; \
-usual on a page).
+        figure: For a picture. 3: one word, all heads; 4 (default): one head in full, one word in two heads; 5: two heads side \
+by side; heat: tables.
+        kind: encoder (source to source; default in a picture), decoder (target to target) or encoder-decoder (target to source; \
+default on a page).
         layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the last but one. A page begins at \
 the head that aligns best.
         heads: Counted from 1; chosen by rule if not given. A page begins at one head.
@@ -66,16 +66,16 @@ def attend(
     drawn: HeadOptions = BY_RULE,
 ) -> None:
     """Draw what the heads look at while a sentence is translated.
-    Any sentence, by any model that `translate` takes. For weights from elsewhere, in Python:
+    Any sentence, with any model that `translate` takes. For weights from elsewhere, in Python:
     plot_figure(AttentionMaps.from_tensors(source=words, encoder=weights), 4), or
     AttentionMaps.from_hugging_face(outputs, inputs, tokenizer).
 
     Args:
         sentence: The source, in quotation marks.
         out: File to write; .svg, .pdf and .png hold a picture, .html a page with all layers and heads to choose from, \
-.csv a line for each weight, also those of <eos>, of all layers and heads that are not left out by options.
+.csv one line per weight, including those of <eos>, of all layers and heads that the options do not exclude.
         model: Directory of a run or of a model, or a name as `translate` takes it.
-        target: Translation through which the decoder is led; the model's own if not given.
+        target: Translation that the decoder is made to write; the model's own if not given.
         beside: On a page: a second sentence, shown next to the first.
 
     Example:
@@ -248,7 +248,7 @@ def page(
     """Write a page that translates in the browser, for any static server.
 
     Args:
-        directory: Directory to write: translate.html, and all that it asks for.
+        directory: Directory to write: translate.html, and everything that it loads.
         model: Directory of a run or of a model, or a name as `translate` takes it.
 
     Example:

@@ -30,7 +30,7 @@ WITH_PRESETS = {"train": train_command, "variations": variations_command}  # the
 
 def overview() -> str:
     "What there is to do, one line for each command."
-    lines = ["usage: annotated-transformer COMMAND [options]", "", "Attention Is All You Need, in use.", ""]
+    lines = ["usage: annotated-transformer COMMAND [options]", "", "\"Attention Is All You Need\", in practice.", ""]
     for name, command in COMMANDS.items():
         first = command.__doc__.splitlines()[0]
         lines += wrapped(f"  {name:<12}{first}", " " * 14)

@@ -35,7 +35,7 @@ class Train:
         run: Directory of the run; runs/CORPUS-PRESET if not given. With torchrun write --run-directory.
 
     More:
-        profile: Trace so many updates into the run's trace.json, which chrome://tracing opens.
+        profile: Trace this many updates into the run's trace.json, which chrome://tracing opens.
 
     Example:
         annotated-transformer train --corpus numbers-en-de --preset demo
@@ -60,9 +60,9 @@ class Variations:
     Args:
         preset: The base of the table. base and base-en-fr give the paper's own, whose last row is the paper's big model.
         rows: {rows}; all if none are named.
-        seeds: Seeds of each row; two if not given, since one says nothing of chance.
+        seeds: Seeds of each row; two if not given, since one says nothing about chance.
         run: Directory of the runs; runs/CORPUS-PRESET-variations if not given.
-        out: File that ends in .json, and a picture beside it; table.json in the directory of the runs if not given.
+        out: File that ends in .json, with a picture next to it; table.json in the directory of the runs if not given.
 
     Example:
         annotated-transformer variations --rows base A1 C1
@@ -175,11 +175,11 @@ class SearchOptions:
 
     More:
         alpha: Strength of the length penalty; 0 is none. If not given: to translate the model's own or else 0.6, to parse 0.3,
-            or 2 where the model copies the words and writes trees only.
-        extra_length: Most tokens an output may have more than its source. If not given: the paper's, 50 to translate and
-            300 to parse.
-        average: Of a run: take the mean of its last so many checkpoints; as many as it keeps if not given.
-        precision: Of the weights in products: float32; on a CPU also float16 or int8, sooner and nearly as good;
+            or 2 where the model copies the words and writes only trees.
+        extra_length: Maximum number of tokens that an output may have beyond its source's length. If not given: the
+            paper's, 50 to translate and 300 to parse.
+        average: For a run: use the mean of its last N checkpoints; as many as it keeps if not given.
+        precision: Of the weights in products: float32; on a CPU also float16 or int8, faster and nearly as good;
             auto: float16 on a CPU if that changes no weight, else float32.
     """
 

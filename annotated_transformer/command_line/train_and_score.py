@@ -120,9 +120,9 @@ def score_command(
 
     Args:
         model: Directory of a run or of a model, or a name as `translate` takes it.
-        corpus: A name or a directory; that of the run, or of the model that ships, if not given.
-        split: validation, train, or a test set's name, as test or mscoco; the first test set, or else validation, if not given.
-        out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs stand beside it as .txt.
+        corpus: A name or a directory; if not given, the corpus of the run or of the shipped model.
+        split: validation, train, or a test set's name, like test or mscoco; the first test set, or else validation, if not given.
+        out: Write the figures as JSON, with configuration, versions, hardware and date; the outputs go next to it as .txt.
 
     Example:
         annotated-transformer score runs/mine --out results/mine.json
@@ -222,7 +222,7 @@ def average(
     Args:
         run: Directory of the run.
         out: Directory to write: model.safetensors, config.json, tokenizer.model. RUN/average-N of N checkpoints if not given.
-        last: Number of checkpoints, at least 1; as many as the run keeps, or all if there are fewer, if not given.
+        last: Number of checkpoints, at least 1; if not given, as many as the run keeps, or all if there are fewer.
 
     Example:
         annotated-transformer average runs/mine my-model --last 5
@@ -251,7 +251,7 @@ def list_corpora(
 
     Args:
         name: A name or a directory; if not given, all names are listed.
-        examples: Pairs to show of each split.
+        examples: Pairs to show from each split.
 
     Example:
         annotated-transformer corpora numbers-en-de --examples 5
@@ -283,17 +283,17 @@ def cost(
     watts: float | None = None,
     efficiency: float | None = None,
 ) -> None:
-    """Say what a run has cost, or what the paper's runs would take.
+    """Show what a run has cost, or what the paper's runs would take.
 
     Args:
         run: Directory of a run.
         rate: TFLOP/s that one device sustains: adds the cost by the paper's rule.
         scored: File that `score --out` wrote: adds the run as a row of Table 2.
-        tokens_per_second: Without a run: target tokens that one device alone gets through in a second.
+        tokens_per_second: Without a run: target tokens that one device alone processes in a second.
         size: The model that this was measured with: base or big; base if not given.
         devices: Number of devices; 1, 8, 16 and 64 if not given.
         watts: Power that one device draws: adds the energy.
-        efficiency: Share of its speed that a device keeps beside others; all if not given.
+        efficiency: Share of its speed that a device keeps when working with others; all if not given.
 
     Example:
         annotated-transformer cost runs/mine

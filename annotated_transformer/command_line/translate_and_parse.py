@@ -62,8 +62,9 @@ def translate(
 
     Args:
         model: Directory of a run or of a model, a model that ships by name, OWNER/NAME on the Hugging Face
-            hub, or a directory of a Marian model as Hugging Face's library saves it.
-        split: Translate a line of several sentences as one. Otherwise each sentence is translated alone, but for two short ones.
+            hub, or a directory with a Marian model saved by Hugging Face's library.
+        split: Translate a line of several sentences as one. Otherwise sentences are translated one by one;
+            two short ones stay together.
 
     Example:
         echo "A girl reads." | annotated-transformer translate
@@ -102,14 +103,14 @@ def parse_command(
     free: bool = False,
     search: SearchOptions = AS_USUAL,
 ) -> None:
-    """Parse standard input: words in, one bracketed tree out for each line, which is one sentence.
-    The words stand apart as in the treebank: do n't, Ann 's, can not, `` and '' for quotes, a blank before each stop.
+    """Parse standard input: one sentence per line in, one bracketed tree per line out.
+    Words are separated as in the treebank: do n't, Ann 's, can not, `` and '' for quotes, a space before each stop.
 
     Args:
         model: Directory of a run or of a model that was trained on a treebank, or a parser that ships by name.
-        split_words: The input is running text, such as "I don't.": part its words as the treebank does.
-        least_confidence: More than 0: a blank line for each parse with a lower probability per token.
-        free: As the paper did: let the model write anything, and repair what is no tree.
+        split_words: The input is running text, such as "I don't.": separate its words as the treebank does.
+        least_confidence: If more than 0, write a blank line for each parse with a lower probability per token.
+        free: As the paper did: let the model write anything, and repair what is not a tree.
 
     Example:
         pip install "annotated_transformer[parsing]"

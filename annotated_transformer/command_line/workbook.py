@@ -36,12 +36,12 @@ def workbook_command(
     """Write the book's notebooks with the code left out, for you to write; or check what you have written.
 
     Args:
-        directory: Where the notebooks are, or are to be. Those that are there stay as they are. --check takes several.
+        directory: Where the notebooks are or will be. Existing ones stay as they are. --check takes several.
         check: Run the book's tests on your code, and say what is green, what is red, and why. It runs the code with your rights.
         json_: With --check: write into this file, for each directory and exercise, whether it is green, and why not.
-        for_: Write a new course directory of nbgrader instead, for teachers: an assignment for each page, 12 points for \
+        for_: Write a new nbgrader course directory instead, for teachers: an assignment for each page, 12 points for \
 each exercise. nbgrader runs students' code with your rights.
-        language: Of the instructions: English or Chinese (zh). Code, tests and what a check says are English.
+        language: Of the instructions: English or Chinese (zh). Code, tests and the messages of a check are English.
 
     Example:
         annotated-transformer workbook my-transformer

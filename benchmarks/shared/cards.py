@@ -17,14 +17,14 @@ English to German, {parameters:,} parameters: {layers} + {layers} layers, d_mode
   mean of the last {average} checkpoints{stored}; seed {seed}. {where}.
 - **Search:** beam {beams}, length penalty {alpha} (`record.json`).
 - **Scores:** {scores}.
-  How each was counted stands in `results/translation/{name}.json` of the repository.
+  `results/translation/{name}.json` in the repository says how each was counted.
 - **{by}:** `{command}`
 
 Not for use where a wrong translation does harm: it knows {knows}, and writes fluent German about anything else, too.{habits}
 """
 MULTI30K = (
-    "texts are CC BY-NC-SA 4.0 (WMT 2016: https://www.statmt.org/wmt16/multimodal-task.html), and its README wants its images "
-    "used for non-commercial research and education: take the weights for that"
+    "texts are CC BY-NC-SA 4.0 (WMT 2016: https://www.statmt.org/wmt16/multimodal-task.html), and its README asks that its "
+    "images be used for non-commercial research and education: use the weights for that"
 )
 ABOUT = {
     "multi30k-en-de": {
@@ -43,9 +43,9 @@ ABOUT = {
         "data": "`everyday-en-de`, training split: sentence pairs of Tatoeba (https://tatoeba.org, by its contributors, in the "
                 "selection of https://www.manythings.org/anki of 2018-05-13, CC BY 2.0: "
                 "https://creativecommons.org/licenses/by/2.0), and Multi30k (Elliott et al. 2016), raw cased text; from the "
-                "third part on also 30,000 pairs made by rule, and from the fifth on other names in most pairs that name Tom "
+                "third part on also 30,000 pairs made by rule, and from the fifth on other names in most pairs that mention Tom "
                 "(`benchmarks.everyday_extra`). "
-                f"Multi30k's {MULTI30K}, and name Tatoeba.",
+                f"Multi30k's {MULTI30K}, and credit Tatoeba.",
         "habits": " It keeps its texts' habits: *the nurse* and *the secretary* become women, *the doctor* and *the engineer* "
                   "men.",
     },

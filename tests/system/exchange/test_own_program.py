@@ -46,7 +46,7 @@ def test_names_and_shapes_are_those_of_the_page(name):
     config, tensors = opened(name)
     assert {tensor: numbers.shape for tensor, numbers in tensors.items()} == of_the_page(config)
     page = (ROOT / "docs/other-software.md").read_text(encoding="utf-8")
-    sixteen, = re.findall(r"or of 16 in (.*?)\. Layers", page)
+    sixteen, = re.findall(r"or in 16 for (.*?)\. Layers", page)
     assert {numbers.itemsize for numbers in tensors.values()} == {2 if f"`{name}`" in sixteen else 4}
 
 

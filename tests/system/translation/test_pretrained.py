@@ -193,7 +193,7 @@ def test_the_card_says_what_was_measured():
     for name in NAMES:
         card, run = (PRETRAINED / name / "README.md").read_text(encoding="utf-8"), shipped_run(name)
         assert f"{run['parameters']:,} parameters" in card and record(name)["command"] in card
-        assert ("Made again by" in card) == ("--made" not in record(name)["command"])  # which trains nothing
+        assert ("Reproduced by" in card) == ("--made" not in record(name)["command"])  # which trains nothing
         for test, figures in run["tests"].items():
             assert f"{test}: {figures['multi30k_bleu']['score']:.2f} BLEU" in card
     card, run = (PRETRAINED / PARSER / "README.md").read_text(encoding="utf-8"), shipped_run(PARSER)
