@@ -110,7 +110,7 @@ class TransformerConfig:
             size = getattr(self, name)
             if size is None and name in ("d_k", "d_v"):
                 if self.d_model % self.n_heads:
-                    raise InputError(f"d_model={self.d_model} does not divide by n_heads={self.n_heads}: give d_k and d_v")
+                    raise InputError(f"d_model={self.d_model} is not divisible by n_heads={self.n_heads}: give d_k and d_v")
                 object.__setattr__(self, name, self.d_model // self.n_heads)  # frozen from here on
             else:
                 least = 2 if name == "vocab_size" else 1  # of PAD alone nothing can be written

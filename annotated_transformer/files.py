@@ -82,9 +82,9 @@ def directory_name(directory: str | Path) -> str:
 
 
 def new_directory(path: str | Path) -> Path:
-    "The path of a directory to be made; InputError where it is there already."
+    "The path of a directory to be made; InputError where it already exists."
     if (path := named(path)).exists():
-        raise InputError(f"{path} is there already: choose another name, or remove it first")
+        raise InputError(f"{path} already exists: choose another name, or remove it first")
     return path
 
 
@@ -142,7 +142,7 @@ def write_directory(path: Path, write: Callable[[Path], object]) -> None:
     """Make a directory by `write`, which gets the path of an empty one beside it: `path` is there whole or not at all.
 
     The directories above it are made, too. OSError names `path`, or the file that `write` was about to read; also where
-    `path` is there already and not empty.
+    `path` exists already and is not empty.
     """
     with one_name(path, beside := fresh(path)):
         above = path.absolute().parents

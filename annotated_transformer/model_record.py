@@ -30,7 +30,7 @@ class ModelRecord:
     search: dict[str, Any] = field(default_factory=dict)  # settings of `Search`; where one is missing, the paper's
     alignment_head: Head | None = None                  # that most often look at the word to translate
     pronoun_head: Head | None = None                    # the same, of what a pronoun stands for, while the decoder writes it
-    tokenizer: str | None = None                        # its class, where that is one of the user's own
+    tokenizer: str | None = None                        # its class, if that is the user's own
     # Mean log-probability per token, in nats; a lower one calls for a warning.
     doubtful_below: Annotated[float, -100, 0] | None = None
 

@@ -76,7 +76,7 @@ def causal_mask(
     length: int,                            # T
     device: torch.device | None = None,
 ) -> Tensor:                                # bool (T, T); row t allows the columns 0..t
-    "Each position may see itself and what stands before it, nothing after (§3.2.3)."
+    "Each position may see itself and what comes before it, nothing after (§3.2.3)."
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 
@@ -142,7 +142,7 @@ def sinusoids(
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]
     divisor = 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angle = position / divisor  # the divisor is 1 / ω_i of (pos.1)
-    # An odd d_model has one sine more than cosines.
+    # An odd d_model has one more sine than cosines.
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d_model].float()
 
 
@@ -333,7 +333,7 @@ def reverse_digits() -> float:
 
 
 def translate(directory: str) -> None:
-    "Translate standard input line by line, always taking the most likely token."
+    "Translate standard input line by line, always taking the most probable token."
     from sentencepiece import SentencePieceProcessor
 
     model, tokenizer = load(directory), SentencePieceProcessor(str(Path(directory, "tokenizer.model")))

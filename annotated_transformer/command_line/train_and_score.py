@@ -83,7 +83,7 @@ def require_both(out: Path, ending: str) -> Path:
         raise InputError(f"--out {out}: give the name of a file that ends in .json")
     beside = out.with_suffix(ending)
     if beside.exists() and not out.exists():
-        raise InputError(f"--out {out} also writes {beside}, which is there already: choose another name, or move that file away")
+        raise InputError(f"--out {out} also writes {beside}, which already exists: choose another name, or move that file away")
     for path in (out, beside):
         require_place(path)
     return beside
@@ -138,10 +138,10 @@ def score_command(
     run = Run(model) if Run(model).exists() else None
     own = run.config.corpus if run else record_of(model).corpus
     if corpus is None and own is None:
-        raise InputError(f"{model} is no run, so it names no corpus: say which by --corpus")
+        raise InputError(f"{model} is not a run, so it names no corpus: say which by --corpus")
     data = corpora.load(corpus or own) if corpus or not run else corpus_of(run)
     split = split or next(iter(data.tests), "validation")
-    data.split(split)  # complains of an unknown name
+    data.split(split)  # refuses an unknown name
     if said := other_languages(translator.record.languages, data):
         print(one_line(f"{model} {said}"), file=sys.stderr)
     subject, score_split = scoring(data, translator)
@@ -233,7 +233,7 @@ def average(
     from ..translation.translator import Translator
 
     if not Run(run).exists():
-        raise InputError(f"{run} is no run, so it has no checkpoints to average: name the directory of a run")
+        raise InputError(f"{run} is not a run, so it has no checkpoints to average: name the directory of a run")
     Run(run).require_checkpoints(last)
     number = min(last or Run(run).config.keep, len(Run(run).checkpoints()))
     out = out or run / f"average-{number}"

@@ -34,7 +34,7 @@ def languages(
 
 @dataclass(frozen=True)
 class Rows:
-    "The pairs of a split, which stays on the disk: read anew in each pass, a thousand rows at a time."
+    "The pairs of a split, which stays on the disk: reread in each pass, a thousand rows at a time."
 
     table: Any  # datasets.Dataset
     name: str   # of the data set and of the split, for the message

@@ -33,7 +33,7 @@ WINDOW = 2**21  # numbers of a file that are in memory at a time
 
 
 class NumberFile:
-    "A file of numbers, read piece by piece from the disk. Threads and forked processes may share it."
+    "A file of numbers, read from the disk piece by piece. Threads and forked processes may share it."
 
     def __init__(self, path: Path, dtype: np.dtype, length: int):
         if not path.is_file() or path.stat().st_size != length * dtype.itemsize:
@@ -43,7 +43,7 @@ class NumberFile:
 
     def read(self, start: int, count: int) -> np.ndarray:
         "`count` numbers from number `start` on."
-        if not (0 <= start and 0 <= count <= self.length - start):  # so many bytes would be asked for before any is missed
+        if not (0 <= start and 0 <= count <= self.length - start):  # else this many bytes are requested before any is missed
             self.refuse_offsets()
         size, place, pieces = count * self.dtype.itemsize, start * self.dtype.itemsize, []
         while size and (piece := _read_at(self._file, size, place)):  # the system gives less than 2³¹ bytes at a time
@@ -54,7 +54,7 @@ class NumberFile:
     def gather(self, starts: np.ndarray, count: int) -> np.ndarray:
         "(len(starts), count): `count` numbers from each start on."
         size, out = count * self.dtype.itemsize, np.empty((len(starts), count), self.dtype)
-        if len(starts) * 256 > self.length:  # reading all is quicker than going to so many places
+        if len(starts) * 256 > self.length:  # reading everything is faster than going to this many places
             order = starts.argsort()
             sorted_starts = starts[order]
             if sorted_starts[0] < 0 or sorted_starts[-1] + count > self.length:
@@ -64,14 +64,14 @@ class NumberFile:
                 some = order[slice(*sorted_starts.searchsorted([first, first + WINDOW]))]
                 out[some] = window[starts[some, None] - first + np.arange(count)]
             return out
-        for k in range(0, len(starts), 2**14):  # a few at a time, for a piece of bytes takes much more memory than its numbers
+        for k in range(0, len(starts), 2**14):  # a few at a time: a piece of bytes takes much more memory than its numbers
             places = (starts[k : k + 2**14] * self.dtype.itemsize).tolist()
             pieces = b"".join([_read_at(self._file, size, place) for place in places])
             out[k : k + 2**14] = self._numbers(pieces, len(places) * count).reshape(-1, count)
         return out
 
     def refuse_offsets(self) -> NoReturn:
-        "InputError: numbers are asked for that the file does not have."
+        "InputError: the requested numbers are not in the file."
         raise InputError(f"{self.path}: its offsets lead out of the file; delete {self.path.parent} and prepare again")
 
     def _numbers(self, piece: bytes, count: int) -> np.ndarray:
@@ -93,7 +93,7 @@ else:  # Windows: moving to the place and reading there are two steps that no ot
 
 # %% ../../nbs/data/large_corpora.ipynb #51e00008
 class Facts(TypedDict):
-    "What NAME.json holds of the pairs beside it."
+    "What NAME.json says about the pairs next to it."
     rows: Annotated[int, 0, 2**40]
     left_out: Annotated[int, 0, 2**40]
     dtype: str
@@ -109,7 +109,7 @@ class Progress(Facts):
 
 
 def _append(part, files, state, max_length, tokenizer, processes) -> None:
-    "Tokenise a chunk of pairs, add it to the files, and bring `state` up to what is now safe on disk."
+    "Tokenise a chunk of pairs, add it to the files, and update `state` to what is now safe on disk."
     source, target = (tokenizer.encode_all(list(texts), processes) for texts in zip(*part))
     lengths = np.stack([np.fromiter(map(len, side), np.int64, len(part)) for side in (source, target)], axis=1)
     kept = lengths.max(axis=1) <= (max_length or np.inf)
@@ -134,7 +134,7 @@ def _named_when_full(directory: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT) or error.filename is not None:
             raise
-        raise OSError(error.errno, f"{error.strerror}: make room, and the same command goes on", str(directory)) from None
+        raise OSError(error.errno, f"{error.strerror}: make room, and the same command will continue", str(directory)) from None
 
 
 def _broken_off(progress: Path, paths: dict[str, Path], made_with: dict) -> dict | None:
@@ -152,12 +152,12 @@ class TokenizedPairs:
 
     def __init__(
         self,
-        tokens: "NumberFile",   # of all sentences, one behind the other: source of pair 0, its target, source of pair 1, ...
+        tokens: "NumberFile",   # of all sentences, one after the other: source of pair 0, its target, source of pair 1, ...
         offsets: "NumberFile",  # sentence k is tokens[offsets[k]:offsets[k + 1]]
         left_out: int = 0,   # pairs that were longer than `max_length`
     ):
         self.tokens, self.offsets, self.left_out = tokens, offsets, left_out
-        self.vocab_size: int | None = None  # whoever sets it has every id compared with it
+        self.vocab_size: int | None = None  # if set, every id is compared with it
 
     @classmethod
     def write(
@@ -167,9 +167,9 @@ class TokenizedPairs:
         pairs: Iterable[tuple[str, str]],
         tokenizer: Tokenizer,
         max_length: int | None = None,  # a pair with more tokens on either side is left out whole: no row loses its EOS
-        chunk: int = 20_000,            # pairs in memory at a time, and the most that a kill undoes
+        chunk: int = 20_000,            # pairs in memory at a time, and the most that a kill can undo
         processes: int | None = None,   # sentences tokenised at once; None: one per core
-        total: int | None = None,       # how many pairs there are, for the progress bar
+        total: int | None = None,       # number of pairs, for the progress bar
     ) -> "TokenizedPairs":
         "Tokenise `pairs` into `directory`, or continue where an earlier call was interrupted."
         directory = Path(directory)
@@ -183,12 +183,12 @@ class TokenizedPairs:
         if state is None:
             state = {"read": 0, "checksum": 0, "rows": 0, "left_out": 0, "bytes": dict.fromkeys(paths, 0), **made_with}
             for path in (progress, *paths.values()):
-                path.unlink(missing_ok=True)  # whoever has an old file open keeps it
+                path.unlink(missing_ok=True)  # a process that has an old file open keeps it
 
         with _named_when_full(directory), ExitStack() as stack:
             files = {part: stack.enter_context(open(path, "ab")) for part, path in paths.items()}
             for part, file in files.items():
-                file.truncate(state["bytes"][part])  # what came after the last entry may be half of something
+                file.truncate(state["bytes"][part])  # what follows the last entry may be incomplete
             if not state["bytes"]["offsets"]:
                 files["offsets"].write(np.int64(0).tobytes())
             bar = stack.enter_context(progress_bar(total=total, desc=name, unit="pair", unit_scale=True))
@@ -205,10 +205,10 @@ class TokenizedPairs:
                     break
                 bar.update(len(part))
         if (read, checksum) != (state["read"], state["checksum"]):
-            raise InputError(f"{progress}: these are not the pairs that were begun with; delete this file to begin again")
+            raise InputError(f"{progress}: these are not the pairs that it was begun with; delete this file to begin again")
         facts = {fact: state[fact] for fact in ("rows", "left_out", "dtype")}
         write_text_file(description, json.dumps(facts))
-        for path in (progress, *leftovers(directory, progress.name)):  # a kill may have left a part of one
+        for path in (progress, *leftovers(directory, progress.name)):  # a kill may have left part of one
             path.unlink(missing_ok=True)
         return cls.open(directory, name)
 
@@ -265,7 +265,7 @@ SAMPLE = 250_000  # pairs: with it the whole preparation stays under a gibibyte 
 def sample(
     pairs: Iterable[tuple[str, str]],
     n_pairs: int,        # how many there are
-    most: int = SAMPLE,  # at most so many are taken
+    most: int = SAMPLE,  # at most this many are taken
 ) -> Iterator[str]:
     "Both sentences of every k-th pair, from the first to the last, for `Tokenizer.train`."
     every = max(1, math.ceil(n_pairs / most))

@@ -23,7 +23,7 @@ Pairs = list[tuple[str, str]]  # (source sentence, target sentence)
 
 @dataclass(frozen=True, repr=False)
 class Corpus:
-    "Sentence pairs to fit a model to, to choose by, and to measure on (§5.1)."
+    "Sentence pairs for training, validation and testing (§5.1)."
 
     name: str
     source_language: str
@@ -31,7 +31,7 @@ class Corpus:
     train: Iterable[tuple[str, str]]  # can be read any number of times: a list, or `PairFiles`
     validation: Pairs
     tests: dict[str, Pairs]  # by name, the usual one first
-    whole_words: Iterable[str] = ()  # words that the tokenizer never cuts: the brackets of a tree
+    whole_words: Iterable[str] = ()  # words that the tokenizer never splits: the brackets of a tree
 
     scorer: ClassVar[str] = "translation"  # what measures a model on it: here BLEU
 
@@ -57,7 +57,7 @@ class Corpus:
 
 # %% ../../nbs/data/parallel_text.ipynb #66b677b6
 def references(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
-    "The different sources, each once, and all targets of each, in the order of the pairs."
+    "Each different source once, with all its targets, in the order of the pairs."
     found: dict[str, list[str]] = {}
     for source, target in pairs:
         found.setdefault(source, []).append(target)
@@ -66,7 +66,7 @@ def references(pairs: Iterable[tuple[str, str]]) -> tuple[list[str], list[list[s
 # %% ../../nbs/data/parallel_text.ipynb #524e2088
 @contextmanager
 def one_sentence_about(path: Path) -> Iterator[None]:
-    "What can go wrong in reading a file, said in one sentence that names it."
+    "Whatever goes wrong in reading a file, in one sentence that names it."
     try:
         yield
     except FileNotFoundError:
@@ -83,7 +83,7 @@ LONGEST = 2**24  # bytes of a line: a few kilobytes of gzip may hold one of giga
 def line_batches(
     path: str | Path,
     size: int = 1 << 18,  # bytes to read at a time
-    holds: str = "one sentence per line",  # what it should have, for the complaint that it has nothing
+    holds: str = "one sentence per line",  # what it should hold, for the message that it is empty
 ) -> Iterator[list[str]]:
     r"The lines of a UTF-8 file, plain or gzipped (.gz), without their ends, thousands at a time. Only \n or \r\n ends a line."
     path = named(path)
@@ -119,11 +119,11 @@ def both_sides(source: str, target: str) -> bool:
 
 # %% ../../nbs/data/parallel_text.ipynb #51a0000f
 def two_languages(
-    found: list[str],       # the languages that there are
-    source: str | None,     # as asked for
+    found: list[str],       # the languages that exist
+    source: str | None,     # as requested
     target: str | None,
 ) -> tuple[str | None, str | None]:
-    "Source and target, as asked for, or as the languages leave no doubt; None for one that they leave open."
+    "Source and target: as requested, or where the languages leave no doubt; None for one that they leave open."
 
     def the_only_one_but(language: str | None) -> str | None:
         others = [other for other in found if other != language]
@@ -137,13 +137,13 @@ def two_languages(
 # %% ../../nbs/data/parallel_text.ipynb #3f9d2be7
 @dataclass(frozen=True)
 class PairFiles:
-    "Training pairs that stay on the disk: line i of one file with line i of the other, read anew in each pass."
+    "Training pairs that stay on the disk: line i of one file with line i of the other, reread in each pass."
 
     files: Iterable[tuple[Path, Path]] | Callable[[], Iterable[tuple[Path, Path]]]  # a function is asked when a pass begins
     keep: Callable[[str, str], bool] | None = both_sides  # the pairs that count; None: all
 
     def __post_init__(self):
-        if not callable(self.files):  # what `zip` gives would be there for the first pass alone
+        if not callable(self.files):  # what `zip` returns would last for the first pass only
             object.__setattr__(self, "files", [*self.files])
 
     def __iter__(self) -> Iterator[tuple[str, str]]:

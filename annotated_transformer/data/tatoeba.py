@@ -15,17 +15,17 @@ from .parallel_text import Corpus, Pairs
 
 # %% ../../nbs/data/small_corpora.ipynb #2ec31868
 def key(sentence: str) -> str:
-    "The words of a sentence, in small letters: sentences with equal keys count as the same."
+    "The words of a sentence, in lower case: sentences with equal keys count as the same."
     return " ".join(re.findall(r"\w+", sentence.casefold()))
 
 
 def groups(pairs: Sequence[tuple[str, str]]) -> list[list[int]]:
-    "The positions of pairs that share an English or a German sentence, directly or through other pairs."
-    above = {}  # each sentence points to one of its group, and the last of such a chain to itself
+    "The positions of pairs that share an English or German sentence, directly or through other pairs."
+    above = {}  # each sentence points to one of its group, and the last of the chain to itself
 
     def top(sentence: tuple[int, str]) -> tuple[int, str]:
         while above.setdefault(sentence, sentence) != sentence:
-            above[sentence] = sentence = above[above[sentence]]  # the next search is shorter
+            above[sentence] = sentence = above[above[sentence]]  # makes the next search shorter
         return sentence
 
     for source, target in pairs:

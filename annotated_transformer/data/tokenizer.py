@@ -25,7 +25,7 @@ def join(
     symbols: list[str],
     pair: tuple[str, str],
 ) -> list[str]:
-    "The symbols with each occurrence of the pair made one, from the left."
+    "The symbols with each occurrence of the pair joined, from the left."
     out, i = [], 0
     while i < len(symbols):
         width = 2 if tuple(symbols[i : i + 2]) == pair else 1
@@ -89,7 +89,7 @@ def short_lines(sentences: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def rules_as_written() -> Iterator[dict[str, str]]:
-    "For SentencePiece: a letter and its accent are one, control characters are blanks, and all else stays what it is."
+    "For SentencePiece: a letter and its accent become one, control characters become blanks, and all else stays as it is."
     rules = {}
     for letter in map(chr, [*range(1, 0x20), *range(0x21, 0xD800)]):
         parts = unicodedata.normalize("NFD", letter)
@@ -109,7 +109,7 @@ def sentencepiece_model(
     sentences: Iterable[str],  # both sides of the training split, and nothing else
     vocab_size: int,           # pieces, the special tokens included
     whole_words: Iterable[str] = (),
-    as_written: bool = False,  # variants of a character, as ， of a comma, stay what they are
+    as_written: bool = False,  # variants of a character, such as ， of a comma, stay what they are
 ) -> bytes:                    # the `.model` file
     """Byte-pair encoding by SentencePiece: one vocabulary for both languages (§5.1), with our ids of the special tokens.
 
@@ -125,7 +125,7 @@ def sentencepiece_model(
             yield from short_lines(sentences)
         except GeneratorExit:
             raise
-        except BaseException as error:  # SentencePiece makes a RuntimeError of each, also of Ctrl-C
+        except BaseException as error:  # SentencePiece makes each a RuntimeError, even Ctrl-C
             raised.append(error)
             raise
 
@@ -152,7 +152,7 @@ def checked_model(path: str | Path) -> bytes:
     "A `.model` file; InputError when it is missing, damaged, or has other special tokens."
     from sentencepiece import SentencePieceProcessor
 
-    damaged = InputError(f"{path}: this is no SentencePiece model, or it is damaged; copy or train it again")
+    damaged = InputError(f"{path}: this is not a SentencePiece model, or it is damaged; copy or train it again")
     try:
         with opened(named(path)) as file:
             model = file.read()
@@ -171,7 +171,7 @@ def checked_model(path: str | Path) -> bytes:
     return model
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #d4ea9f57
-_FEW = 300_000  # characters that are encoded as soon as threads are started
+_FEW = 300_000  # characters that are encoded as quickly as threads start
 
 
 class Tokenizer:
@@ -191,15 +191,15 @@ class Tokenizer:
         cls,
         sentences: Iterable[str],  # both sides of the training split, and nothing else
         vocab_size: int,           # pieces, the special tokens included
-        whole_words: Iterable[str] = (),  # each gets a piece of its own, whether the text has it or not, and is never cut
-        as_written: bool = False,         # variants of a character, as ， of a comma, stay what they are
+        whole_words: Iterable[str] = (),  # each gets its own piece, whether the text has it or not, and is never split
+        as_written: bool = False,         # variants of a character, such as ， of a comma, stay what they are
     ) -> "Tokenizer":
         """Learn the vocabulary. A text that gives fewer pieces than `vocab_size` gets all that it gives, with a warning;
         InputError when it has no words, or too many characters."""
         require_several(sentences)
         learnt = cls(sentencepiece_model(sentences, vocab_size, whole_words, as_written))
         if learnt.vocab_size < vocab_size:
-            said = "the text gives no more than %d pieces: the vocabulary has so many, not %d"
+            said = "the text gives no more than %d pieces: the vocabulary has that many, not %d"
             logging.getLogger(__name__).warning(said, learnt.vocab_size, vocab_size)
         return learnt
 
@@ -219,7 +219,7 @@ class Tokenizer:
 
     @cached_property
     def whole_words(self) -> tuple[str, ...]:
-        "The words that it never cuts: their score is 0. Pieces learnt from the text have 0 with a minus, -1, -2, ..."
+        "The words that it never splits: their score is 0. Pieces learnt from the text have -0, -1, -2, ..."
         ids = [i for i in range(self.vocab_size) if i not in (PAD, EOS, UNK)]
         return tuple(piece[1:] for i, piece in zip(ids, self.pieces(ids)) if math.copysign(1, self._processor.get_score(i)) > 0)
 
@@ -240,7 +240,7 @@ class Tokenizer:
         require_several(texts)
         texts = [*texts]
         if sum(len(text) for text in texts if isinstance(text, str | bytes)) > _FEW:
-            with suppress(InputError):  # what is no text is refused below; where no thread can be started, that needs none
+            with suppress(InputError):  # what is not text is refused below, which needs no thread
                 return self._ids(texts, num_threads=threads or -1)
         return [self._ids(text if isinstance(text, str | bytes) else None) for text in texts]
 
@@ -248,7 +248,7 @@ class Tokenizer:
         try:
             return self._processor.encode(text, add_eos=True, **options)
         except (TypeError, RuntimeError):
-            raise InputError("what is no str, or holds half a character (a lone surrogate), is no text: decode UTF-8") from None
+            raise InputError("a text must be a str without half a character (a lone surrogate): decode UTF-8") from None
 
     def decode(self, ids: Iterable[int]) -> str:
         "The text up to the first EOS, padding left out."
@@ -272,9 +272,9 @@ def require_fit(
 
 
 def require_text(text: str, name: str) -> None:
-    "InputError for what is no str, and for half a character (a lone surrogate), which UTF-8 does not have."
+    "InputError for what is not a str, and for half a character (a lone surrogate), which UTF-8 does not have."
     if not isinstance(text, str):
-        raise InputError(f"{name} is no str, but of the type {type(text).__name__}: give one text")
+        raise InputError(f"{name} is not a str, but of the type {type(text).__name__}: give one text")
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -282,7 +282,7 @@ def require_text(text: str, name: str) -> None:
 
 
 def require_several(texts: Iterable[str]) -> None:
-    "InputError for a single text, which would be taken for a list of letters, and for what is no list."
+    "InputError for a single text, which would be taken for a list of letters, and for what is not a list."
     if isinstance(texts, str):
         raise InputError(f"give a list of texts, not one: [{texts[:40]!r}]")
     if not isinstance(texts, Iterable):

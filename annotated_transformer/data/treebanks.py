@@ -25,10 +25,10 @@ from ..files import directory_name, named, opened
 # %% ../../nbs/data/treebanks.ipynb #57942e13
 def bracketed(
     lines: Iterable[str],
-    name: str,                           # of the file, for complaints
-) -> Iterator[tuple]:                    # line on which a tree begins, and the tree as it stands there: int, nltk.Tree
+    name: str,                           # of the file, for error messages
+) -> Iterator[tuple]:                    # line on which a tree begins, and the tree as written there: int, nltk.Tree
     "The trees of a bracketed text, one after the other. InputError names the line of whatever is wrong."
-    Tree = extra("nltk.tree").Tree  # here and not above: NLTK takes a while to load
+    Tree = extra("nltk.tree").Tree  # imported here and not above: NLTK takes a while to load
 
     from annotated_transformer.data.trees import DEEPEST, ROOTS
 
@@ -36,7 +36,7 @@ def bracketed(
     first, label_due = 0, False          # line on which the tree begins; whether the last token was an opening bracket
     for number, line in enumerate(lines, 1):
         here = f"{name}, line {number}"
-        # A thin blank inside a word, as CRAFT has one, would cut the word in two later on.
+        # A thin space inside a word, as in CRAFT, would split the word in two later on.
         for token in filter(None, ("".join(part.split()) for part in re.findall(r"[()]|[^\s()]+", line, re.ASCII))):
             if token == "(":
                 if label_due and len(open_trees) > 1:
@@ -76,7 +76,7 @@ def bracketed(
 # %% ../../nbs/data/treebanks.ipynb #94dc3b8d
 def read_trees(
     lines: Iterable[str],
-    name: str,  # of the file, for complaints
+    name: str,  # of the file, for error messages
 ) -> Iterator:  # of nltk.Tree
     "The trees of a bracketed text, cleaned. InputError names the line of whatever is wrong."
     from annotated_transformer.data.trees import clean
@@ -111,11 +111,11 @@ def say_failures(name: str, failures: int) -> None:
 # %% ../../nbs/data/treebanks.ipynb #5dcde692
 @dataclass(frozen=True)
 class TreeFiles:
-    "Sentences with their linearised trees, in files of brackets that are read anew in each pass (§6.3)."
+    "Sentences with their linearised trees, in files of brackets that are reread in each pass (§6.3)."
 
     files: Sequence[Path | zipfile.Path]
-    leaves: str = "XX"  # what the target has for a word: one of `trees.LEAVES`
-    parsed: Sequence[Path] = ()  # those of the files that a parser has made
+    leaves: str = "XX"  # what the target writes for a word: one of `trees.LEAVES`
+    parsed: Sequence[Path] = ()  # the files among these that a parser has made
 
     def texts(self) -> Iterator[tuple[Iterable[str], str]]:
         "The lines of each file, and its name."
@@ -135,12 +135,12 @@ class TreeFiles:
         self,
         number: int,  # of a tree, from 1
     ) -> str:
-        "File and line on which a tree begins, for complaints."
+        "File and line on which a tree begins, for error messages."
         places = (f"{name}, line {line}" for lines, name in self.texts() for line, _ in bracketed(lines, name))
         return next(itertools.islice(places, number - 1, None))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        from annotated_transformer.data.trees import linearize  # here and not above: it loads NLTK
+        from annotated_transformer.data.trees import linearize  # imported here and not above: it loads NLTK
 
         for tree in self.trees():
             yield " ".join(tree.leaves()), " ".join(linearize(tree, self.leaves))
@@ -156,16 +156,16 @@ class Treebank(Corpus):
 
     def trees(self, split: str) -> list:  # of nltk.Tree
         "The trees of a split, with their parts of speech, to score a parser against."
-        self.split(split)  # complains of an unknown name
+        self.split(split)  # refuses an unknown name
         return list(self.files[split].trees())
 
 # %% ../../nbs/data/treebanks.ipynb #5dcde693
 @dataclass(frozen=True)
 class Signs:
-    "What no tokenizer may cut: the brackets of the Penn Treebank's labels and of all in the trees; what stands for words."
+    "What no tokenizer may split: brackets of the Penn Treebank's labels and of all labels in the trees; what stands for words."
 
     files: TreeFiles
-    more_labels: tuple[str, ...] = ()  # that have brackets whether the trees have them or not
+    more_labels: tuple[str, ...] = ()  # that get brackets whether the trees have them or not
 
     def __iter__(self) -> Iterator[str]:
         from annotated_transformer.data.trees import LABELS, TOP, WORD, is_word
@@ -176,7 +176,7 @@ class Signs:
                 (tags if is_word(part) else labels)[part.label()] += 1
         phrases = [tag for tag, _ in tags.most_common() if tag in labels or tag in LABELS]
         if 2 * sum(map(tags.__getitem__, phrases)) > tags.total():
-            logging.getLogger(__name__).warning("most words of the trees have a label of phrases (%s) for a tag: give each a "
+            logging.getLogger(__name__).warning("most words of the trees have a phrase label (%s) as their tag: give each a "
                                                 "bracket of its own, as in (NP (NN Ann))", " ".join(phrases[:8]))
         first = (*LABELS, *self.more_labels)
         for label in (*first, *sorted(labels.keys() - {TOP, *first})):
@@ -191,7 +191,7 @@ def writes_trees(tokenizer: Tokenizer) -> bool:
 
 
 def leaves_of(tokenizer: Tokenizer) -> str:
-    "What a parser of this vocabulary writes for a word: if no words but brackets are kept whole, a tag where NNP is one piece."
+    "What a parser with this vocabulary writes for a word: if only brackets are kept whole, a tag where NNP is one piece."
     from annotated_transformer.data.trees import WORD
 
     if signs := {word for word in tokenizer.whole_words if word[0] not in "()"}:
@@ -200,7 +200,7 @@ def leaves_of(tokenizer: Tokenizer) -> str:
 
 
 def require_signs(
-    tokenizer: Tokenizer,  # taken along from another model
+    tokenizer: Tokenizer,  # taken over from another model
     corpus: Treebank,
     name: str,             # of that model
 ) -> None:
@@ -256,7 +256,7 @@ def treebank(
         paths = directory.rglob("*.*")
     files = tree_splits(paths)
     for split in ("train", "validation"):
-        if not files[split] and (files["train"] or not files["test"]):  # trees for tests alone can be scored on
+        if not files[split] and (files["train"] or not files["test"]):  # test trees alone are enough to score on
             raise InputError(
                 f"{directory} has no trees for the split {split}: it needs wsj_0200.mrg to wsj_2399.mrg, of which sections "
                 f"02-21 are for training and 22 is for validation, or files called train*.mrg and validation*.mrg (or .mrg.gz)"
@@ -308,9 +308,9 @@ def with_parsed(
     corpus: Treebank,
     files: Iterable[str | Path],  # of bracketed trees
 ) -> Treebank:
-    "A treebank with more training trees, such as a parser has made (§6.3, semi-supervised)."
+    "A treebank with more training trees, such as those that a parser has made (§6.3, semi-supervised)."
     paths = [named(file) for file in files]
-    for path in paths:  # what is not there is missed now, and not behind the last gold tree
+    for path in paths:  # a missing file is noticed now, not after the last gold tree
         with one_sentence_about(path), opened(path):
             pass
     gold = corpus.files["train"]

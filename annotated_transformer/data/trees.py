@@ -23,11 +23,11 @@ from annotated_transformer.data.tree_repair import (  # noqa: F401
     require_clean,
 )
 
-_all_ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]  # asked for here
-# The phrase labels of the Penn Treebank; ADVP|PRT is one that the annotators could not decide.
+_all_ = ["DEEPEST", "EMPTY", "LEAVES", "ROOTS", "TOP", "WORD", "Tree", "draw_tree", "is_word", "repair"]  # looked for here
+# The phrase labels of the Penn Treebank; ADVP|PRT is one that the annotators left open.
 LABELS = """ADJP ADVP ADVP|PRT CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC S SBAR SBARQ SINV SQ UCP VP
     WHADJP WHADVP WHNP WHPP X""".split()
-CRAFT_LABELS = "CAPTION CIT HEADING NML TITLE".split()  # what the biomedical treebank CRAFT has beside them
+CRAFT_LABELS = "CAPTION CIT HEADING NML TITLE".split()  # what the biomedical treebank CRAFT has in addition
 
 # %% ../../nbs/paper/6.3_trees.ipynb #4aaec5d2
 def linearize(
@@ -52,7 +52,7 @@ def delinearize(
 
 
 def print_tree(tree: Tree) -> str:
-    "The tree on one line, in the treebank's brackets. It reads back: a round bracket in a word is written as there."
+    "The tree on one line, in the treebank's brackets. It reads back: round brackets in words are written the treebank's way."
     tree = tree.copy(deep=True)
     for place in tree.treepositions("leaves"):
         tree[place] = bracket_free(tree[place])

@@ -32,7 +32,7 @@ from ..model_record import place_of
 from ..translation.lines import UNSURE, WHOLE
 
 # %% ../../nbs/exchange/browser_page.ipynb #82000005
-SWITCHES = ("scaling", "positions", "causal")  # each 1 or 0; the page's words for them
+SWITCHES = ("scaling", "positions", "causal")  # each 1 or 0; the page's names for them
 
 
 @contextmanager
@@ -94,7 +94,7 @@ class PageEncoder(PageGraph):
 
 
 class PageDecoder(PageGraph):
-    "What it computes for each new token: the decoder over all tokens so far, as §3 has it."
+    "What it computes for each new token: the decoder over all tokens so far, as in §3."
 
     def forward(
         self,
@@ -106,7 +106,7 @@ class PageDecoder(PageGraph):
     ) -> tuple[Tensor, ...]:         # logits (K, V), weights (L, K, h, T, T) and (L, K, h, T, S)
         with switched(self.model, switches, heads) as weights:
             hidden = self.model.decode(target, memory, source)
-        never = torch.zeros(self.model.config.vocab_size).index_fill(0, torch.tensor(PAD), float("-inf"))  # PAD is no word
+        never = torch.zeros(self.model.config.vocab_size).index_fill(0, torch.tensor(PAD), float("-inf"))  # PAD is not a word
         logits = F.linear(hidden[:, -1], self.model.embedding.weight, never)
         return logits, torch.stack(weights[0::2]), torch.stack(weights[1::2])
 
@@ -136,7 +136,7 @@ def write_page_graphs(model: Transformer, directory: Path, eight_bits: bool = Tr
 
 
 def round_matrices(path: Path) -> None:
-    "Matrices of 8 bits with a scale for each column or row, computed with in 32."
+    "Matrices of 8 bits with a scale for each column or row; the arithmetic is in 32."
     onnx = extra("onnx")
     model = onnx.load(str(path))
     graph, helper, to_tensor = model.graph, onnx.helper, onnx.numpy_helper.from_array
@@ -161,7 +161,7 @@ RUNTIME_FILES = {"ort.js": "package/dist/ort.wasm.bundle.min.mjs", "ort.wasm": "
 
 
 def runtime_files() -> dict[str, bytes]:
-    "The runtime by the names that the page has for its files: downloaded once, then read from the cache."
+    "The runtime, under the names that the page uses for its files: downloaded once, then read from the cache."
     store = Store(cache_directory() / "onnxruntime-web", RUNTIME_URL, {RUNTIME: RUNTIME_SHA256})
     with tarfile.open(fetch(store, RUNTIME)) as archive:
         return {name: archive.extractfile(member).read() for name, member in RUNTIME_FILES.items()}
@@ -174,11 +174,11 @@ def write_page(
     translator,              # a Translator
     directory: str | Path,   # to be made
 ) -> None:
-    "Write translate.html and, in translate/, all that it asks for: any static server can show it. All or nothing."
+    "Write translate.html and, in translate/, all files that it loads: any static server can show it. All or nothing."
     directory = new_directory(directory)
     require_portable(translator.model, "float32")
     if translator.model.config.compatibility != "dot-product":
-        raise InputError("the page can switch off the scaling of a dot product, and this model has none: take another model")
+        raise InputError("the page can switch off the scaling of a dot product, and this model has none: use another model")
     runtime = runtime_files()
 
     def write(beside: Path) -> None:
@@ -200,7 +200,7 @@ def write_page(
 
 
 def page_settings(translator) -> dict:
-    "What the page must know of the model, and how much it takes."
+    "What the page must know about the model, and how much text it takes."
     search, config = translator.search, translator.model.config
     return {
         "model": Path(translator.name or "the model").name, "config": asdict(config), "search": asdict(search),

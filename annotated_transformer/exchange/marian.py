@@ -73,15 +73,15 @@ def ordered(
     order: Tensor,      # (d_model,)
     axis: int | None,
 ) -> Tensor:
-    "The numbers along an axis in another order; all as they are where the axis is None."
+    "The numbers along an axis in another order; unchanged where the axis is None."
     return weight if axis is None else weight.index_select(axis, order)
 
 # %% ../../nbs/exchange/marian.ipynb #b86e836b
 def to_marian(
     model: Transformer,
     tokenizer: AnyTokenizer | None = None,
-    languages: tuple[str, ...] = (),  # of source and target, for the tokenizer to name; empty where they are not known
-):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None for want of a tokenizer
+    languages: tuple[str, ...] = (),  # of source and target, named in the tokenizer; empty where they are not known
+):  # transformers.MarianMTModel in eval mode and transformers.MarianTokenizer, or None without a tokenizer
     "The same model for Hugging Face's library; its ids are ours less one, and PAD is the last."
     transformers = extra("transformers")
     require_form(model, "Marian", positions=("sinusoidal",), norm=("post",))
@@ -96,7 +96,7 @@ def to_marian(
         vocab_size=c.vocab_size, d_model=c.d_model, max_position_embeddings=c.max_length, dropout=c.dropout, **sizes, **ids,
         activation_function="relu", scale_embedding=True, forced_eos_token_id=None,
     ))
-    # Without these, `generate` stops after 20 tokens. Its length penalty, L^α, ranks long outputs as the paper's does.
+    # Without these, `generate` stops after 20 tokens. Its length penalty, L^α, ranks long outputs like the paper's.
     search = {"num_beams": Search.beam_size, "length_penalty": Search.alpha, "max_length": c.max_length}
     marian.generation_config = transformers.GenerationConfig(**search, **ids)
     weights, order = marian.state_dict(), sines_first(c.d_model)
@@ -146,12 +146,12 @@ def marian_order(
 
 # %% ../../nbs/exchange/marian.ipynb #49b56dd6
 def require_known(marian) -> None:  # transformers.MarianMTModel
-    "InputError with the reason, for a Marian that our model has no form for."
+    "InputError with the reason, for a Marian model that ours cannot represent."
     c, reasons = marian.config, []
     for what in ("layers", "attention_heads", "ffn_dim"):
         one, other = (getattr(c, f"{side}_{what}") for side in ("encoder", "decoder"))
         if one != other:
-            reasons.append(f"its encoder has {what}={one} and its decoder {what}={other}, and here both stacks are alike")
+            reasons.append(f"its encoder has {what}={one} and its decoder {what}={other}, and here both stacks are the same")
     if not (c.share_encoder_decoder_embeddings and c.tie_word_embeddings) or c.decoder_vocab_size != c.vocab_size:
         reasons.append("source, target and output do not share one matrix of embeddings (§3.4)")
     if not c.scale_embedding:
@@ -159,7 +159,7 @@ def require_known(marian) -> None:  # transformers.MarianMTModel
     if c.activation_function not in ("relu", "swish", "silu"):
         reasons.append(f"its activation is {c.activation_function}, and only relu and swish are known here")
     if c.decoder_start_token_id != c.pad_token_id or marian.get_input_embeddings().weight[c.pad_token_id].any():
-        reasons.append("its decoder does not start with a PAD of zeros (if a fine-tuning moved that row of model.shared, set it "
+        reasons.append("its decoder does not start with a PAD of zeros (if fine-tuning moved that row of model.shared, set it "
                        "to zero)")
     for what in ("normalize_before", "normalize_embedding", "add_final_layer_norm"):
         if getattr(c, what, False):
@@ -176,8 +176,8 @@ def require_known(marian) -> None:  # transformers.MarianMTModel
 def from_marian(
     marian: Any,             # transformers.MarianMTModel
     tokenizer: Any = None,   # transformers.MarianTokenizer
-) -> tuple[Transformer, Tokenizer | MarianPieces | None]:  # as `Translator` takes them; None for want of a tokenizer
-    "A model of Hugging Face's library, to translate and to be looked at; a `MarianTransformer` if it has more than the paper's."
+) -> tuple[Transformer, Tokenizer | MarianPieces | None]:  # as `Translator` takes them; None without a tokenizer
+    "A model of Hugging Face's library, to translate with and look into; a `MarianTransformer` if it has more than the paper's."
     require_known(marian)
     c = marian.config
     order, back = marian_order(marian, tokenizer), sines_first(c.d_model).argsort()
@@ -185,7 +185,7 @@ def from_marian(
         sizes = f"the model has {c.vocab_size} tokens and the tokenizer {len(tokenizer.get_vocab())}"
         raise InputError(f"{sizes}: they do not belong together; take those of one directory")
     if tokenizer is not None and not all(type(i) is int and 0 <= i < c.vocab_size for i in tokenizer.get_vocab().values()):
-        raise InputError(f"the tokenizer has ids that are none of the model's {c.vocab_size}: they do not belong together")
+        raise InputError(f"the tokenizer has ids that are not among the model's {c.vocab_size}: they do not belong together")
     theirs = {name: weight.detach().float().cpu() for name, weight in marian.state_dict().items()}
     weights = {"embedding.weight": ordered(theirs["model.shared.weight"][order], back, 1)}
     biases = {"embedding.bias": theirs["final_logits_bias"][0, order]}
@@ -227,18 +227,18 @@ def our_tokenizer(
 # %% ../../nbs/exchange/marian.ipynb #66e92cff
 @contextmanager
 def in_one_sentence(path_or_name: str | Path, but: type[Exception] | tuple = ()) -> Iterator[None]:
-    "InputError for whatever a damaged file makes of somebody else's loader, but for errors that say all themselves."
+    "InputError for whatever a damaged file causes in somebody else's loader, except for errors that explain themselves."
     try:
         yield
     except but:
         raise
     except Exception as error:
-        raise InputError(f"{path_or_name}: this is no Marian model, or it is damaged ({reason_of(error)})") from None
+        raise InputError(f"{path_or_name}: this is not a Marian model, or it is damaged ({reason_of(error)})") from None
 
 
 @contextmanager
 def without_bars(transformers) -> Iterator[None]:
-    "Without the library's progress bars and reports: they show on any output, and of a fault we say one sentence."
+    "Without the library's progress bars and reports: they appear on any output, and we report a fault in one sentence."
     shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
     transformers.logging.disable_progress_bar()
     transformers.logging.set_verbosity(transformers.logging.CRITICAL)
@@ -251,16 +251,16 @@ def without_bars(transformers) -> Iterator[None]:
 
 # %% ../../nbs/exchange/marian.ipynb #56df571f
 def require_no_pickle(directory: Path) -> None:
-    "InputError for a published model of the older form, with the way out."
+    "InputError for a published model of the older form; says what to do instead."
     if (directory / "pytorch_model.bin").exists() and not any(directory.glob("*.safetensors")):
         raise InputError(f"{directory}: its weights are pytorch_model.bin, a pickle, which may run code and is not read here: if "
-                         "you trust it, load it by transformers.MarianMTModel, whose save_pretrained writes model.safetensors")
+                         "you trust it, load it with transformers.MarianMTModel, whose save_pretrained writes model.safetensors")
 
 
 def search_of(
     settings,    # transformers.GenerationConfig
 ) -> Search:
-    "How a published model is searched: as it says, by alpha 1 where it names no penalty; as in the paper where it names no beam."
+    "How a published model is searched: as it says, with alpha 1 if it names no penalty; as in the paper if it names no beam."
     beams, alpha = settings.num_beams, 1.0 if settings.length_penalty is None else settings.length_penalty  # 1.0: theirs
     said = type(beams) is int and beams > 0 and type(alpha) in (int, float) and 0 <= alpha <= 100
     return Search(beams, float(alpha)) if said else Search()

@@ -83,7 +83,7 @@ class BiasedEmbedding(SharedEmbedding):
         space: Tensor,  # (N, V), overwritten
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits, in that space
-        "The same for decoding, into memory that is there already."
+        "The same for decoding, into memory that exists already."
         return super().project_into(space, x).add_(self.bias)
 
 

@@ -39,7 +39,7 @@ from ..translation.translator import Translator
 
 # %% ../../nbs/exchange/onnx.ipynb #81000005
 class ConcatenatedCache:
-    "Keys and values that are handed in, with the new ones behind them: a `KeyValueCache` that overwrites nothing."
+    "Keys and values that are handed in, followed by the new ones: a `KeyValueCache` that overwrites nothing."
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ def layer_caches(
 
 @contextmanager
 def readable(model: Transformer) -> Iterator[list[Tensor]]:
-    "Attention by equation (1) in place of PyTorch's fused kernel; a list that receives the weights of each call."
+    "Attention by equation (1) instead of PyTorch's fused kernel; a list that receives the weights of each call."
     found: list[Tensor] = []
 
     def attend_for(attention: MultiHeadAttention) -> Attend:
@@ -138,7 +138,7 @@ class StepGraph(Graph):
         with readable(self.model) as weights:
             hidden, path = decoder_step(self.model, tokens, path, padding_mask(source), cache)   # (B, K, d_model)
         V = self.model.config.vocab_size
-        never = torch.zeros(V).index_fill(0, torch.tensor(PAD), float("-inf"))      # PAD is no word
+        never = torch.zeros(V).index_fill(0, torch.tensor(PAD), float("-inf"))      # PAD is not a word
         logits = F.linear(hidden.flatten(0, 1), self.model.embedding.weight, never).view(*tokens.shape, V)
         found = logits, torch.stack([layer.earlier.both for layer in cache]), path
         if not self.attention:
@@ -149,14 +149,14 @@ class StepGraph(Graph):
 
 # %% ../../nbs/exchange/onnx.ipynb #81000009
 def require_portable(model: Transformer, precision: str) -> None:
-    "InputError with the reason, for what has no form in ONNX here; nothing is written then."
+    "InputError with the reason, for what cannot be written as ONNX here; then no file is written."
     require_ours(model, "ONNX")
     if precision not in PRECISIONS:
         raise InputError(f"precision must be {', '.join(PRECISIONS)}, not {precision!r}")
     for weight in model.parameters() if precision == "float16" else ():
         require_in_range(weight)
     if is_exchanged(model) or any("attend" in vars(module) for module in model.modules()):
-        raise InputError("a function attends in place of the model's own, and has no form in ONNX: leave `exchanged`, or delete "
+        raise InputError("a function attends instead of the model's own, and has no form in ONNX: leave `exchanged`, or delete "
                          "the `attend` of the attention")
     for package in ("onnx", "onnxruntime"):
         extra(package)
@@ -194,9 +194,9 @@ def write_graph(
     path: Path,
     axes: dict[str, dict[int, str]] = AXES,   # that may have any size, by tensor
 ) -> None:
-    "Trace, then let ONNX Runtime compute what is constant: half of the operations go."
+    "Trace, then let ONNX Runtime compute what is constant: half of the operations disappear."
     onnx, runtime = extra("onnx"), extra("onnxruntime")
-    with without_warnings(), torch.no_grad():  # sizes that are the model's own become constants, as they should
+    with without_warnings(), torch.no_grad():  # the model's own sizes become constants, as they should
         torch.onnx.export(
             module, given, str(path), input_names=inputs, output_names=outputs, opset_version=17,
             dynamic_axes={name: axes[name] for name in (*inputs, *outputs) if name in axes}, dynamo=False,
@@ -214,7 +214,7 @@ def write_graph(
 
 
 def to_float16(path: Path) -> None:
-    "Matrices of 16 bits, computed with in 32; the table of positions, which is small, keeps its 32."
+    "Matrices of 16 bits, with the arithmetic in 32; the table of positions, which is small, keeps its 32."
     onnx = extra("onnx")
     model = onnx.load(str(path))
     graph = model.graph
@@ -227,7 +227,7 @@ def to_float16(path: Path) -> None:
 
 
 def name_facts(path: Path, record: ModelRecord) -> None:
-    "Licence and languages in the file's own metadata, by ONNX's name for the first; what is not known is left out."
+    "Licence and languages in the file's own metadata, the first under ONNX's name; what is not known is left out."
     languages = dict(zip(("source_language", "target_language"), record.languages))
     if known := languages | ({"model_license": record.licence} if record.licence else {}):
         onnx = extra("onnx")
@@ -253,7 +253,7 @@ def to_onnx(
     attention: bool = False,  # the weights of all layers and heads as outputs, too
     precision: Literal["float32", "float16", "int8"] = "float32",
 ) -> None:
-    "Write encoder.onnx, decoder.onnx, tokenizer.model and settings.json: all or nothing. InputError for what cannot travel."
+    "Write encoder.onnx, decoder.onnx, tokenizer.model and settings.json: all or nothing. InputError for what cannot be exported."
     alone = isinstance(what, Transformer)
     model, tokenizer, search = (what, None, Search()) if alone else (what.model, what.tokenizer, what.search)
     record = ModelRecord() if alone else what.record

@@ -143,7 +143,7 @@ class OnnxTranslator:
         sentences: str | Iterable[str],
         search: Search | None = None,
         batch: int = 32,     # sentences at a time
-        split: bool = True,  # a line of several sentences is cut, and each translated for itself
+        split: bool = True,  # a line of several sentences is cut, and each translated on its own
     ) -> str | list[str]:    # of a sentence its translation; of a list one for each sentence, in the same order
         "As `Translator.translate`. A blank sentence gives an empty one."
         lines = [sentences] if isinstance(sentences, str) else sentences

@@ -56,7 +56,7 @@ class Sublayer(NamedTuple):
 
 
 def read_sublayer(
-    part: nn.Module,    # the sub-layer, within its residual connection or bare
+    part: nn.Module,    # the sub-layer, inside a residual connection or without one
     found: list[Call],
 ) -> Sublayer:
     "What the calls of one run say about a sub-layer."
@@ -79,8 +79,8 @@ def read_sublayer(
 def read_stack(
     stack: nn.Module,   # with its layers in `.layers`
     found: list[Call],
-) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: so many layers alike, with these sub-layers
-    "The layers of a stack; neighbouring layers that are alike are counted."
+) -> list[tuple[int, list[Sublayer]]]:  # from the bottom up: how many equal layers, and their sub-layers
+    "The layers of a stack; equal neighbours are counted."
     order = [call.module for call in found]
     layers = [
         [read_sublayer(part, found) for part in sorted(filter(order.__contains__, layer.children()), key=order.index)]
@@ -100,14 +100,14 @@ LOOKS = {  # class or function: the section whose page explains it, light and da
 
 
 def lineage(part: object) -> tuple[str, ...]:
-    "The names of its class and of those from which that one is derived, the nearest first."
+    "The names of its class and of that class's bases, the nearest first."
     return tuple(kind.__name__ for kind in type(part).__mro__)
 
 
 def look_of(
-    *names: str,  # of a class or a function, then of those from which it is derived
+    *names: str,  # of a class or a function, then of its bases
 ) -> Look:
-    "Its own look, or the colours of the nearest relation that has some, without a section: the paper has no such part."
+    "Its own look, or the colours of the nearest base that has some, without a section: the paper has no such part."
     found = next((LOOKS[name] for name in names if name in LOOKS), Look())
     return found if names[0] in LOOKS else found._replace(section="")
 
@@ -128,7 +128,7 @@ def draw_layers(
 ) -> tuple[float, list[float]]:     # y of the upper edge, and of each sub-layer that reads the memory
     "One layer of a stack in its frame, with the residual connections."
     bottom, edge, out, readers = y, x + side * WIDTH / 2, x + side * (WIDTH / 2 + 0.33), []
-    below = y - 0.6  # what the layer stands on: the sum, or another layer
+    below = y - 0.6  # what the layer rests on: the sum, or another layer
     for part in sublayers:
         rows = [(part.label, part.detail, part.look)]
         if part.norm == "after":
@@ -155,7 +155,7 @@ def draw_layers(
 
 
 def draw_stack(canvas: Canvas, x: float, y: float, side: int, name: str, groups: list, norm: bool) -> tuple[float, list[float]]:
-    "All groups of like layers, one above the other, and what normalises the last sum where no layer does."
+    "All groups of equal layers, one above the other, and what normalises the last sum where no layer does."
     readers = []
     for number, (count, sublayers) in enumerate(groups):
         title = f"{name}: {count} layer{'s' * (count > 1)}"
@@ -168,7 +168,7 @@ def draw_stack(canvas: Canvas, x: float, y: float, side: int, name: str, groups:
 
 
 def draw_foot(canvas: Canvas, x: float, ids: str, shape: str, matrix: str) -> float:
-    "From the tokens to the sum of embedding and position; gives the y where the stack begins."
+    "From the tokens to the sum of embedding and position; returns the y where the stack begins."
     canvas.note(x, 0.3, ids, ha="center", size=10, color="black")
     canvas.arrow((x, 0.48), (x, 0.95))
     canvas.note(x + 0.12, 0.7, shape)
@@ -229,20 +229,20 @@ def draw_transformer(
     return canvas.finish(10.45, top + 0.8)
 
 # %% ../../nbs/figures/architecture.ipynb #47162d6f
-SILENT = {"transpose", "swapaxes", "permute", "__get__", "__invert__"}  # no arithmetic (`__get__`: x.T, x.mT): passed over
+SILENT = {"transpose", "swapaxes", "permute", "__get__", "__invert__"}  # no arithmetic (`__get__`: x.T, x.mT): skipped
 
 
 class Operation(NamedTuple):
     "One step of a function on tensors."
 
     name: str               # as PyTorch calls it
-    origins: tuple          # for each input, the number of the step that made it, or the name it was handed in under
+    origins: tuple          # for each input, the number of the step that made it, or the name under which it was passed
     shape: tuple[int, ...]  # of what it returns
     number: float | None    # what it was given besides tensors, as in a division by a number
 
 
 class Recorder(TorchFunctionMode):
-    "Remember the operations carried out within, and which came from which."
+    "Remember the operations carried out within, and which ones feed which."
 
     def __init__(self, **given: Tensor):
         super().__init__()
@@ -281,7 +281,7 @@ def operations(
 
 # %% ../../nbs/figures/architecture.ipynb #2c745c2a
 CAPTIONS = {"matmul": "Matrix product", "div": "Divide by", "masked_fill": "Mask with", "softmax": "Softmax"}
-PRODUCT, STEP, PROJECTION, WEIGHTS = (  # the same colours, no number: all of Figure 2 is one notebook's
+PRODUCT, STEP, PROJECTION, WEIGHTS = (  # the same colours, no number: one notebook explains all of Figure 2
     look._replace(section="") for look in (*map(look_of, ("MultiHeadAttention", "Residual", "FeedForward")), SOFTMAX)
 )
 NUMBERS = {2.0: r"$\sqrt{d_k}$", float("-inf"): "−∞"}  # 2 is the root of the 4 below
@@ -289,17 +289,17 @@ DEPTH = 0.42  # of all boxes of a pile together
 
 
 def in_letters(shape: tuple[int, ...], letters: dict[int, str]) -> str:
-    "A shape in brackets, lengths that have a letter by their letter."
+    "A shape in brackets, with the letter of each length that has one."
     return f"({', '.join(letters.get(size, str(size)) for size in shape)})"
 
 
 def heading(name: str) -> str:  # of a function or class
-    "What the drawing calls the attention of one head: by the paper's name only if it is the paper's."
+    "What the drawing calls the attention of one head: it gets the paper's name only if it is the paper's."
     return "Scaled dot-product attention" if look_of(name).section else "Attention of one head"
 
 
 def draw_steps(canvas: Canvas, attend: Callable, x: float, y: float) -> float:
-    "The left half of Figure 2, from the operations of the function; gives the y of its upper end."
+    "The left half of Figure 2, from the operations of the function; returns the y of its upper end."
     letters = {3: "T", 5: "S", 4: "$d_k$", 6: "$d_v$"}
     shapes = {name: in_letters(shape, letters) for name, shape in GIVEN.items()}
     steps, returned = operations(attend)
@@ -339,7 +339,7 @@ def draw_steps(canvas: Canvas, attend: Callable, x: float, y: float) -> float:
 
 
 def draw_pile(canvas: Canvas, n: int, x: float, y: float, label: str, detail: str, look: Look, width: float) -> float:
-    "A box with n - 1 more behind it; gives the y of its upper edge, the last one's."
+    "A box with n - 1 more behind it; returns the y of the last one's upper edge."
     for behind in range(n - 1, 0, -1):
         shift = DEPTH * behind / n
         canvas.frame(x + shift, y + shift, width, 0.78, fc=look.light, ec=look.dark, lw=0.7, zorder=2 - behind / n)
@@ -347,7 +347,7 @@ def draw_pile(canvas: Canvas, n: int, x: float, y: float, label: str, detail: st
 
 
 def draw_heads(canvas: Canvas, attention: nn.Module, x: float, y: float) -> float:
-    "The right half of Figure 2, from what the module makes of a query and a memory; gives the y of its upper end."
+    "The right half of Figure 2, from what the module makes of a query and a memory; returns the y of its upper end."
     T, S, h, d_model = 1009, 1013, attention.n_heads, attention.in_projection.size(1)  # two lengths that are no width
     letters, attention = {T: "T", S: "S"}, copy.deepcopy(attention).to("meta")
     queries_from, memory = torch.ones(1, T, d_model, device="meta"), torch.ones(1, S, d_model, device="meta")

@@ -21,10 +21,10 @@ from ..model.transformer import Transformer
 
 if TYPE_CHECKING:
     from annotated_transformer.figures.explorer import Explorer
-else:  # for programs that look types up, as `show_doc`
+else:  # for programs that look types up, such as `show_doc`
     Explorer = Any
 
-_all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # written elsewhere, and asked for here
+_all_ = ["plot_heads", "plot_heat_maps", "plot_figure", "save_drawing"]  # defined elsewhere, and looked for here
 
 # %% ../../nbs/figures/attention_maps.ipynb #a70c0072
 class Kind(NamedTuple):
@@ -88,7 +88,7 @@ def as_table(
     maps: "AttentionMaps",
     kind: str | None = None,  # all that there are if not given
 ) -> list[dict[str, Any]]:    # kind; layer, head, query, key: counted from 1; query_token, key_token; weight
-    "A row for each weight, for those who count or listen: `pandas.DataFrame(maps.table())`."
+    "A row for each weight, for readers who count or listen: `pandas.DataFrame(maps.table())`."
     found = []
     for name in maps.kinds if kind is None else [kind]:
         weights, queries, keys = maps.of(name)
@@ -116,7 +116,7 @@ def from_tensors(
 ) -> "AttentionMaps":
     """Any weights with their labels; kinds may be missing. InputError where labels are missing or do not fit.
 
-    A label that goes on with a word begins with `·`: `token_labels.pieces_labelled` makes such labels of pieces.
+    A label that continues a word begins with `·`: `token_labels.pieces_labelled` makes such labels of pieces.
     """
     given = {"encoder": encoder, "decoder": decoder, "encoder_decoder": encoder_decoder}
     return cls(**from_weights(source, target_input, target, given))
@@ -125,7 +125,7 @@ def from_tensors(
 def from_hugging_face(
     cls: type["AttentionMaps"],
     outputs: Any,               # of a model of transformers, called with output_attentions=True
-    tokens: Any,                # what it was called with, as its tokenizer gave it (with `labels`, if any); ids; or pieces
+    tokens: Any,                # what it was called with, as its tokenizer returned it (with `labels`, if any); ids; or pieces
     tokenizer: Any = None,      # where `tokens` are ids
     target_tokens: Any = None,  # of encoder and decoder: what the decoder has read, if `tokens` does not say it
     number: int = 0,            # of the sentence in the batch
@@ -170,7 +170,7 @@ class AttentionMaps:
         self,
         signs_apart: bool = True,   # punctuation stays apart from the word before or after it
     ) -> "AttentionMaps":
-        "The same with the pieces of each word made one: rows are averaged, columns are summed."
+        "The same with the pieces of each word joined: rows are averaged, columns are summed."
         labels = [group_words(tokens, signs_apart)[0] for tokens in (self.source, self.target_input, self.target)]
         merged = {}
         for kind in self.kinds:
@@ -225,11 +225,11 @@ def record(
 def explore(
     maps: AttentionMaps,
     kind: str | None = None,    # encoder_decoder if there, else the first that is
-    layer: int | None = None,   # from 1; chosen as the explorer's page says if not given
-    head: int | None = None,    # from 1; chosen as the explorer's page says if not given
+    layer: int | None = None,   # from 1; if not given, chosen as the explorer's page says
+    head: int | None = None,    # from 1; if not given, chosen as the explorer's page says
     whole_words: bool = True,   # not the pieces that the model reads
     hide_end: bool = False,     # without `<eos>` and other tokens that stand for no word
-) -> "Explorer":                # shown by JupyterLab, and saved by its `save`
+) -> "Explorer":                # JupyterLab shows it, and its `save` saves it
     "All heads in one picture that responds to the pointer (page Explorer); Altair is loaded when this is called."
     from annotated_transformer.figures.explorer import explore
 

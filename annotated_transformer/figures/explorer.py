@@ -32,7 +32,7 @@ __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'ex
 def in_thousandths(
     maps: Maps,
 ) -> dict:
-    "What the page holds of a sentence: its texts, and for each kind the labels and the weights, a list for each query."
+    "What the page holds for a sentence: its texts, and for each kind the labels and the weights, a list for each query."
     found = {}
     for kind in maps.kinds:
         weights, queries, keys = maps.of(kind)
@@ -43,7 +43,7 @@ def in_thousandths(
 
 
 def known_to_policy(text: str) -> str:
-    "The checksum of a script or a style, by which the browser allows it; it allows no other."
+    "The checksum of a script or a style, by which the browser allows it and no other."
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
@@ -98,7 +98,7 @@ class Explorer:
         return specification(self.maps, *self.first)
 
     def only(self, *heads: tuple[int, int]) -> None:
-        "Leave out all but these pairs of layer and head, and the buttons that choose. Several lie over one another, in colours."
+        "Leave out all but these pairs of layer and head, and the buttons that choose. Several are drawn in colours."
         kind, every = self.first[0], specification(self.maps, *self.first)["datasets"]["heads"]  # also those left out before
         heads = heads and choose_heads(*self.maps.of(kind)[0].shape[:2], heads=heads)
         found = {(one["layer"], one["head"]): one for one in every if one["kind"] == kind}
@@ -119,7 +119,7 @@ class Explorer:
         self,
         beside: Maps | None = None,  # AttentionMaps of a second sentence, by the same model
     ) -> str:
-        "A page with all heads at once; `beside` stands next to this sentence."
+        "A page with all heads at once; `beside` is shown next to this sentence."
         sentences = [self.maps] if beside is None else [self.maps, self.drawn(beside)]
         sizes = [{kind: tuple(maps.of(kind)[0].shape[:2]) for kind in maps.kinds} for maps in sentences]
         if sizes[0].keys() != sizes[-1].keys():
@@ -148,9 +148,9 @@ class Explorer:
         path = named(path)
         forms = {".html": lambda: self.html(beside).encode(), ".png": self.png, ".svg": lambda: self.svg().encode()}
         if path.suffix.lower() not in forms:
-            raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}; let the name end in one of these")
+            raise InputError(f"{path}: the explorer is saved as {', '.join(forms)}; end the name with one of these")
         if beside is not None and path.suffix.lower() != ".html":
-            raise InputError(f"{path}: two sentences stand side by side on a page; let the name end in .html")
+            raise InputError(f"{path}: two sentences are shown side by side on a page; end the name with .html")
         content = forms[path.suffix.lower()]()
         try:
             write_file(path, lambda written: written.write_bytes(content))
@@ -185,7 +185,7 @@ def explore(
     head: int | None = None,        # counted from 1; the first if only a layer is given
     whole_words: bool = True,       # the pieces of a word are one, as in the figures
 ) -> Explorer:
-    "A picture in which one chooses kind, layer and head, and points at a token to see its weights."
+    "A picture in which you choose kind, layer and head, and point at a token to see its weights."
     kind = kind or ("encoder_decoder" if "encoder_decoder" in maps.kinds else next(iter(maps.kinds)))
     return Explorer(maps, kind, *first_head(maps.words() if whole_words else maps, kind, layer, head), whole_words)
 
@@ -232,7 +232,7 @@ def live(
     Of several sentences the first is drawn. A translation of which the model is unsure is followed by its warning.
     """
     widgets, config, off = extra("ipywidgets"), translator.model.config, frozenset()
-    read = functools.lru_cache(maxsize=1)(functools.partial(read_without, translator))  # a choice of head translates nothing
+    read = functools.lru_cache(maxsize=1)(functools.partial(read_without, translator))  # choosing a head translates nothing
     maps, _ = read(text, off)
     kind, first = "encoder_decoder", first_head(maps, "encoder_decoder", layer, head)
     titles = {name: of.title for name, of in maps.kinds.items()}

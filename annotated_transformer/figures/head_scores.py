@@ -27,7 +27,7 @@ class Tally:
     def __init__(self):
         self.sentences, self.chance = 0, 0.0
         self.queries, self.hits = [0, 0], [0.0, 0.0]  # of every other sentence and of the rest
-        self.rules: Counter[tuple[str, int]] = Counter()  # hits of heads that know positions alone
+        self.rules: Counter[tuple[str, int]] = Counter()  # hits of heads that know only positions
 
     def add(
         self,
@@ -73,14 +73,14 @@ class Tally:
         return hits / sum(self.queries)
 
     def figures(self) -> dict:
-        "Scores, the best head, and what stands beside them, as a file of results holds them."
+        "Scores, the best head, and what goes with them, as in a file of results."
         return figures_of(self)
 
 # %% ../../nbs/figures/head_scores.ipynb #99e85c96
 def best_head(
     scores: Tensor,    # (L, h)
 ) -> tuple[int, int]:  # layer and head, from 1
-    "The head with the highest score; of equals the first."
+    "The head with the highest score; the first of equals."
     layer, head = divmod(int(scores.argmax()), scores.size(1))
     return layer + 1, head + 1
 
@@ -89,7 +89,7 @@ def at_offset(
     weights: Tensor,  # (L, h, Q, K)
     offset: int,
 ) -> Tensor:          # bool (Q, K)
-    "The place so many keys further on than the query is right; there is none beyond the ends."
+    "The right place is `offset` keys after the query; there is none beyond the ends."
     queries, keys = torch.arange(weights.size(-2)), torch.arange(weights.size(-1))
     return keys - queries[:, None] == offset
 
@@ -167,7 +167,7 @@ POSITIONS = {"previous token": -1, "next token": 1, "same token": 0}
 
 
 def is_token(labels: list[str]) -> Tensor:  # bool (n)
-    "Which labels are tokens of the sentence, and not its start or its end."
+    "Which labels are tokens of the sentence, not its start or end."
     return torch.tensor([label not in (START, END) for label in labels])
 
 
@@ -198,14 +198,14 @@ def add_rarest(
     word = is_word(maps.source)
     counts = torch.tensor(counts).masked_fill(~word, torch.iinfo(torch.long).max)
     for n, name in ((1, "rarest token"), (2, "one of the two rarest tokens")):
-        right = (counts <= counts.sort().values[n - 1]) & word  # what is as rare as the last of them counts, too
+        right = (counts <= counts.sort().values[n - 1]) & word  # a token as rare as the last of them counts, too
         tallies["encoder", name].add(maps.encoder, right & word[:, None], among=word)
 
 # %% ../../nbs/figures/head_scores.ipynb #28bcf564
 def read_marks(
     line: str,                              # a sentence with its [queries] and its {right places}
 ) -> tuple[str, list[tuple[int, int]]]:     # the sentence, and pairs of query and key, numbers of words from 0
-    "Take the marks out of a sentence and say which words bore them."
+    "Take the marks out of a sentence and say which words had them."
     words = line.split()
     queries, keys = ([i for i, word in enumerate(words) if re.search(mark, word)] for mark in (r"\[.+\]", r"\{.+\}"))
     if not (queries and keys):
@@ -268,30 +268,30 @@ def add_aligned(tallies: Tallies, name: str, maps: AttentionMaps, pair: Aligned,
 
 # %% ../../nbs/figures/head_scores.ipynb #fbb408dc
 def say(position: dict) -> str:
-    "The rule of a head that knows positions alone."
+    "The rule of a head that knows only positions."
     forms = {"offset": "offset {:+d}", "place": "place {}", "from the end": "{} from the end"}
     return forms[position["rule"]].format(position["number"]).replace("+0", "0")
 
 
 def by_kind(tallies: Tallies) -> dict[str, dict[str, dict]]:
-    "The figures of all questions, as a file of results holds them."
+    "The figures of all questions, as in a file of results."
     return {kind: {name: tally.figures() for (of, name), tally in tallies.items() if of == kind} for kind in KINDS}
 
 
 def rivals(found: dict, untrained: dict) -> dict[str, float]:
-    "What a score must beat, by name. Position is no rival where it is what the question asks for: there its best rule has 100%."
+    "What a score must beat, by name. Position is no rival where the question asks for it: there its best rule reaches 100%."
     position = {f"position ({say(found['position'])})": found["position"]["score"]} if found["position"]["score"] < 1 else {}
     learnt = {} if untrained["held_out"] is None else {"an untrained model": untrained["held_out"]}
     return {"chance": found["chance"], **learnt, **position}
 
 
 def beats(score: float, rival: float, queries: int, deviations: float = 1.96) -> bool:
-    "Whether a score is above a rival's, by more than the uncertainty (95%) of counting both on so many queries: (head.3)."
+    "Whether a score is above a rival's, by more than the uncertainty (95%) of counting both on this many queries: (head.3)."
     return score - rival > deviations * ((score * (1 - score) + rival * (1 - rival)) / queries) ** 0.5
 
 
 def shows(found: dict, untrained: dict) -> bool | None:
-    "Whether a question's best head, held out, beats its best rival; None where nothing could be held out."
+    "Whether a question's best head, held out, beats its best rival; None if nothing could be held out."
     score, rival = found["held_out"], max(rivals(found, untrained).values())
     return None if score is None else beats(score, rival, found["queries"])
 
@@ -300,9 +300,9 @@ def claim(
     kind: str,
     name: str,
     found: dict,      # figures of this question
-    untrained: dict,  # the same of a model that has learnt nothing
+    untrained: dict,  # the same for a model that has learnt nothing
 ) -> str:             # a sentence, in Markdown
-    "What the figures of a question allow to be said."
+    "What can be said from the figures of a question."
     scores = rivals(found, untrained)
     rival = max(scores, key=scores.get)
     (low, high), best, beaten = found["interval"], found["best"], scores[rival]
@@ -323,7 +323,7 @@ TASKS = {  # the questions that name a head, and what it is then said to look at
     "encoder_decoder": {"aligned word": "aligned word", "word just read": "word just read"},
 }
 RESTS, NONE = "rests", "none of these"
-LEAD, STRICT = 0.1, 4  # above the best rival; deviations: hundreds of pairs of head and question are tried
+LEAD, STRICT = 0.1, 4  # above the best rival; in deviations, because hundreds of pairs of head and question are tried
 
 # %% ../../nbs/figures/head_scores.ipynb #70b00029
 class Named(NamedTuple):

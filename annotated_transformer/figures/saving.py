@@ -20,7 +20,7 @@ def save_drawing(
         raise InputError(f"save_drawing takes a figure, not {type(figure).__name__}: of axes give their .figure")
     form = form or Path(path).suffix[1:].lower()
     if form not in (forms := ("svg", "pdf", "png")):
-        raise InputError(f"{path}: a picture is saved as {', '.join(forms)}: let the name end so, or give it as form")
+        raise InputError(f"{path}: a picture is saved as {', '.join(forms)}: end the name with one of these, or give one as form")
     from matplotlib import rc_context
     from matplotlib.colors import to_hex
 

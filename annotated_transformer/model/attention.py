@@ -40,7 +40,7 @@ def one_head(
     W_V: Tensor,                    # (d_model, d_v)
     allowed: Tensor | None = None,  # bool, broadcastable to (B, T, S); False hides a key
 ) -> Tensor:                        # (B, T, d_v)
-    "Attention in a projection of its own: the second line of (att.2)."
+    "Attention in its own projection: the second line of (att.2)."
     output, weights = scaled_dot_product_attention(x @ W_Q, memory @ W_K, memory @ W_V, allowed)
     return output
 
@@ -82,11 +82,11 @@ class MultiHeadAttention(nn.Module):
         x: Tensor,                       # (B, T, d_model), where the queries come from
         memory: Tensor | None = None,    # (B, S, d_model), where keys and values come from; `x` itself if not given
         allowed: Tensor | None = None,   # bool, broadcastable to (B, h, T, S); False hides a key
-        causal: bool = False,            # position t sees the keys 0..t; stands in place of `allowed`
+        causal: bool = False,            # position t sees the keys 0..t; replaces `allowed`
         cache: fast_attention.KeyValueCache | None = None,   # in decoding: keys and values of earlier calls
     ) -> Tensor:                         # (B, T, d_model)
         query, key, value = self.project(x, memory, cache)        # (B, h, T, d_k), (B, h, S, d_k), (B, h, S, d_v)
-        heads = attend_of(self)(query, key, value, allowed, causal)   # by `attend`, if it is not exchanged: (B, h, T, d_v)
+        heads = attend_of(self)(query, key, value, allowed, causal)   # by `attend`, unless it is exchanged: (B, h, T, d_v)
         return self.join(heads)
 
     def cut(self, x: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ Attend = Callable[..., Tensor]  # of query, key, value, allowed and causal, as `
 
 
 class Here(threading.local):
-    "What each thread has for itself: one may draw the maps of a model by which others translate."
+    "What each thread has to itself: one may draw the maps of a model while others translate with it."
 
     def __init__(self):
         self.exchanged: dict[int, Attend] = {}   # by `id` of an attention, what it calls instead of its own `attend`
@@ -118,12 +118,12 @@ HERE = Here()
 
 
 def attend_of(attention: MultiHeadAttention) -> Attend:
-    "What it attends by: its own `attend`, or what `exchanged` has put in its place."
+    "What it attends with: its own `attend`, or what `exchanged` has put in its place."
     return HERE.exchanged.get(id(attention), attention.attend) if HERE.exchanged else attention.attend
 
 
 def is_exchanged(model: nn.Module) -> bool:
-    "Whether an attention in the model attends by another function now, in this thread."
+    "Whether an attention in the model now attends with another function, in this thread."
     return bool(HERE.exchanged) and any(id(module) in HERE.exchanged for module in model.modules())
 
 
@@ -132,7 +132,7 @@ def exchanged(
     model: nn.Module,
     attend_for: Callable[[MultiHeadAttention], Attend],   # what it is to call instead, for each attention in the model
 ) -> Iterator[None]:
-    "Within, every attention in the model attends by another function, in this thread alone; a copy made within does not."
+    "Within, every attention in the model attends with another function, in this thread only; a copy made within does not."
     before, attentions = HERE.exchanged, (module for module in model.modules() if isinstance(module, MultiHeadAttention))
     HERE.exchanged = {**before, **{id(attention): attend_for(attention) for attention in attentions}}
     try:
@@ -144,11 +144,11 @@ def exchanged(
 @contextmanager
 def recorded(
     model: nn.Module,
-    for_gradients: bool = False,   # what comes out is computed from these weights, and so has gradients by them
+    for_gradients: bool = False,   # the output is computed from these weights, so it has gradients with respect to them
 ) -> Iterator[list[Tensor]]:
-    "Within, each attention adds the weights of each call, by the readable form, to a list; what comes out stays the same."
+    "Within, each attention appends the weights of each call, from the readable form, to a list; its output stays the same."
     if for_gradients and is_exchanged(model):
-        raise InputError("an attention attends by another function now, which does not use these weights: record outside of it")
+        raise InputError("an attention attends with another function now, which does not use these weights: record outside of it")
     found: list[Tensor] = []
 
     def attend_for(attention: MultiHeadAttention) -> Attend:
@@ -174,7 +174,7 @@ def require_mask(allowed: Tensor | None) -> None:
 
 
 def boolean_mask(query: Tensor, allowed: Tensor | None, causal: bool) -> Tensor | None:
-    "What `attend` may be given, as the readable form takes it: True where a key may be seen."
+    "A mask for `attend`, as the readable form takes it: True where a key may be seen."
     fast_attention.require_one_mask(allowed, causal)
     if causal:
         return causal_mask(query.size(-2), query.device)
@@ -185,7 +185,7 @@ def causal_mask(
     length: int,                            # T
     device: torch.device | None = None,
 ) -> Tensor:                                # bool (T, T); row t allows the columns 0..t
-    "Each position may see itself and what stands before it, nothing after (§3.2.3)."
+    "Each position may see itself and what comes before it, nothing after (§3.2.3)."
     return torch.ones(length, length, dtype=torch.bool, device=device).tril()
 
 # %% ../../nbs/paper/3.2_attention.ipynb #278609c6

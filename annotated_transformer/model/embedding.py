@@ -41,5 +41,5 @@ class SharedEmbedding(nn.Module):
         space: Tensor,  # (N, V), overwritten
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits, in that space
-        "The same for decoding, which has no gradients and wants no new memory at each step."
+        "The same for decoding, which has no gradients and needs no new memory at each step."
         return torch.mm(x, self.weight.T, out=space)

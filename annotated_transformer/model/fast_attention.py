@@ -18,7 +18,7 @@ class KeyValueCache(Protocol):
 
     grows: bool    # each call appends the keys and values of its tokens; else they are those of the encoder output
     used: int      # how many are kept
-    position: int  # of the tokens to come: how many times something was appended
+    position: int  # of the next tokens: how many times something was appended
 
     def append(
         self,
@@ -34,7 +34,7 @@ class KeyValueCache(Protocol):
 
 
 class Projecting(Protocol):
-    "What is needed of an attention: its sizes, W^Q, W^K and W^V below each other, and how it projects and cuts."
+    "What an attention must have: its sizes, W^Q, W^K and W^V below each other, and how it projects and cuts."
 
     widths: list[int]              # h·d_k, h·d_k, h·d_v
     in_projection: nn.Parameter    # (h·(2 d_k + d_v), d_model)
@@ -97,9 +97,9 @@ def attend_in_16_bits(
     key: Tensor,             # (B, h, S, d_k)
     value: Tensor,           # (B, h, S, d_v)
     allowed: Tensor | None,  # bool or summand, broadcastable to (B, h, T, S)
-    causal: bool,            # in place of `allowed`
+    causal: bool,            # instead of `allowed`
 ) -> Tensor:                 # (B, h, T, d_v)
-    "Equation (1) step by step: products in 16 bits, softmax in 32. A query that may see no key gets zeros, as from the kernel."
+    "Equation (1) step by step: products in 16 bits, softmax in 32. A query that may see no key gets zeros, as with the kernel."
     scores = ((query * query.size(-1) ** -0.5) @ key.transpose(-2, -1)).float()  # scaled first: float16 ends at 65,504
     if causal:
         allowed = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril()
@@ -113,7 +113,7 @@ def attend_in_16_bits(
 def require_one_mask(allowed: Tensor | None, causal: bool) -> None:
     "InputError for two masks."
     if causal and allowed is not None:
-        raise InputError("causal=True stands in place of a mask: give one of them, or both as `allowed & causal_mask(T)`")
+        raise InputError("causal=True replaces a mask: give only one of them, or both as `allowed & causal_mask(T)`")
 
 
 def attend(
@@ -121,15 +121,15 @@ def attend(
     key: Tensor,                    # (B, h, S, d_k)
     value: Tensor,                  # (B, h, S, d_v)
     allowed: Tensor | None = None,  # bool or summand, broadcastable to (B, h, T, S)
-    causal: bool = False,           # position t sees the keys 0..t; in place of `allowed`
+    causal: bool = False,           # position t sees the keys 0..t; instead of `allowed`
 ) -> Tensor:                        # (B, h, T, d_v)
     """Equation (1) for all heads: by PyTorch's fused kernel, or on a CPU in 16 bits by `attend_in_16_bits`.
 
-    In decoding T counts the beams of a sentence and S the tokens kept for all of them, in no order of positions: so what
+    In decoding T counts the beams of a sentence and S the tokens kept for all of them, not in order of positions: so what
     depends on a position belongs in `project_self`.
     """
     require_one_mask(allowed, causal)
-    if causal and query.size(2) != key.size(2):  # PyTorch would show a single query the first key alone
+    if causal and query.size(2) != key.size(2):  # PyTorch would show a single query only the first key
         raise InputError(f"causal=True is for as many queries as keys, not {query.size(2)} and {key.size(2)}: to look at keys "
                          "that a cache has kept, give one token at a time and no mask")
     if query.dtype.itemsize > 2 or query.device.type != "cpu":

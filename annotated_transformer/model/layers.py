@@ -79,7 +79,7 @@ class DecoderLayer(nn.Module):
 
 # %% ../../nbs/paper/3.1_layers.ipynb #681e9e63
 class Stack(nn.Module):
-    "Layers of one form, one after the other, each with weights of its own (§3.1)."
+    "Layers of one form, one after the other, each with its own weights (§3.1)."
 
     def __init__(self, layers: Iterable[nn.Module], norm: nn.Module | None = None):
         super().__init__()

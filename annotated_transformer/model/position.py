@@ -18,12 +18,12 @@ def sinusoids(
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]
     divisor = 10000 ** (torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
     angle = position / divisor  # the divisor is 1 / ω_i of (pos.1)
-    # An odd d_model has one sine more than cosines.
+    # An odd d_model has one more sine than cosines.
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)[:, :d_model].float()
 
 # %% ../../nbs/paper/3.5_position.ipynb #3a691be0
 def fill(positions: nn.Module, *_) -> None:
-    "Where a model was made on no device, its table has no numbers, and no file has them: called when weights are loaded."
+    "A model made on the meta device has no numbers in its table, and no file has them: called when weights are loaded."
     if "table" in positions._buffers:
         with torch.device("cpu"):
             table = sinusoids(*positions.table.shape)
@@ -39,7 +39,7 @@ class PositionalEncoding(nn.Module):
         here = torch.get_default_device()
         with torch.device("cpu" if here.type == "mps" else here):  # an Apple GPU has no float64
             table = sinusoids(max_length, d_model)
-        self.register_buffer("table", table.to(torch.empty(0)), persistent=False)  # where, and as, embeddings are
+        self.register_buffer("table", table.to(torch.empty(0)), persistent=False)  # device and type of the embeddings
         if table.is_meta:
             self.register_load_state_dict_post_hook(fill)
 

@@ -44,12 +44,12 @@ Model = TypeVar("Model", bound=nn.Module)
 def front_matter(
     record: ModelRecord,
 ) -> str:                # a card's first lines, in YAML
-    "What the hub reads of a card: it lists a translator by its languages, where their names are codes of ISO 639."
+    "What the hub reads in a card: it lists a translator by its languages if their names are codes of ISO 639."
     names = [re.split("[-_]", name.lower())[0] for name in record.languages]  # of zh_CN, zh
     codes = [{"cn": "zh", "jp": "ja"}.get(name, name) for name in names
              if re.fullmatch("[a-z]{2,3}", name) and name not in ("src", "tgt", "trg", "ref")]
     listed = f"language: {json.dumps(codes)}\n" if codes else ""  # with quotation marks: a bare no is false in YAML
-    terms = "apache-2.0" if record.licence == "Apache-2.0" else "other"  # as the hub has it; the text says more
+    terms = "apache-2.0" if record.licence == "Apache-2.0" else "other"  # in the hub's form; the text says more
     listed += f"license: {terms}\n" if record.licence else ""
     tags = "tags: [translation]\n" if len(record.languages) != 1 else ""  # a parser has one
     return f"---\n{listed}library_name: annotated_transformer\n{tags}---\n\n"
@@ -65,7 +65,7 @@ def card(
 def facts(
     record: ModelRecord,
 ) -> str:                # lines of a card
-    "What a record knows of a model, and what its owner is asked to fill in."
+    "What a record knows about a model, and what its owner is asked to fill in."
     known = {"the languages": " to ".join(record.languages), "what the model was trained on": record.corpus,
              "the licence of the weights": record.licence}
     said = "".join(f"{name[0].upper()}{name[1:]}: {fact}.\n\n" for name, fact in known.items() if fact)
@@ -76,7 +76,7 @@ def facts(
 class NotedConfig(TransformerConfig):
     "What config.json of a model holds."
 
-    model: str | None = None   # its class, where that is one of the user's own
+    model: str | None = None   # its class, if that is the user's own
 
 # %% ../../nbs/model/pretrained.ipynb #649167b2
 def save_model(
@@ -134,8 +134,8 @@ def write_model(
 
 @contextmanager
 def float32_by_default() -> Iterator[None]:
-    "Weights come into memory as 32 bits, whatever PyTorch's default is in a program that computes with others."
-    with ONE_THREAD.lock:  # the default is the whole process's, and so is the generator, which is put back within
+    "Weights come into memory as 32 bits, even in a program with another default."
+    with ONE_THREAD.lock:  # the whole process shares the default, and the generator, which is restored within
         usual = torch.get_default_dtype()
         torch.set_default_dtype(torch.float32)
         try:
@@ -157,7 +157,7 @@ def filled(
     if positions * config.d_model > max(16 * held, 2**24):  # no file has the table of sinusoids, so its shape says nothing
         raise InputError(f"{path}: config.json asks for {positions:,} positions, far too many for weights that hold {held:,} "
                          "numbers: correct its max_length, or copy it again")
-    # The initial weights, soon replaced, take no draw from the user's generator, and lie on no device of the user's.
+    # The initial weights, soon replaced, draw nothing from the user's generator, and are on no device of the user's.
     with float32_by_default(), torch.random.fork_rng(devices=[]), torch.device("cpu"):
         model = kind(config)
     load_into(model, weights, path)
@@ -188,7 +188,7 @@ def planned(kind: type[nn.Module], config) -> nn.Module:
     try:
         with torch.device("meta"), float32_by_default(), without_warnings(message="for .* copying from a non-meta parameter"):
             model = kind(config)
-    except (RuntimeError, NotImplementedError):  # a class of one's own asks for a number, and the meta device has none
+    except (RuntimeError, NotImplementedError):  # a user's class asks for a number, and the meta device has none
         require_memory(4 * matrices(config))
         with float32_by_default(), torch.random.fork_rng(devices=[]), torch.device("cpu"):
             model = kind(config)
@@ -204,7 +204,7 @@ def require_memory(needed: int) -> None:
 
 
 def form(model: nn.Module) -> dict[str, str]:
-    "The class of each module, and the shape of each weight and buffer, by their names; without what only drops numbers out."
+    "The class of each module, and the shape of each weight and buffer, by name; without modules that only drop numbers."
     kinds = {name: name_of(type(module)) for name, module in model.named_modules(remove_duplicate=False)
              if not isinstance(module, (Dropout, nn.Dropout, nn.Identity))}
     return kinds | {name: str(tuple(value.shape)) for name, value in model.state_dict().items()}
@@ -212,14 +212,14 @@ def form(model: nn.Module) -> dict[str, str]:
 
 @lru_cache(maxsize=8)
 def usual_form(usual: type[nn.Module], config) -> dict[str, str]:
-    "Of the paper's model, all of whose layers are as its first: its numbers are made sooner than `planned` is ready."
+    "Of the paper's model, all of whose layers are like its first: its numbers are made faster than `planned` is ready."
     with ONE_THREAD.lock, torch.random.fork_rng(devices=[]), torch.device("cpu"):
         first = form(usual(TransformerConfig(**asdict(config) | {"n_layers": 1})))
     return {name.replace(".layers.0", f".layers.{n}"): what for name, what in first.items() for n in range(config.n_layers)}
 
 
 def own_form(kind: type[nn.Module], config) -> dict[str, str]:
-    "Of what a class of one's own makes."
+    "Of what a user's class makes."
     try:
         return form(planned(kind, config))
     except TypeError as error:
@@ -236,17 +236,17 @@ def require_made(model: nn.Module, config, usual: type[nn.Module]) -> None:
         if there != then:
             short = [what.rpartition(":")[2] for what in (there, then)]
             there, then = short if short[0] != short[1] else (there, then)
-            raise InputError(f"{name} is {there}, and {kind.__name__}(config) makes {then}, by which a file would be read: let a "
+            raise InputError(f"{name} is {there}, and {kind.__name__}(config) makes {then}, so a file is read as that: let a "
                              "class of your own make it (docs/your-own-parts.md)")
 
 
 def push_model(
-    save: Callable[[Path], None],   # writes what is pushed into a directory
-    repo_id: str,                   # OWNER/NAME, which is made if it is not there
+    save: Callable[[Path], None],   # writes what is to be pushed into a directory
+    repo_id: str,                   # OWNER/NAME, which is created if it does not exist
     private: bool,
     commit_message: str,
 ) -> str:                           # address of the commit
-    "Put a model's files on the Hugging Face hub; a model card that is there already stays."
+    "Put a model's files on the Hugging Face hub; an existing model card stays."
     from huggingface_hub import HfApi
 
     api = HfApi()

@@ -12,12 +12,12 @@ from .. import PAD, InputError
 
 # %% ../../nbs/paper/5.4_regularization.ipynb #54a10005
 def dropout_on_cpu(x: Tensor, p: float) -> Tensor:
-    "As F.dropout, which spends its time drawing a number for each element: four 16-bit numbers from each draw are as good."
+    "Like F.dropout, which spends its time drawing a number for each element: four 16-bit numbers from each draw do as well."
     coarse = not 2**-8 <= p <= 1 - 2**-8  # there 1/65536 is too large a part of p, or of 1 - p
     if coarse or torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():  # in compile, export and vmap
         return F.dropout(x, p)
     draws = x.new_empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
-    threshold = round((p - 0.5) * 2**16)  # a 16-bit number lies below it with probability p, to 1/65536
+    threshold = round((p - 0.5) * 2**16)  # a 16-bit number lies below it with probability p, to within 1/65536
     keep = (draws.view(torch.int16)[: x.numel()] >= threshold).view(x.shape)
     return x * (keep * x.new_tensor(1 / (1 - p)))
 

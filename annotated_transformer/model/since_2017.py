@@ -49,7 +49,7 @@ class RotaryAttention(MultiHeadAttention):
         return turned(query, position), torch.cat([key, value], dim=-1)
 
     def keys_and_values(self, both: Tensor) -> tuple[Tensor, Tensor]:
-        "(B, h, S, d_k) and (B, h, S, d_v): each head of keys and values as often as queries share it."
+        "(B, h, S, d_k) and (B, h, S, d_v): each head of keys and values, repeated for the queries that share it."
         key, value = both.split(self.widths[1:], dim=-1)
         heads = key.unflatten(-1, (-1, self.d_k)), value.unflatten(-1, (-1, self.d_v))
         times = self.n_heads // self.n_kv_heads  # where all heads share one, or none, no copy is made

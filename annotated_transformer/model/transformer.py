@@ -46,8 +46,8 @@ def recorded_maps(model: "Transformer", source: Tensor, target_input: Tensor) ->
     n = len(model.encoder.layers)  # the encoder's come first; then of each decoder layer the two, in turn
     kinds = found[:n], found[n::2], found[n + 1 :: 2]
     if len(found) != n + 2 * len(model.decoder.layers) or any(len({one.shape for one in kind}) != 1 for kind in kinds):
-        raise InputError("maps are of models with one MultiHeadAttention in each encoder layer and two in each decoder layer, "
-                         "and as many heads in each: take the weights of this one from `model.attention.recorded`")
+        raise InputError("maps are for models with one MultiHeadAttention in each encoder layer and two in each decoder layer, "
+                         "with equally many heads in each: take the weights of this one from `model.attention.recorded`")
     return AttentionWeights(*map(torch.stack, kinds))
 
 # %% ../../nbs/paper/3_transformer.ipynb #30000015
@@ -62,7 +62,7 @@ def save_pretrained(self: "Transformer", directory: str | Path) -> None:
 
 
 def push_to_hub(self: "Transformer", repo_id: str, private: bool = False, commit_message: str = "Push model") -> str:
-    "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; gives the address of the commit."
+    "Put all that `save_pretrained` writes on the Hugging Face hub, as OWNER/NAME; returns the address of the commit."
     return push_model(self.save_pretrained, repo_id, private, commit_message)
 
 # %% ../../nbs/paper/3_transformer.ipynb #7bf31220
@@ -83,7 +83,7 @@ class Transformer(nn.Module):
         ], last_norm(c))  # None: the last layer ends with one
 
     def attention(self) -> nn.Module:
-        "A new attention; a model with a component of its own overrides this method, or one of the next three."
+        "A new attention; a model with its own component overrides this method, or one of the next three."
         c = self.config
         return part(c, "compatibility")(c.d_model, c.n_heads, c.d_k, c.d_v)   # MultiHeadAttention
 
@@ -110,7 +110,7 @@ class Transformer(nn.Module):
         return self.dropout(self.positions(self.embedding(ids), start))
 
     def visible(self, source: Tensor) -> Tensor:   # (B, S) ids to bool (B, 1, 1, S)
-        "Where the source has a token; a model whose source is no text overrides this, and `encode`."
+        "Where the source has a token; a model whose source is not text overrides this, and `encode`."
         return padding_mask(source)
 
     def encode(
@@ -135,7 +135,7 @@ class Transformer(nn.Module):
         target_input: Tensor,  # (B, T) ids: the target shifted right by one PAD
     ) -> Tensor:               # logits (B, T, V)
         "Logits of each target token, given the source and the target tokens before it; PAD's is 0, which a search leaves out."
-        if source.size(0) != target_input.size(0):  # by `len` torch.export would keep one batch size for ever
+        if source.size(0) != target_input.size(0):  # with `len`, torch.export would keep one batch size for ever
             raise InputError(f"there are {len(source)} sources and {len(target_input)} targets: give one target for each source")
         return self.embedding.project(self.decode(target_input, self.encode(source), source))
 

@@ -40,10 +40,10 @@ class AdditiveAttention(nn.Module):
 
 # %% ../../nbs/model/variants.ipynb #32a00007
 class AdditiveMultiHeadAttention(MultiHeadAttention):
-    "Heads that score by the small network in place of the dot product: what §6.2 leaves open, not the paper's model."
+    "Heads that score by the small network instead of the dot product: what §6.2 leaves open, not the paper's model."
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
-        additive = AdditiveAttention(d_k, d_k)  # made first: so a seed gives the weights that it always gave
+        additive = AdditiveAttention(d_k, d_k)  # made first, so that a seed still gives the same weights
         super().__init__(d_model, n_heads, d_k, d_v)
         self.additive = additive
 
@@ -63,7 +63,7 @@ class AdditiveMultiHeadAttention(MultiHeadAttention):
         key: Tensor,
         value: Tensor,
         allowed: Tensor | None = None,  # bool, or summand of 0 and -inf, broadcastable to (B, h, T, S)
-        causal: bool = False,           # in place of `allowed`
+        causal: bool = False,           # instead of `allowed`
     ) -> Tensor:                        # (B, h, T, d_v)
         "The same without the weights."
         return self.attend_with_weights(query, key, value, boolean_mask(query, allowed, causal))[0]

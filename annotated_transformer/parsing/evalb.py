@@ -13,7 +13,7 @@ from .. import InputError
 from ..data.trees import TOP, Tree, bracket_free, clean, is_word, plain_label
 
 # %% ../../nbs/parsing/evalb.ipynb #4311582c
-PUNCTUATION = (",", ":", "``", "''", ".")  # parts of speech, not words: a full stop may be tagged otherwise
+PUNCTUATION = (",", ":", "``", "''", ".")  # parts of speech, not words: a full stop may be tagged differently
 EQUAL = {"PRT": "ADVP"}
 
 
@@ -81,7 +81,7 @@ class BracketScores:
 
 def bracket_scores(
     gold: Iterable[Tree],
-    predicted: Iterable[Tree],  # as many, over the same words
+    predicted: Iterable[Tree],  # equally many, over the same words
 ) -> BracketScores:
     "Labelled brackets, counted over all sentences as EVALB does with COLLINS.prm (Table 4)."
     if isinstance(gold, Tree) or isinstance(predicted, Tree):

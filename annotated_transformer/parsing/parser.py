@@ -29,12 +29,12 @@ TREES = replace(PARSING, alpha=2.0)  # where only trees are written and words co
 
 # %% ../../nbs/paper/6.3_parsing.ipynb #6300000d
 def checked_words(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
-    "As lists; InputError for text in place of words, and for a sentence without any."
+    "As lists; InputError for text instead of words, and for a sentence without any."
     if isinstance(sentences, str):
         raise InputError(
-            f"give a list of sentences, and of each its words: [data.treebank_words.split_words({sentences[:40]!r})]")
+            f"give a list of sentences, each a list of words: [data.treebank_words.split_words({sentences[:40]!r})]")
     if not isinstance(sentences, Iterable):
-        raise InputError(f"give a list of sentences, and of each its words, not {reprlib.repr(sentences)}")
+        raise InputError(f"give a list of sentences, each a list of words, not {reprlib.repr(sentences)}")
     out = []
     for number, words in enumerate(sentences, 1):
         if isinstance(words, str):
@@ -45,14 +45,14 @@ def checked_words(sentences: Iterable[Iterable[str]]) -> list[list[str]]:
         for word in words:
             if not isinstance(word, str) or word.split() != [word]:
                 shown = reprlib.repr(word)
-                raise InputError(f"sentence {number} has {shown}, which is no word: cut it at the blanks, or leave it out")
+                raise InputError(f"sentence {number} has {shown}, which is not a word: split it at the blanks, or leave it out")
     return out
 
 
 def require_room(
     self,
     sentences: Sequence[Sequence[str]],  # words
-    place: Callable[[int], str],         # where the sentence of a number stands, from 1
+    place: Callable[[int], str],         # the place of a sentence, by its number from 1
     whole: bool = False,                 # none may be split
 ) -> None:
     "InputError names the first sentence that is too long for the model."
@@ -86,14 +86,14 @@ class Parser:
 
     @property
     def search(self) -> Search:
-        "How it is searched if nothing else is said: as in the paper, with more length penalty where words are copied."
+        "How it is searched by default: as in the paper, with more length penalty where words are copied."
         return TREES if self.leaves == "words" else PARSING
 
     @classmethod
     def from_pretrained(
         cls,
         path_or_name: str | Path,    # as for `Translator`
-        average: int | None = None,  # of a run: mean of its last so many checkpoints
+        average: int | None = None,  # of a run: mean of this many of its last checkpoints
         **options: Any,              # device, precision, and those for the hub: as for `Translator`
     ) -> Self:
         "Load; InputError when something is missing or damaged, or when the model has never seen a bracket."
@@ -105,7 +105,7 @@ class Parser:
 
     @property
     def leaves(self) -> str:
-        "What it writes for a word, by its vocabulary."
+        "What it writes for a word, according to its vocabulary."
         return leaves_of(self.translator.tokenizer)
 
     def parse(
@@ -122,7 +122,7 @@ class Parser:
             outputs = self.translator.translate(lines, search, split=False)
             return [Parse(*repair(output.split(), words, self.leaves)) for output, words in zip(outputs, sentences)]
         tokenizer = self.translator.tokenizer
-        lines = [line if tokenizer.encode(line)[:-1] else "⁇" for line in lines]  # nothing to read, and still words to write
+        lines = [line if tokenizer.encode(line)[:-1] else "⁇" for line in lines]  # nothing to read, but words to write
         rule = TreeSearch(tokenizer, self.leaves)
         device = self.translator.model.embedding.weight.device
         found = self.translator.translate_ids(
@@ -153,7 +153,7 @@ def score_parses(
     gold: Sequence[Tree],
     parses: Sequence[Parse],
 ) -> ParsingScores:
-    "Trees of a parser against the gold ones."
+    "A parser's trees against the gold ones."
     repairs = [parse.repairs for parse in parses]
     brackets = bracket_scores(gold, [parse.tree for parse in parses])
     return ParsingScores(brackets, len(parses), sum(map(bool, repairs)), dict(sum(repairs, Counter())))

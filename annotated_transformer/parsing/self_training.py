@@ -72,7 +72,7 @@ def parse_lines(
     name: str = "standard input",
     search: Search | None = None,   # as for `Parser.parse`
     free: bool = False,
-) -> tuple[list[str], list[Parse]]:  # a line for each line, and the parses of those that are not blank
+) -> tuple[list[str], list[Parse]]:  # a line for each line, and the parses of the lines that are not blank
     "One printed tree per line. InputError names a line that is too long for the model."
     sentences = require_lines(parser, lines, name)
     parses = parser.parse([words for words in sentences if words], search, free)
@@ -87,7 +87,7 @@ def exchange_constituents(
     epoch: int,             # what is drawn is a function of (seed, epoch)
     share: float = 0.1,     # of the constituents, seen from the top
 ) -> Iterator[Tree]:        # one for each tree
-    "Some constituents of each tree, never the outermost, give way to others of the same label and about the same size."
+    "Some constituents of each tree, never the outermost, are replaced by others of the same label and about the same size."
     def kind(part: Tree) -> tuple[str, int]:
         return part.label(), len(part.leaves()).bit_length()
 

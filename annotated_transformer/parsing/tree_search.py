@@ -14,7 +14,7 @@ from ..data.tokenizer import Tokenizer
 from ..data.trees import CRAFT_LABELS, DEEPEST, LABELS, WORD, bracket_free
 
 LONGEST_CHAIN = 6  # brackets that open one after the other, as in the free sample; more would only put off a hard word
-# Parts of speech that a parser of tags may write if its vocabulary names none: the Penn Treebank's, four of its successors.
+# Parts of speech that a parser of tags may write if its vocabulary names none: the Penn Treebank's, and four of its successors'.
 TAGS = """CC CD DT EX FW IN JJ JJR JJS LS MD NN NNP NNPS NNS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ
     WDT WP WP$ WRB # $ . , : -LRB- -RRB- `` '' HYPH AFX NFP ADD""".split()
 
@@ -43,7 +43,7 @@ class Paths:
     def tables(self, device) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # ids and to (N, m); ends and rest (N,)
         "`rest`: the fewest tokens to an end."
         rest: list[int] = [0] * len(self.children)
-        for node in reversed(range(len(rest))):  # children stand behind their parents
+        for node in reversed(range(len(rest))):  # children come after their parents
             if node not in self.ends:
                 rest[node] = 1 + min((rest[child] for child in self.children[node].values()), default=0)
         m = max(1, *map(len, self.children))
@@ -107,14 +107,14 @@ class TreesSoFar:
 
     def __init__(self, brackets: list[tuple[int, int]], vocab_size: int, roots: list[list[int]], tables, copied=False):
         self.ids_of, self.to, self.ends, self.rest = tables
-        self.copied = copied    # the words themselves are written, so which pieces come next is known
+        self.copied = copied    # the words themselves are written, so the next pieces are known
         device = self.to.device
         if not brackets:
-            raise InputError("this vocabulary has no brackets: the model is no parser; take one that was trained on a treebank")
+            raise InputError("this vocabulary has no brackets: the model is not a parser; use one that was trained on a treebank")
         self.opening, self.closing = torch.tensor(brackets, device=device).view(-1, 2).unbind(1)
         self.opens, self.closes = (torch.full((vocab_size,), -1, device=device) for _ in range(2))
         self.opens[self.opening] = self.closes[self.closing] = torch.arange(len(brackets), device=device)
-        self.signs = torch.cat([self.opening, self.closing, self.opening.new_tensor([EOS, PAD])])   # what is no piece of a word
+        self.signs = torch.cat([self.opening, self.closing, self.opening.new_tensor([EOS, PAD])])  # not pieces of words
         B, n = len(roots), max(map(len, roots))
         self.n = torch.tensor([len(row) for row in roots], device=device)[:, None]                            # (B, 1)
         self.roots = torch.tensor([[*row, *[0] * (n + 1 - len(row))] for row in roots], device=device)        # (B, n + 1)
@@ -123,7 +123,7 @@ class TreesSoFar:
         self.stack = torch.zeros(B, 1, DEEPEST + 1, dtype=torch.long, device=device)                          # labels
 
     def ids(self, left: Tensor) -> Tensor:  # (B,) -> (B·K, m)
-        "The next piece, opening brackets, the closing bracket that fits, the end; what leaves too few tokens is out."
+        "The next piece, opening brackets, the closing bracket that fits, the end; what leaves too few tokens is excluded."
         B, K = self.depth.shape
         root = self.roots.gather(1, self.word)                                                                # (B, K)
         spare = left[:, None] - self.rest[self.node] - self.later.gather(1, self.word) - self.depth - 1
@@ -143,7 +143,7 @@ class TreesSoFar:
         return torch.cat(parts, dim=-1).flatten(0, 1)
 
     def weigh(self, logits: Tensor) -> None:  # (B·K, V)
-        "Where words are copied, the piece that comes next gets the probability of all pieces; within a word, all there is."
+        "Where words are copied, the piece that comes next gets the probability of all pieces; within a word, all of it."
         if not self.copied:
             return
         between, nothing = self.ends[self.node], float("-inf")

@@ -24,7 +24,7 @@ class SelfAttention(nn.Module):
     def __init__(self, d: int, n_heads: int):
         super().__init__()
         if d % n_heads:
-            raise InputError(f"d={d} does not divide by n_heads={n_heads}")
+            raise InputError(f"d={d} is not divisible by n_heads={n_heads}")
         self.attention = MultiHeadAttention(d, n_heads, d // n_heads, d // n_heads)
 
     def forward(
@@ -55,7 +55,7 @@ def restricted_attention(
     side = min(neighbourhood // 2, n - 1)
     block, seen = side + 1, 3 * side + 1  # queries of a block, and the keys that they see
     blocks = -(-n // block)
-    missing = blocks * block - n  # the last block is filled up
+    missing = blocks * block - n  # the last block is filled
 
     def pieces(x: Tensor) -> Tensor:  # (B, h, n, ·) -> (B·h, blocks, seen, ·)
         return F.pad(x, (0, 0, side, side + missing)).unfold(2, seen, block).transpose(-2, -1).flatten(0, 1)
@@ -63,7 +63,7 @@ def restricted_attention(
     query = F.pad(query, (0, 0, 0, missing)).unflatten(2, (blocks, block)).flatten(0, 1)
     at = torch.arange(blocks * block, device=query.device).view(blocks, block, 1)  # position of each query
     of = at[:, :1] - side + torch.arange(seen, device=query.device)                # (blocks, 1, seen): position of each key
-    allowed = ((at - of).abs() <= side) & (of >= 0) & (of < n)  # near, and real; queries that fill up see the last key at least
+    allowed = ((at - of).abs() <= side) & (of >= 0) & (of < n)  # near, and real; queries that fill up see at least the last key
     output = F.scaled_dot_product_attention(query, pieces(key), pieces(value), allowed)  # (B·h, blocks, block, d_v)
     return output.flatten(1, 2)[:, :n].unflatten(0, heads)
 
@@ -99,7 +99,7 @@ def numbers_kept(
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = function(x)
-    assert output.grad_fn is not None  # alive until here: so no memory was used twice
+    assert output.grad_fn is not None  # alive until here, so no memory was used twice
     return sum(kept.values())
 
 # %% ../../nbs/tables/layer_types.ipynb #5a07f24b
@@ -160,7 +160,7 @@ class Convolution(nn.Module):
 
 
 class SeparableConvolution(nn.Module):
-    "A convolution for each column by itself, then one matrix for each position by itself."
+    "A convolution for each column on its own, then one matrix for each position on its own."
 
     def __init__(self, d: int, kernel: int):
         super().__init__()
@@ -197,7 +197,7 @@ def turns(
     x: Tensor,           # (B, n, d)
     count: int,
 ) -> Iterator[Tensor]:   # (B, n, d), after 1, 2, ..., `count` turns
-    "The recurrent layer with all positions at work at once, each from its neighbour's last state."
+    "The recurrent layer with all positions working at once, each from its neighbour's last state."
     hidden = memory = torch.zeros_like(x)
     for _ in range(count):
         before = (F.pad(state[:, :-1], (0, 0, 1, 0)) for state in (hidden, memory))

@@ -11,8 +11,8 @@ from typing import NamedTuple
 import torch
 
 # %% ../../nbs/paper/6.2_variations.ipynb #b38b79d6
-# Student's t by degrees of freedom, for 95% between -t and t. For a number between two of these the lower one serves: its t
-# is a little more than it need be.
+# Student's t by degrees of freedom, for 95% between -t and t. Between two of these numbers the lower one is used: its t
+# is slightly too large.
 STUDENT_T = {
     1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228, 12: 2.179,
     15: 2.131, 19: 2.093, 21: 2.080, 30: 2.042, 42: 2.018, 63: 1.998,
@@ -20,7 +20,7 @@ STUDENT_T = {
 
 
 class Difference(NamedTuple):
-    "What a row has more than its base."
+    "How much more a row has than its base."
 
     perplexity: float  # in percent of the base's
     bleu: float        # in points
@@ -38,7 +38,7 @@ def pairs(
     table: dict,
     name: str,
 ) -> list[Difference]:
-    "What a row has more than the base with the same seed, for each seed that both have."
+    "How much more a row has than the base with the same seed, for each seed that both have."
     base = {value["seed"]: value for value in table["base"]["seeds"]}
     return [
         Difference(100 * (value["perplexity"] / other["perplexity"] - 1), value["bleu"] - other["bleu"])
@@ -49,12 +49,12 @@ def pairs(
 def noise(
     table: dict,
     seeds: int = 1,          # of either row
-) -> Difference | None:      # None where nothing is left: it takes two seeds of two rows
+) -> Difference | None:      # None without a remainder, which takes two seeds of two rows
     "What a difference between equal rows, trained with the same seeds, exceeds one time in twenty."
     values = [(row, value) for row, found in enumerate(table.values()) for value in found["seeds"]]
     numbers = sorted({value["seed"] for _, value in values})
     parts = torch.zeros(len(values), len(table) + len(numbers), dtype=torch.float64)
-    for i, (row, value) in enumerate(values):  # a score is its row's part, its seed's part, and what is left
+    for i, (row, value) in enumerate(values):  # a score is its row's part, its seed's part, and a remainder
         parts[i, row] = parts[i, len(table) + numbers.index(value["seed"])] = 1
     if (freedom := len(values) - int(torch.linalg.matrix_rank(parts)) if values else 0) < 1:
         return None

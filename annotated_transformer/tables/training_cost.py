@@ -99,7 +99,7 @@ class RunCost:
 
     updates: int
     seconds: float                     # spent on updates
-    device_seconds: float              # the same, times the devices at work
+    device_seconds: float              # the same, times the number of devices
     target_tokens: int                 # real ones, without padding
     flops: float                       # model FLOPs of all these tokens
     source_tokens: int | None = None
@@ -136,7 +136,7 @@ class Score(TypedDict):
 
 
 class Figures(TypedDict):
-    "Of what `score --out` wrote, what Table 2 prints."
+    "The part of what `score --out` wrote that Table 2 prints."
     paper_bleu: Score
     sacre_bleu: Score
 
@@ -147,7 +147,7 @@ class ScoreFile(TypedDict):
 
 
 def require_positive(**values: float) -> None:
-    "InputError for the first value that is not a number above zero, or one that no machine will see."
+    "InputError for the first value that is not a number above zero, or that no machine will ever reach."
     for name, value in values.items():
         if not isinstance(value, (int, float)) or not 1e-30 < value < 1e30:
             odd = " and no farther from 1 than 10^30" * (isinstance(value, (int, float)) and 0 < value < math.inf)
@@ -156,13 +156,13 @@ def require_positive(**values: float) -> None:
 # %% ../../nbs/tables/training_cost.ipynb #523e02ae
 def run_cost(
     directory: str | Path,      # of a run
-    rate: float | None = None,  # FLOP/s of one device: the share of it that was achieved, and the paper's rule, are added
+    rate: float | None = None,  # FLOP/s of one device: adds the share of it that was achieved, and the paper's rule
 ) -> RunCost:
     "What a run has cost up to its last checkpoint. InputError without one, for a damaged file, and for a class of your own."
     require_positive(the_rate=1 if rate is None else rate)
     run = Run(directory)
     if own := run.own.get("model"):
-        raise InputError(f"{run} trains a model of the class {own}, and only the work of the paper's is counted here")
+        raise InputError(f"{run} trains a model of the class {own}, and only the paper's model is counted here")
     config, state = run.config, run.last()
     keys = ("step", "seconds", "device_seconds", "source_tokens", "target_tokens")
     try:
@@ -183,7 +183,7 @@ def table_row(
     scored: Path,    # the JSON file that `score --out` wrote
     cost: RunCost,
 ) -> str:
-    "The run as a row of Table 2, in Markdown, under a head that says what each figure is."
+    "The run as a row of Table 2, in Markdown, under a header that says what each figure is."
     figures = read_json(scored, ScoreFile, "give the file that `score --out` wrote")["figures"]
     bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
     bill = "" if cost.rate is None else f"{paper_cost(cost.device_seconds, cost.rate):.1e}"
@@ -238,7 +238,7 @@ def predict_table(
         for name, (config, steps) in PAPER_RUNS.items() if (size := name.split()[0]) in tokens_per_second
     }
     rates = ", ".join(f"{size} {significant(rate)}" for size, rate in tokens_per_second.items())
-    kept = f", of which it keeps {efficiency:.0%} beside others" if efficiency < 1 and max(devices) > 1 else ""
+    kept = f", of which it keeps {efficiency:.0%} alongside others" if efficiency < 1 and max(devices) > 1 else ""
     rows = [["days on", "updates", *(f"{n:,}" for n in devices)]]
     rows += [[name, f"{PAPER_RUNS[name][1]:,}", *(significant(p.days) for p in row)] for name, row in found.items()]
     columns = list(zip(*found.values()))
@@ -249,4 +249,4 @@ def predict_table(
         rows.append([name, "", *(significant(sum(getattr(p, key) for p in column)) for column in columns)])
     first, *others = (max(map(len, column)) for column in zip(*rows))
     lines = ["  ".join([row[0].ljust(first), *map(str.rjust, row[1:], others)]) for row in rows]
-    return "\n".join([f"target tokens a second of one device: {rates}{kept}", *lines])
+    return "\n".join([f"target tokens a second on one device: {rates}{kept}", *lines])

@@ -49,7 +49,7 @@ class SinceLine(TypedDict):
 
 
 class State(TypedDict):
-    "What state.json holds. Where a test needs no more, the step alone."
+    "What state.json holds. Only the step where a test needs no more."
     step: Count
     epoch: NotRequired[Count]
     batch: NotRequired[Count]
@@ -64,14 +64,14 @@ class State(TypedDict):
 def read_state(
     directory: Path,  # of a checkpoint
 ) -> dict:
-    "How far the run was. InputError when the file is damaged."
+    "How far the run had got. InputError when the file is damaged."
     return read_json(directory / STATE, State, "use an earlier checkpoint")
 
 
 def is_regular(
     directory: Path,  # of a checkpoint
 ) -> bool:
-    "Whether it was written on schedule. One whose state is damaged counts as such, so it is no reason to stop."
+    "Whether it was written on schedule. One with a damaged state counts as on schedule, so it is no reason to stop."
     try:
         return read_state(directory).get("regular", True)
     except InputError:
@@ -93,12 +93,12 @@ def forget_old(
     run: Path,
     keep: int,
 ) -> None:
-    "Remove all but the last `keep` checkpoints, and those out of turn that are not the last."
+    "Remove all but the last `keep` checkpoints, and those off schedule that are not the last."
     older = checkpoint_directories(run)[:-1]
     passing = [directory for directory in older if not is_regular(directory)]
     lasting = [directory for directory in older if directory not in passing]
     for directory in passing + lasting[: max(0, len(lasting) + 1 - keep)]:
-        with suppress(PermissionError):  # Windows moves none of which a file is open: the next save tries again
+        with suppress(PermissionError):  # Windows cannot move one with an open file: the next save tries again
             remove_directory(directory)
 
 # %% ../../nbs/training/checkpoints.ipynb #23fdd5ce
@@ -108,7 +108,7 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     state: dict,            # step, epoch, batch, ... : plain numbers
     keep: int,
-    regular: bool = True,   # False: written out of turn, to be removed by the next one
+    regular: bool = True,   # False: written off schedule, to be removed by the next one
 ) -> Path:
     "Weights, what the optimizer keeps for each, and how far the run is; then remove all but the last `keep` checkpoints."
     final = Path(run, "checkpoints", f"step-{state['step']:08d}")
@@ -158,7 +158,7 @@ def newest_checkpoint(
 
 # %% ../../nbs/training/checkpoints.ipynb #954a0893
 def load_checkpoint(
-    directory: Path,   # that `newest_checkpoint` has found whole
+    directory: Path,   # that `newest_checkpoint` has found to be whole
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
 ) -> dict:  # the state that was saved
@@ -178,7 +178,7 @@ def only_one(
     try:
         lock.acquire()
     except Timeout:
-        what = "another process trains this run just now; wait for it or stop it, or take another --run"
+        what = "another process is training this run; wait for it, stop it, or take another --run"
         raise InputError(f"{run}: {what}{holder_of(path)}") from None
     except (OSError, NotImplementedError) as error:  # the second by an older filelock
         if isinstance(error, OSError) and error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP):
@@ -192,7 +192,7 @@ def only_one(
 
 def holder_of(lock: Path) -> str:
     """What to do where a file system has no locks, and the file itself is the lock: it names its process and machine, and a kill
-    leaves it. Nothing where the file is empty: then the system has the lock, and frees it when the process ends."""
+    leaves it behind. Nothing where the file is empty: then the system has the lock, and frees it when the process ends."""
     try:
         process, machine, *_ = lock.read_text(encoding="utf-8", errors="replace").split()
     except (OSError, ValueError):  # Windows lets nobody read it

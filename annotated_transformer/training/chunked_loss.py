@@ -19,12 +19,12 @@ Rule = Callable[[Tensor, Tensor, Tensor, bool], tuple[tuple[Tensor, ...], Tensor
 
 
 class _ProjectAndLose(torch.autograd.Function):
-    "The losses of a rule and the gradients of the first of them, a chunk's logits at a time."
+    "The losses of a rule and the gradients of the first of them, one chunk of logits at a time."
 
     @staticmethod
     def forward(ctx, hidden: Tensor, weight: Tensor, target: Tensor, share: Tensor, rule: Rule, chunk: int):
         (draws, tokens, _), device, learning = hidden.shape, hidden.device.type, any(ctx.needs_input_grad)
-        # Under autocast the matrix products take numbers of 16 bits, as in every other layer; the softmax and all sums keep 32.
+        # Under autocast the matrix products take 16-bit numbers, as in every other layer; the softmax and all sums keep 32 bits.
         short = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         h, w = hidden.to(short), weight.to(short)
         grad_hidden, grad_weight = (torch.empty_like(x) if learning else None for x in (hidden, weight))
@@ -54,7 +54,7 @@ class _ProjectAndLose(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, grad: Tensor, *_):
         if ctx.gradients is None:
-            raise RuntimeError("the gradients of this loss have been handed on: compute the loss again for a second backward")
+            raise RuntimeError("the gradients of this loss have been passed on: compute the loss again for a second backward")
         (grad_hidden, grad_weight), ctx.gradients = ctx.gradients, None
         return grad_hidden.mul_(grad), grad_weight.mul_(grad), None, None, None, None
 
@@ -80,14 +80,14 @@ def losses_in_chunks(
     tokens: int | None,     # divide by this number instead of by the real tokens in `target`
     chunk: int | None,      # tokens whose logits exist at a time; by default, over all draws, as `usual_chunk` says
 ) -> tuple[Tensor, ...]:    # the rule's losses, mean per real token, in nats; only the first has a gradient
-    "Losses straight from the decoder's output: of the logits, one chunk exists at a time."
+    "Losses straight from the decoder's output: only one chunk of the logits exists at a time."
     if not torch.is_grad_enabled():  # evaluation: without this, the function would compute the weights' gradients anyway
         hidden, weight = hidden.detach(), weight.detach()
     hidden, target = hidden.flatten(1, -2), target.flatten()
     on_cpu, real = hidden.device.type == "cpu", target != PAD
-    if on_cpu:  # elsewhere, to leave rows out, the program would have to wait until the GPU has counted them
+    if on_cpu:  # elsewhere, leaving rows out would make the program wait until the GPU has counted them
         hidden, target, real = hidden[:, real], target[real], real[real]  # the last is all true
-    # Sums of a batch have 32 bits at least, also where the model has 16: `share` says in what the rules count.
+    # Sums over a batch have at least 32 bits, even where the model has 16: `share` has the type in which the rules count.
     share = real.to(torch.promote_types(hidden.dtype, torch.float32)) / (tokens or real.sum())
     chunk = chunk or max(1, usual_chunk(hidden.device, len(weight)) // len(hidden))
     return _ProjectAndLose.apply(hidden, weight, target, share, rule, chunk)
@@ -110,7 +110,7 @@ def smoothed_and_plain(smoothing: float, logits: Tensor, right: Tensor, share: T
 
 # %% ../../nbs/training/chunked_loss.ipynb #767d9537
 def one_pass(smoothing: float, logits: Tensor, right: Tensor, share: Tensor, learning: bool):
-    "`smoothed_and_plain` without steps in place: the logits stay as they are, the gradient has their precision."
+    "`smoothed_and_plain` without in-place steps: the logits stay as they are, the gradient has their precision."
     off, long = smoothing / (logits.size(1) - 1), logits.to(share.dtype)
     log_normalizer = long.logsumexp(1, True)
     is_right = torch.arange(logits.size(1), device=logits.device)[None] == right  # compared, where a GPU would have to scatter
@@ -127,7 +127,7 @@ broken: list[Exception] = []  # why nothing can be compiled here, once that is k
 
 
 def give_up(error: Exception) -> None:
-    "Compile nothing any more, and say why, once."
+    "Compile nothing from now on, and say why, once."
     broken.append(error)
     first = next(iter(str(error).splitlines()), type(error).__name__)
     logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", first)
@@ -135,7 +135,7 @@ def give_up(error: Exception) -> None:
 
 @cache
 def compiled_one_pass() -> Callable | None:
-    "`one_pass` as torch.compile makes it, for chunks of all sizes; None where PyTorch compiles nothing, as on a Python too new."
+    "`one_pass` as torch.compile makes it, for chunks of all sizes; None where PyTorch compiles nothing, as on too new a Python."
     try:
         return torch.compile(one_pass, dynamic=True)
     except RuntimeError as error:
@@ -162,7 +162,7 @@ def fused_losses(
     chunk: int | None = None,            # tokens whose logits exist at a time; by default as `usual_chunk` says
     compiled: bool = False,              # the rule in one pass over 16-bit logits, for a GPU
 ) -> tuple[Tensor, Tensor]:              # mean loss per real token with and without smoothing, in nats; the first has a gradient
-    "Both losses straight from the decoder's output: of the (B·T, V) logits, `chunk` rows exist at a time (§5.4)."
+    "Both losses straight from the decoder's output: only `chunk` rows of the (B·T, V) logits exist at a time (§5.4)."
     rule = compiled_rule if compiled else smoothed_and_plain
     return losses_in_chunks(hidden[None], weight, target, partial(rule, smoothing), tokens, chunk)
 

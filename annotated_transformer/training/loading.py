@@ -56,7 +56,7 @@ def run_of(directory: Path) -> Run | None:
 
 def load(
     path_or_name: str | Path,     # directory of a run, of its checkpoint or of a model, name of shipped weights, or OWNER/NAME
-    average: int | None = None,   # of a run: mean of its last so many checkpoints, or of all there are; None: as many as it keeps
+    average: int | None = None,   # of a run: mean of this many of its last checkpoints, or of all; None: as many as it keeps
     model: type[Model] = Transformer,        # its class, where that is one of your own
     tokenizer: AnyTokenizer | None = None,   # one of your own
     **options: Any,               # for the hub: revision, token, cache_dir, ...
@@ -70,15 +70,15 @@ def load(
 def _load_from(
     directory: Path, path_or_name: str | Path, average: int | None, model: type[Model], tokenizer: AnyTokenizer | None,
 ) -> LoadedModel[Model]:
-    "What stands in the directory now."
+    "What is in the directory now."
     checkpoint, run = (directory, there) if (there := run_of(directory)) else (None, Run(directory))
     run, directory = (run, run.directory) if run.exists() else (None, directory)
     if average is not None and (checkpoint or run is None):
-        raise InputError(f"average: {path_or_name} is no run, so it has no checkpoints to average; leave it out")
+        raise InputError(f"average: {path_or_name} is not a run, so it has no checkpoints to average; leave it out")
     if fault := damage(directory, sorted(read_sums(directory).keys() - {FILES[0]})):  # the weights are hashed as they are read
         raise InputError(f"{fault}; install the package or copy the model again")
     if reader_of_others(directory):
-        raise InputError(f"{path_or_name} is a Marian model, which translates and is trained no further: give a run, or a model "
+        raise InputError(f"{path_or_name} is a Marian model, which translates but is not trained further: give a run, or a model "
                          "of this package")
     record = read_record(directory)
     tokenizer = tokenizer_in(directory, tokenizer, record.tokenizer, path_or_name)
@@ -102,7 +102,7 @@ def save(
 ) -> None:
     """Write model.safetensors, config.json, tokenizer.model, record.json and their checksums, which `load` reads; and README.md.
 
-    A directory that is there keeps its README.md and files of other names; a model in it is replaced.
+    An existing directory keeps its README.md and files with other names; a model in it is replaced.
     """
     record = replace(record or ModelRecord(), search=asdict(search or Search()), tokenizer=known_as(tokenizer))
 

@@ -36,16 +36,16 @@ from .starting import begin, new_model, prepared, resume
 from .stopping import all_finite, noted_signals, refuse_to_go_on, require_finite, stopped
 from .watch import watching
 
-_all_ = ["readable_train"]  # explained by itself in readable, and looked for beside `train`
+_all_ = ["readable_train"]  # explained on its own in `readable`, and looked for next to `train`
 
 # %% ../../nbs/training/loop.ipynb #aadd4128
 def batch_loss(
     model: Transformer,
     batch: Batch,
     smoothing: float,
-    tokens: int | None = None,  # real target tokens of the whole batch, when this is a part of it
+    tokens: int | None = None,  # real target tokens of the whole batch, if this is a part of it
     consistency: float = 0.0,   # α of (drop.1)
-    compiled: bool = False,     # the loss, as `fused_losses` has it
+    compiled: bool = False,     # the loss, as in `fused_losses`
 ) -> Tensor:                    # mean loss per real target token, in nats; of a part: its share of that mean
     "Forward pass and loss of one batch, by the fused form."
     if not consistency:
@@ -66,7 +66,7 @@ class WithLoss(nn.Module):
         loss: Loss | None = None,
     ):
         super().__init__()
-        self.loss = None if loss is None else partial(loss)  # no part of this module, whose parameters are the model's
+        self.loss = None if loss is None else partial(loss)  # not a part of this module, whose parameters are the model's
         self.model, self.smoothing, self.precision = model, smoothing, precision
         self.consistency, self.compiled = consistency, compiled
 
@@ -122,12 +122,12 @@ def batches_from(
 
 # %% ../../nbs/training/loop.ipynb #52a30001
 def nothing_of(batch: Batch) -> Batch:
-    "The same with targets of padding alone, for a process that has no sentences left: its loss is 0."
+    "The same with targets of only padding, for a process that has no sentences left: its loss is 0."
     return batch._replace(target=torch.full_like(batch.target, PAD))
 
 
 def on_its_way(batch: Batch, device: torch.device) -> Batch:
-    "On the device, or soon to be: from pinned memory a CUDA GPU fetches by itself, and nobody waits for it."
+    "On the device, or soon to be: from pinned memory a CUDA GPU fetches on its own, and nothing waits for it."
     if device.type == "cuda":
         return Batch(*(ids.pin_memory().to(device, non_blocking=True) for ids in batch))
     return Batch(*(ids.to(device) for ids in batch))  # Apple's would fetch what others have overwritten (PyTorch issue 189690)
@@ -140,19 +140,19 @@ def own_parts(
     n_parts: int,
     group: Group,
 ) -> Iterator[tuple[int, Batch]]:  # number of the part, and the part, on this process's device
-    "The parts of a batch that this process works off: every `group.size`-th."
+    "The parts of a batch that this process works through: every `group.size`-th."
     cut = shares(rows, lengths, n_parts)
     for number in range(group.rank, n_parts, group.size):
         if len(cut[number]):
             yield number, on_its_way(collate(pairs, cut[number]), group.device)
-        elif group.size > 1:  # whose others wait for it
+        elif group.size > 1:  # the others wait for this one
             yield number, on_its_way(nothing_of(collate(pairs, rows[:1])), group.device)
 
 # %% ../../nbs/training/loop.ipynb #1a8648a6
 def learner_for(
     model: Transformer, config: TrainingConfig, execution: Execution, group: Group, loss: Loss | None = None,
 ) -> nn.Module:
-    "The model with its loss, compiled if that is asked for, and exchanging gradients if there are several processes."
+    "The model with its loss, compiled if requested, and exchanging gradients if there are several processes."
     if execution.compile:
         compile_each([*model.encoder.layers, *model.decoder.layers])
     learner = WithLoss(model, config.smoothing, execution.precision, config.consistency, compiles_loss(execution), loss)
@@ -170,7 +170,7 @@ def rehearse(
     n_parts: int,
 ) -> None:
     "The passes of the next update, without the update and without an exchange: whether its parts fit into memory."
-    # Adam's two means, which the first update will make, take their room here.
+    # Adam's two means, which the first update will make, take up their memory here.
     means = [] if optimizer.state else [torch.empty_like(p) for p in learner.parameters() for _ in range(2)]
     try:
         _, _, rows = next(batches_from(pairs, config, state["epoch"], state["batch"]))
@@ -200,7 +200,7 @@ def fitted(
     group: Group,
     loss: Loss | None = None,
 ) -> tuple[nn.Module, int]:
-    "What learns, and into how many parts a batch is cut so that they fit into memory. If those are more, the run records it."
+    "What learns, and how many parts a batch is cut into to fit into memory. If those are more, the run records it."
     learner, fits = learner_for(model, config, execution, group, loss), execution
     if may_run_out(group.device):
         passes = partial(rehearse, learner, optimizer, pairs, config, state, group)
@@ -221,11 +221,11 @@ def train(
     optimizer: MakeOptimizer | None = None,              # takes a list of parameters. None: §5.3's Adam
     rate: Rate | None = None,                            # of each update, from 1 on, for all weights. None: (3)
     loss: Loss[Model] | None = None,                     # takes model and batch; gives that of each target token. None: §5.4's
-    watch: Watch[Model] | None = None,                   # gets each line of metrics.jsonl (and the model); True ends
+    watch: Watch[Model] | None = None,                   # gets each line of metrics.jsonl (and the model); True ends it
 ) -> Model:                 # with its last weights, in eval mode, on the run's device
-    """Train, or continue where the run directory stands, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
+    """Train, or continue from the run directory, with metrics.jsonl, tensorboard/ and checkpoints/. Seeds PyTorch.
 
-    It notes your class, optimizer, rate and loss: InputError if it goes on with others, or is loaded without the class."""
+    It notes your class, optimizer, rate and loss: InputError if the run continues with others, or is loaded without the class."""
     run, own = Run(directory), Own(model, optimizer, rate, watch, loss)
     with join(config.execution.device) as group, ExitStack() as stack:
         execution = on_device(config.execution, group.device)

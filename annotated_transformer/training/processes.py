@@ -33,7 +33,7 @@ def part_seed(
     step: int,
     part: int,   # of the whole batch, over all processes
 ) -> int:
-    "The seed of the random numbers of one part of one update: the same on whichever process, and after every restart."
+    "The seed of the random numbers of one part of one update: the same on any process, and after every restart."
     return int.from_bytes(hashlib.sha256(f"{seed} {step} {part}".encode()).digest()[:8], "big") >> 1
 
 # %% ../../nbs/training/processes.ipynb #634504d0
@@ -47,7 +47,7 @@ class Group:
     device: torch.device
     rank: int = 0   # this process; 0 leads
     size: int = 1
-    line: dist.ProcessGroup | None = None  # over which they talk; None: the same that takes the gradients
+    line: dist.ProcessGroup | None = None  # over which they talk; None: the one that takes the gradients
 
     def highest(
         self,
@@ -73,7 +73,7 @@ class Group:
         self,
         *values: float,
     ) -> Callable[[], list[float]]:
-        "As `highest`, but nobody waits: what is returned gives the answer when it is called, after the next update."
+        "Like `highest`, but nobody waits: the function returned gives the answer when called, after the next update."
         numbers = torch.tensor(values, dtype=torch.float64, device="cpu")
         work = dist.all_reduce(numbers, dist.ReduceOp.MAX, self.line, async_op=True)
         return lambda: work.wait() and numbers.tolist()
@@ -132,7 +132,7 @@ def met(
     rank: int,
     size: int,
 ) -> dist.Store:
-    "The store of `meet`. Who waits long says so, and hears Ctrl-C and SIGTERM; InputError where they do not meet."
+    "The store of `meet`. A process that waits long says so, and heeds Ctrl-C and SIGTERM; InputError if they do not meet."
     found: Future[dist.Store] = Future()
 
     def look() -> None:
@@ -151,15 +151,15 @@ def met(
     except dist.DistError as error:
         raise InputError(
             f"process {rank} of {size}, counted from 0, has not met the others at {meeting_place()} ({reason_of(error)}): "
-            "start all of them by torchrun, with an address that each reaches and a port that is free"
+            "start all of them with torchrun, with an address that each reaches and a port that is free"
         ) from error
 
 # %% ../../nbs/training/processes.ipynb #fcd8b168
-class Stopped(BaseException):  # as KeyboardInterrupt, so that nothing on the way takes it for a fault
-    "SIGTERM came, and a checkpoint is written: the same command goes on from there."
+class Stopped(BaseException):  # like KeyboardInterrupt, so that nothing on the way takes it for a fault
+    "SIGTERM came, and a checkpoint is written: the same command continues from there."
 
 
-ALL_LEAVE = (InputError, Stopped, SystemExit, KeyboardInterrupt)  # what ends all processes, not one of them
+ALL_LEAVE = (InputError, Stopped, SystemExit, KeyboardInterrupt)  # what ends all processes, not just one
 
 
 def connected(
@@ -167,9 +167,9 @@ def connected(
     rank: int,
     size: int,
 ) -> dist.ProcessGroup | None:
-    "The line over which the processes talk once they have met; None: the default, which takes the gradients too."
-    import_module("torch.distributed.nn")  # first imported later, by PyTorch, it would keep the group for ever: in its defaults
-    # The others wait for the leader as long as it takes to prepare a corpus; that a process died, torchrun notices at once.
+    "The group over which the processes talk once they have met; None: the default, which takes the gradients too."
+    import_module("torch.distributed.nn")  # if PyTorch imported it later, it would keep the group for ever, in its defaults
+    # The others wait for the leader as long as it takes to prepare a corpus; torchrun notices at once if a process dies.
     patient, known = timedelta(days=1), {"rank": rank, "world_size": size}
     if device.type != "cuda":
         dist.init_process_group("gloo", store=met(rank, size), timeout=patient, **known)
@@ -207,7 +207,7 @@ def exchanging_gradients(
     incomplete: bool = False,  # an update may leave out some parameters: then all processes ask each other which, each time
 ) -> DistributedDataParallel:
     "The same module, whose backward pass ends with the mean of all processes' gradients."
-    # The only buffers are the sinusoids, alike everywhere: none need be sent. Newer releases of PyTorch have another word for it.
+    # The only buffers are the sinusoids, the same everywhere: none need be sent. Newer releases of PyTorch call it otherwise.
     known = inspect.signature(DistributedDataParallel).parameters
     sending = {"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False}
     where = [group.device] if group.device.type == "cuda" else None

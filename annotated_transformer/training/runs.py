@@ -43,8 +43,8 @@ from .metrics import METRICS, read_lines, record
 from .processes import Group
 
 # %% ../../nbs/training/runs.ipynb #fecb4d4f
-CORPUS = "corpus.json"  # sums of the user's own files, as they were read
-WRITTEN = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, METRICS, "lock")  # files of a run, where no link may stand
+CORPUS = "corpus.json"  # checksums of the user's own files, as they were read
+WRITTEN = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, METRICS, "lock")  # files of a run, which may not be links
 
 
 class RunFile(TypedDict):
@@ -56,7 +56,7 @@ class RunFile(TypedDict):
 
 
 def renamed(before: dict[str, str], now: dict[str, str]) -> dict[str, tuple]:
-    "As `changed`, of what is not the paper's, which `train` takes in Python alone."
+    "Like `changed`, for what is not the paper's, which only Python's `train` takes."
     both = {name: (before.get(name, "the paper's"), now.get(name, "the paper's")) for name in sorted(before | now)}
     return {f"train(..., {name})": names for name, names in both.items() if not same_name(*names)}
 
@@ -100,7 +100,7 @@ class Run:
         "All that config.json says."
         path = self.directory / "config.json"
         if not self.exists() and (self.directory / "model.safetensors").exists():
-            raise InputError(f"{self} is a model and no run; `train --start-from {self}` begins a run with its weights")
+            raise InputError(f"{self} is a model, not a run; `train --start-from {self}` begins a run with its weights")
         record = read_json(path, RunFile, f"is {self} the directory of a run? Copy the file again")
         try:
             return record | {"training": TrainingConfig.from_dict(record["training"])}
@@ -148,10 +148,10 @@ class Run:
         write_text_file(self.directory / "config.json", json.dumps(record, indent=1))
 
     def require_whole(self) -> None:
-        "InputError, before anything is written, for what is left of a run that would be begun anew over its checkpoints."
+        "InputError, before anything is written, for what is left of a run whose checkpoints a new start would overwrite."
         place = self.directory / "checkpoints"
         if (place.is_symlink() or place.exists()) and not place.is_dir():
-            raise InputError(f"{place} is no directory, or leads to none: connect its disk, or remove it to begin anew")
+            raise InputError(f"{place} is not a directory, or leads to none: connect its disk, or remove it to begin anew")
         for path in (*(self.directory / name for name in WRITTEN), *(self.directory / "data").glob("*")):
             if path.is_symlink():
                 raise InputError(f"{path} is a link, and a training would write the file that it leads to: put the file in its "
@@ -191,7 +191,7 @@ class Run:
         write_record(self.directory, dataclasses.replace(read_record(self.directory), **facts))
 
     def changed_texts(self, now: dict[str, str]) -> list[str]:
-        "Names of files that are not what they were when the run read them, by their sums; nothing where no file is there now."
+        "Names of files that have changed since the run read them, by their checksums; nothing for files that are gone."
         path = self.directory / CORPUS
         before = read_json(path, dict[str, str], "remove it to do without this check") if path.exists() else now
         return sorted(name for name in before | now if before.get(name) != now.get(name)) if now else []
@@ -230,14 +230,14 @@ class Run:
         return checkpoint_directories(self.directory)
 
     def require_no_more(self, updates: int) -> None:
-        "InputError where its last checkpoint has more updates than these."
+        "InputError if its last checkpoint has more updates than these."
         if (found := self.checkpoints()) and (made := int(found[-1].name.removeprefix("step-"))) > updates:
             raise InputError(f"{self} has made {made:,} updates, and you ask for {updates:,}: take another --run")
 
     def require_checkpoints(self, n: int | None) -> None:
-        "InputError where there are fewer than were asked for."
+        "InputError if there are fewer than requested."
         if n is not None and self.exists() and n > (found := len(self.checkpoints())):
-            raise InputError(f"{self} has {found} checkpoints: a mean of the last {n} cannot be")
+            raise InputError(f"{self} has {found} checkpoints: a mean of the last {n} is impossible")
 
     def last(self) -> dict[str, Any]:
         "How far its last checkpoint is: update, epoch, batch, tokens seen, seconds spent."
@@ -247,7 +247,7 @@ class Run:
         self,
         average: int | None = None,   # None: as many as the run keeps (§6.1)
     ) -> dict[str, Tensor]:
-        "The mean of its last so many checkpoints, or of all, where there are fewer."
+        "The mean of this many of its last checkpoints, or of all if there are fewer."
         found = self._trained()
         if average is not None and average < 1:
             raise InputError(f"average must be at least 1, not {average}")
@@ -257,7 +257,7 @@ class Run:
         except InputError:
             if self.checkpoints() == found:
                 raise
-            return self.weights(average)  # a training that goes on has removed the oldest in between
+            return self.weights(average)  # a training that goes on has removed the oldest meanwhile
 
     def _trained(self) -> list[Path]:
         if found := self.checkpoints():
@@ -265,11 +265,11 @@ class Run:
         raise InputError(f"{self}: the run has no checkpoint yet; train it first")
 
     def metrics(self) -> list[dict[str, Any]]:
-        "The lines reported so far, without one that is just being written or is damaged."
+        "The lines reported so far, except one that is being written or is damaged."
         return list(filter(None, map(record, read_lines(self.directory / METRICS))))
 
     def reached(self) -> dict[str, Any]:
-        "Its last measure on the validation split, and where its last checkpoint stands."
+        "Its last measurement on the validation split, and where its last checkpoint is."
         state = self.last()
         measured = [line for line in self.metrics() if "validation_perplexity" in line and line["step"] <= state["step"]]
         state.pop("since_line", None)  # only a resumed training needs it
@@ -280,17 +280,17 @@ def prepare(
     config: TrainingConfig,
     directory: str | Path,  # of the run
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:  # and the training and validation pairs
-    "Load the corpus, learn the vocabulary on the training split alone, tokenise; what an earlier start left is used again."
+    "Load the corpus, learn the vocabulary from the training split alone, tokenise; reuse what an earlier start left."
     run, texts = Run(directory), {}
     if run.has_data():
         with suppress(OSError, InputError):  # a run needs its texts no more
             texts = corpora.sums(config.corpus, read_record(run.directory).languages)
         if other := run.changed_texts(texts):
-            said = "%s of %s changed after %s read it: the run goes on with the text of then; for that of now take another --run"
+            said = "%s of %s changed after %s read it: the run goes on with the old text; for the new text take another --run"
             logging.getLogger(__name__).warning(said, ", ".join(other), config.corpus, run)
     else:
         corpus = corpora.load(config.corpus)
-        in_languages = corpus.scorer == "translation"  # trees are in none
+        in_languages = corpus.scorer == "translation"  # trees are in no language
         languages = (corpus.source_language, corpus.target_language) if in_languages else ()
         texts = corpora.sums(config.corpus, languages)
         other = run.changed_texts(texts)
@@ -305,7 +305,7 @@ def prepare(
             run.directory.mkdir(parents=True, exist_ok=True)
             write_text_file(run.directory / CORPUS, json.dumps(texts, indent=1))
         if not run.has_tokenizer():
-            as_written = bool(languages) and not writes_blanks(corpus.target_language)  # their ， is no comma
+            as_written = bool(languages) and not writes_blanks(corpus.target_language)  # their ， is not a comma
             run.keep_tokenizer(Tokenizer.train(sample(corpus.train, n), config.model.vocab_size, corpus.whole_words, as_written))
         if languages:
             run.note(languages=languages)

@@ -68,7 +68,7 @@ LOOKED_AT = 20_000  # training pairs, from the first to the last, that are searc
 
 def warn_of_unknown(
     config: TrainingConfig,
-    tokenizer: Tokenizer,   # taken along from another model
+    tokenizer: Tokenizer,   # taken over from another model
     train: TokenizedPairs,
 ) -> None:
     "A warning where more than one training source or target in a hundred has letters that the vocabulary lacks."
@@ -199,7 +199,7 @@ def begin(
             warn_of_long(config.model.max_length, splits)
         if config.start_from and first:
             warn_of_unknown(config, tokenizer, splits[0])
-        if first and place and read_record(run.directory).languages:  # trees are in none
+        if first and place and read_record(run.directory).languages:  # trees are in no language
             warn_of_variants(config, tokenizer, len(splits[0]))
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:

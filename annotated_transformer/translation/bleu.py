@@ -62,7 +62,7 @@ def _checked(
     hypotheses: Iterable[str],
     references: Iterable[str | Iterable[str]],
 ) -> tuple[list[str], list[list[str]]]:
-    "Both as lists, of each translation all its references; InputError where they are no texts, or not as many."
+    "Both as lists, with all references of each translation; InputError if they are not texts, or not equally many."
     require_several(hypotheses)
     require_several(references)
     hypotheses, references = [*hypotheses], [*references]
@@ -74,7 +74,7 @@ def _checked(
         raise InputError("there is nothing to score: give at least one translation and its reference")
     for number, (hypothesis, own) in enumerate(zip(hypotheses, several), 1):
         if not own or not all(isinstance(text, str) for text in (hypothesis, *own)):
-            raise InputError(f"translation {number} or its reference is missing, or is no text: give a str for each")
+            raise InputError(f"translation {number} or its reference is missing, or is not text: give a str for each")
     return hypotheses, several
 
 
@@ -105,8 +105,8 @@ def cut_without_blanks(language: str) -> str | None:
 
 def sacre_bleu(
     hypotheses: Iterable[str],  # translations, plain text
-    references: Iterable[str | Iterable[str]],  # as many references; or of each translation all that there are
-    language: str = "",         # of both, where it writes no blanks between words: as zh, ja, th
+    references: Iterable[str | Iterable[str]],  # as many references; or all references of each translation
+    language: str = "",         # of both, if it writes no blanks between words, such as zh, ja, th
 ) -> Bleu:
     "sacreBLEU with its defaults: mixed case, `13a` tokens; `zh` tokens for Chinese, letters for others without blanks."
     return _score(hypotheses, references, tokenize=cut_without_blanks(language))
@@ -117,16 +117,16 @@ PLAIN_QUOTES = str.maketrans(dict.fromkeys("„“”«»", '"') | dict.fromkeys
 
 @cache
 def moses_language(language: str) -> str:
-    "Its name in Moses; with a warning \"other\", by English abbreviations and no other rules, where Moses does not know it."
+    "Its name in Moses; with a warning \"other\", for English abbreviations and no other rules, if Moses does not know it."
     from sacremoses.corpus import NonbreakingPrefixes
 
-    known = NonbreakingPrefixes().available_langs | {name: name for name in ("ja", "ko")}  # of these Moses has the letters alone
+    known = NonbreakingPrefixes().available_langs | {name: name for name in ("ja", "ko")}  # for these Moses has only the letters
     if cut_without_blanks(language):
         said = "the language %r has no blanks between words, where Moses cuts: this BLEU counts whole clauses; see sacre_bleu's"
         logging.getLogger(__name__).warning(said, language)
     elif language not in known:
         said = ("Moses has no rules for the language %r, so it is cut by those for any other (moses-other in the signature): "
-                "if Moses knows it by another name, as de for German, give that one")
+                "if Moses knows it by another name, such as de for German, give that one")
         logging.getLogger(__name__).warning(said, language)
     return known.get(language, "other")
 

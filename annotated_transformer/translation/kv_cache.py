@@ -15,7 +15,7 @@ from ..model.transformer import Transformer
 
 # %% ../../nbs/translation/kv_cache.ipynb #24c8e298
 class PreallocatedCache:
-    "Keys and values of one attention in memory that is taken once: a `KeyValueCache`."
+    "Keys and values of one attention in memory that is allocated once: a `KeyValueCache`."
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class PreallocatedCache:
         sentences: int,              # B'
     ) -> tuple[Tensor, Tensor]:      # keys (B', h, used, d_k), values (B', h, used, d_v)
         "All that is kept of the first sentences."
-        if self.copied:   # where a head's keys serve several queries, say
+        if self.copied:   # for example where a head's keys serve several queries
             return self.attention.keys_and_values(self.both[:sentences, : self.used])
         return self.key[:sentences, :, : self.used], self.value[:sentences, :, : self.used]
 
@@ -78,7 +78,7 @@ class StepwiseDecoder:
 
     What does not change stays where it was first written: the keys and values of the memory once per sentence, those of earlier
     tokens once for each beam of a step. A beam is its path, the places of its own tokens among the kept ones; so nothing moves
-    when beams change, and when a sentence leaves, one other takes its place.
+    when beams change, and when a sentence leaves, another takes its place.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class StepwiseDecoder:
 
 # %% ../../nbs/translation/kv_cache.ipynb #61f00008
 def made_anew(attention: MultiHeadAttention) -> MultiHeadAttention:
-    "Pruning, as PyTorch's older norms of weights, computes a weight before each `forward`: here before `project_memory`."
+    "Pruning, like PyTorch's older weight norms, computes a weight before each `forward`: here before `project_memory`."
     for hook in attention._forward_pre_hooks.values():
         if hasattr(hook, "apply_mask") or hasattr(hook, "compute_weight"):
             hook(attention, None)
@@ -151,7 +151,7 @@ def as_summand(
     allowed: Tensor,  # bool
     like: Tensor,
 ) -> Tensor:
-    "A mask as it is added to the scores: 0 where a key may be seen, -inf where not. Made once, it serves all layers."
+    "A mask to be added to the scores: 0 where a key may be seen, -inf where not. Made once, it serves all layers."
     return torch.zeros(allowed.shape, dtype=like.dtype, device=like.device).masked_fill_(~allowed, float("-inf"))
 
 
@@ -170,7 +170,7 @@ def likeliest(
     n: int,
     block: int = 64,
 ) -> tuple[Tensor, Tensor]:  # values and indices (R, n), largest first
-    "As `logits.topk(n)`, sooner: the n largest are in the n blocks with the largest maxima, so only those are sorted."
+    "Like `logits.topk(n)`, but faster: the n largest are in the n blocks with the largest maxima, so only those are sorted."
     R, V = logits.shape
     blocks = V // block
     if blocks <= n:
@@ -188,10 +188,10 @@ def continuations(
     log_p: Tensor,   # (B, K) log-probabilities of the beams
     n: int,
     allowed: Tensor | None = None,   # (B·K, m) ids, PAD where there are fewer: nothing else may follow
-) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), likeliest first; -inf if there are fewer
-    "The likeliest of all that may follow: the n likeliest of each beam are enough to look at."
+) -> tuple[Tensor, Tensor, Tensor]:  # log-probabilities, beams and tokens (B, n), most probable first; -inf if there are fewer
+    "The most probable continuations: looking at the n most probable of each beam is enough."
     (B, K), each = log_p.shape, min(n, (logits if allowed is None else allowed).size(1))
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))   # 16 bits would round the normaliser, at each step
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32))   # 16 bits would round the normaliser at each step
     if allowed is None:
         values, tokens = likeliest(logits, each)                                                 # (B·K, each)
         largest = values[:, :1]
@@ -199,7 +199,7 @@ def continuations(
         values, place = logits.gather(1, allowed).topk(each)
         tokens, largest = allowed.gather(1, place), logits.amax(1, True)
     below = values - largest                                  # first: the difference of near numbers is exact
-    if allowed is None and logits.device.type == "cpu":       # the kernel that takes exponentials the soonest
+    if allowed is None and logits.device.type == "cpu":       # the kernel that is fastest at exponentials
         found = below + torch.softmax(logits, 1, out=logits).gather(1, tokens[:, :1]).log()
     else:
         found = below - logits.sub_(largest).exp_().sum(1, True).log()

@@ -32,7 +32,7 @@ class OfFloats(InputError, AttributeError):
 
 
 class PackedMatrix:
-    "A matrix in the form of one of PyTorch's kernels, that `F.linear` takes in place of one of floats."
+    "A matrix in the form of one of PyTorch's kernels, which `F.linear` takes instead of one of floats."
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class PackedMatrix:
         return self.parts[place]
 
     def __getattr__(self, name: str):
-        "Says so of what a matrix of floats has."
+        "Refuses any other attribute that a matrix of floats has."
         raise OfFloats(name)
 
     @classmethod
@@ -76,7 +76,7 @@ class SixteenBits(PackedMatrix):
 
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
-        "By the kernel, or where it is missing by floats of the same values. InputError for what the kernel would cut, in place."
+        "By the kernel, or if it is missing by floats of the same values. InputError for what the kernel would clip."
         require_in_range(matrix)
         if old_is_faster(16):
             return old_product(16, matrix, bias)
@@ -89,7 +89,7 @@ class EightBits(PackedMatrix):
 
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
-        "By the kernel that is the fastest for so many multiplications."
+        "By the kernel that is fastest for this many multiplications."
         if old_is_faster(8):
             return old_product(8, matrix, bias)
         whole, scale = whole_rows(matrix)
@@ -101,7 +101,7 @@ class EightBits(PackedMatrix):
 
 # %% ../../nbs/translation/packed_weights.ipynb #61900007
 def require_in_range(matrix: Tensor) -> None:
-    "InputError where half precision has no number that is so large."
+    "InputError where half precision has no number that large."
     if (matrix.abs() > 65_504).any():
         raise InputError("precision float16: a weight is beyond 65,504, the largest number of 16 bits; take float32 or int8")
 
@@ -112,12 +112,12 @@ def has_vnni() -> bool:
 
 
 def has_amx() -> bool:
-    "Whether this processor multiplies whole tiles of numbers, which the old operators do not make use of."
+    "Whether this processor multiplies whole tiles of numbers, which the old operators do not use."
     return getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)()
 
 
 def largest_weight() -> int:
-    "As a whole number: such that this processor's sums of two products fit into 16 bits where it makes such sums."
+    "A whole number chosen so that this processor's sums of two products fit into 16 bits, if it makes such sums."
     return 127 if has_vnni() else 63
 
 
@@ -211,7 +211,7 @@ def in_sixteen_bits(
 def fits_sixteen_bits(
     model: Transformer,
 ) -> bool:
-    "Whether there is a faster kernel for 16 bits here, and no weight changes by it."
+    "Whether there is a faster kernel for 16 bits here that changes no weight."
     weight = model.embedding.weight
     fit = weight.device.type == "cpu" and weight.dtype == torch.float32 and old_is_faster(16)
     return fit and all(weight.equal(weight.half().float()) for weight in model.parameters())
@@ -229,7 +229,7 @@ def held_by(model: Transformer) -> list[Any]:
 
 
 class Packed:
-    "The copy of a model with packed products; a new one where the model has other weights, parts or functions than before."
+    "The copy of a model with packed products; a new one if the model has other weights, parts or functions than before."
 
     def __init__(self, pack: Callable[[Transformer], Transformer]):
         self.pack, self.copy, self.made_from = pack, None, ([], [])
@@ -255,11 +255,11 @@ def with_matrices(
 ) -> Transformer:
     """The same model, each matrix that it multiplies by replaced by a packed one.
 
-    A `Linear` or an embedding of one's own class keeps its floats, and so do weights that are computed anew at each call
+    A `Linear` or an embedding of a user's class keeps its floats, and so do weights that are recomputed at each call
     (parametrized, pruned).
     """
     shared = [held for held in held_by(model) if isinstance(held, Tensor) or callable(held) and not isinstance(held, nn.Module)]
-    found = copy.deepcopy(model, {id(held): held for held in shared}).eval()   # a hook of somebody's is theirs in the copy, too
+    found = copy.deepcopy(model, {id(held): held for held in shared}).eval()   # the copy calls the user's own hooks, too
     for module in list(found.modules()):
         if type(module) is nn.Linear and "weight" in module._parameters:
             weight = packed(module.weight, module.bias)
@@ -274,7 +274,7 @@ def with_matrices(
 
 
 class PackedEmbedding(nn.Module):
-    "An embedding that multiplies by a packed matrix when one decodes; all else it leaves to the one that is given."
+    "An embedding that multiplies by a packed matrix in decoding; it leaves all else to the given one."
 
     def __init__(self, embedding: SharedEmbedding, packed: type[PackedMatrix]):
         super().__init__()

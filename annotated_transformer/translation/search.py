@@ -22,7 +22,7 @@ def next_token_without_cache(
     model: Transformer,  # in eval mode
     source: Tensor,      # (S,) ids
 ) -> NextToken:
-    "The model as a `NextToken` that computes everything anew each time. PAD is no word: it gets probability 0."
+    "The model as a `NextToken` that recomputes everything each time. PAD is not a word: it gets probability 0."
 
     @torch.inference_mode()
     def next_token(tokens: list[int]) -> Tensor:
@@ -37,7 +37,7 @@ def readable_greedy_search(
     next_token: NextToken,
     longest: int,          # most tokens to generate, <eos> included
 ) -> list[int]:            # tokens, without <eos>
-    "The likeliest token, again and again, until <eos>."
+    "The most probable token, again and again, until <eos>."
     tokens: list[int] = []
     while len(tokens) < longest and (token := int(next_token(tokens).argmax())) != EOS:
         tokens.append(token)
@@ -58,7 +58,7 @@ class Hypothesis(NamedTuple):
     tokens: list[int]        # without PAD and EOS
     score: float             # log-probability over the length penalty: (dec.2)
     log_probability: float   # of the tokens and the <eos>, in nats
-    ended: bool = True       # by <eos>; not where the search ran out of length
+    ended: bool = True       # by <eos>; False where the search ran out of length
 
 # %% ../../nbs/paper/6.1_decoding.ipynb #61a00007
 Beginning = tuple[float, list[int]]  # log-probability, tokens
@@ -69,7 +69,7 @@ def beam_step(
     alive: list[Beginning],                       # at most K
     beam_size: int,                               # K
 ) -> tuple[list[Beginning], list[Beginning]]:     # ended, the last token <eos>; going on, at most K; each best first
-    "A step of beam search: grow each beginning by each token, keep the 2K likeliest (1 if K = 1), part the ended from the rest."
+    "A step of beam search: grow each beginning by each token, keep the 2K best (1 if K = 1), separate the ended from the rest."
     grown = [(p + q, [*tokens, token]) for p, tokens in alive for token, q in enumerate(next_token(tokens).tolist())]
     grown = sorted((p, tokens) for p, tokens in grown if p > float("-inf"))[::-1]
     top = grown[: 2 * beam_size if beam_size > 1 else 1]

@@ -41,7 +41,7 @@ PRECISIONS = ("float32", "float16", "int8", "auto")
 
 
 def usual_device(precision: str) -> str:
-    "Where to translate if nobody says."
+    "Where to translate by default."
     return "cuda" if torch.cuda.is_available() and precision not in ("float16", "int8") else "cpu"
 
 # %% ../../nbs/translation/translator.ipynb #61d10001
@@ -52,7 +52,7 @@ def in_batches(
     ids: list[list[int]],        # a row for each sentence, EOS last
     positions: int,              # of a batch, padding included
     best: Callable[[Tensor, list[int]], list[Output]],  # (B, S), the numbers of its sentences -> the best output of each
-) -> list[Output | None]:        # outputs in the order of the sentences; of a blank one, None
+) -> list[Output | None]:        # outputs in the order of the sentences; for a blank one, None
     "Search batch by batch."
     out: list[Output | None] = [None for _ in ids]
     # Longest first: sentences of similar length share a batch, and the bar's estimate errs on the safe side.
@@ -93,7 +93,7 @@ class ModelAndTokenizer:
         _ = self.searched  # refuses at once what cannot be packed
         warn_of_decoding(model)
         self.name: str | None = None  # what it was loaded from
-        self.record = ModelRecord()   # and what is known of that
+        self.record = ModelRecord()   # and what is known about it
 
     @property
     def searched(self) -> Transformer:
@@ -105,12 +105,12 @@ class ModelAndTokenizer:
         cls,
         path_or_name: str | Path,     # directory of a run, of its checkpoint or of a model, name of shipped weights, or
                                       # OWNER/NAME on the hub; also of a Marian model, as Helsinki-NLP/opus-mt-en-de
-        average: int | None = None,   # of a run: mean of its last so many checkpoints; None: as many as it keeps (§6.1)
+        average: int | None = None,   # of a run: mean of this many of its last checkpoints; None: as many as it keeps (§6.1)
         *,
         device: str | None = None,    # where to translate; by default a CUDA GPU if there is one; the CPU for float16 and int8
         precision: str = "float32",   # of the search's products: as for `Translator`
         model: type[Transformer] = Transformer,  # its class, where that is one of your own
-        tokenizer: AnyTokenizer | None = None,   # one of your own, made by you: it takes the place of what is there
+        tokenizer: AnyTokenizer | None = None,   # one of your own, made by you: it replaces what is there
         **options: Any,               # for the hub: revision, token, cache_dir, ...
     ) -> Self:
         "Load; InputError when something is missing, damaged or does not fit."
@@ -154,11 +154,11 @@ class ModelAndTokenizer:
 
     def push_to_hub(
         self,
-        repo_id: str,                      # OWNER/NAME, which is made if it is not there
+        repo_id: str,                      # OWNER/NAME, which is created if it does not exist
         private: bool = False,
         commit_message: str = "Push model and tokenizer",
     ) -> str:                              # address of the commit
-        "Put all that `save_pretrained` writes on the Hugging Face hub, whence `from_pretrained(repo_id)` takes it."
+        "Put all that `save_pretrained` writes on the Hugging Face hub, where `from_pretrained(repo_id)` finds it."
         return push(self, repo_id, private, commit_message)
 
 # %% ../../nbs/translation/translator.ipynb #61d30001
@@ -167,7 +167,7 @@ def translate_ids(
     sentences: Iterable[str],
     search: Search | None = None,
     batch_tokens: int = 4_096,
-    allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences of these numbers, what may be written
+    allowed: Callable[[list[int]], Allowed] | None = None,  # for the sentences with these numbers, what may be written
 ) -> list[list[int]]:              # without PAD and EOS
     "As `translate` with split=False, in token ids."
     found = self.search_ids(ids_of(self, sentences, "sentence"), search, batch_tokens, allowed)
@@ -175,7 +175,7 @@ def translate_ids(
 
 
 def ids_of(self: "Translator", texts: Iterable[str], name: str) -> list[list[int]]:
-    "Token ids, EOS last. InputError for a single text, and for one that is none or too long: by this name and its number."
+    "Token ids, EOS last. InputError for a single text, and for one that is not text or too long, by `name` and number."
     require_several(texts)
     texts = [*texts]
     for number, text in enumerate(texts, 1):
@@ -192,10 +192,10 @@ def n_best(
     n: int = 8,
     search: Search | None = None,  # None: the translator's own; a beam of less than n becomes n
     batch_tokens: int = 4_096,     # as for `translate`
-) -> list[list[Translation]]:      # of each sentence at most n, of a blank one an empty one
+) -> list[list[Translation]]:      # of each sentence at most n; of a blank one, an empty one
     """The n best translations that beam search finds, best first by `score`, (dec.2).
 
-    Two may read alike: other tokens, the same text.
+    Two may read the same: different tokens, the same text.
     """
     how = require_search(self.search if search is None else search)
     require_several(sentences)
@@ -229,7 +229,7 @@ def token_log_probabilities(
     sources: Iterable[str],
     targets: Iterable[str],     # one for each source
     batch_tokens: int = 4_096,  # as above
-) -> list[list[float]]:         # of each pair one for each of `tokenizer.encode(target)`, its EOS last; of two blank ones none
+) -> list[list[float]]:         # for each pair one per token of `tokenizer.encode(target)`, EOS last; for two blank ones none
     "log p(token | source, tokens before) in nats, whose sums are `log_probabilities`."
     return [found or [] for found in likelihoods(self, sources, targets, batch_tokens, Tensor.tolist)]
 
@@ -287,11 +287,11 @@ def attention(
 ) -> attention_maps.AttentionMaps:
     """What each head looks at while the model reads the source and writes the target: Figures 3-5.
 
-    Maps are of one pass of the model: InputError for a line that it would translate in several, unless its target is given.
+    Maps show one pass of the model: InputError for a line that it would translate in several, unless its target is given.
     """
     if target is None:
         if (n := len(self.sentences(source))) > 1:
-            raise InputError(f"the text is {n} sentences, and each is translated for itself: give one, or the target as well")
+            raise InputError(f"the text is {n} sentences, and each is translated on its own: give one, or the target as well")
         attention_maps.sentence_ids(self.model, self.tokenizer, source, "source")  # refuses what has no maps
     else:
         require_text(target, "the target")
@@ -326,7 +326,7 @@ class Translator(ModelAndTokenizer):
         sentences: str | Iterable[str],
         search: Search | None = None,  # None: the translator's own
         batch_tokens: int = 4_096,     # padded source positions decoded at a time, times the beam
-        split: bool = True,            # a line of several sentences is cut, and each translated for itself
+        split: bool = True,            # a line of several sentences is cut, and each translated on its own
     ) -> str | list[str]:              # of a sentence its translation; of a list one for each sentence, in the same order
         """Translate by beam search (§6.1). A blank sentence gives an empty one; InputError names one too long for the model.
 
@@ -348,12 +348,12 @@ class Translator(ModelAndTokenizer):
 
     def search_ids(
         self, ids: list[list[int]], search: Search | None, batch_tokens: int,
-        allowed: Callable[[list[int]], Allowed] | None = None,   # for the sentences of these numbers, what may be written
+        allowed: Callable[[list[int]], Allowed] | None = None,   # for the sentences with these numbers, what may be written
         n_best: int = 1,
     ) -> list[list[Hypothesis]]:                                 # of each sentence, best first; none of a blank one
         "Beam search, batch by batch."
         how, searched = require_search(self.search if search is None else search), self.searched
-        precise = partial(torch.autocast, "cpu", enabled=False) if self.packed else nullcontext  # kernels take 32 bits alone
+        precise = partial(torch.autocast, "cpu", enabled=False) if self.packed else nullcontext  # kernels take only 32 bits
 
         def best(source: Tensor, part: list[int]) -> list[list[Hypothesis]]:
             source = source.to(searched.embedding.weight.device)
@@ -387,7 +387,7 @@ def push(
     private: bool,
     commit_message: str,
 ) -> str:  # address of the commit
-    "Put a translator's files on the hub, with a model card where there is none yet."
+    "Put a translator's files on the hub, with a model card if there is none yet."
     def save(directory: Path) -> None:
         translator.save_pretrained(directory)
         text = CARD.format(repo_id, translator.model.config, facts(translator.record))

@@ -26,7 +26,7 @@ def test_variations_refuse_wrong_options_first():
 def test_variations_draw_over_no_picture_of_the_users(tmp_path, monkeypatch):
     monkeypatch.setattr("annotated_transformer.tables.variations.run_variations", lambda *_: pytest.fail("it trained first"))
     (tmp_path / "table.png").write_text("mine")
-    with pytest.raises(InputError, match="table.json also writes .*table.png, which is there already"):
+    with pytest.raises(InputError, match="table.json also writes .*table.png, which already exists"):
         variations_command(["--run", str(tmp_path / "runs"), "--out", str(tmp_path / "table.json")])
     assert (tmp_path / "table.png").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 

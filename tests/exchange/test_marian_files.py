@@ -117,7 +117,7 @@ def test_options_and_names_of_other_versions_are_taken(marian, tmp_path):
 def test_a_pickle_below_the_directory_is_not_loaded_either(marian, tmp_path):
     torch.save(load((marian / "model.safetensors").read_bytes()), marian / "pytorch_model.bin")
     (marian / "model.safetensors").unlink()
-    with pytest.raises(InputError, match="no Marian model, or it is damaged .*model.safetensors"):
+    with pytest.raises(InputError, match="not a Marian model, or it is damaged .*model.safetensors"):
         load_marian(marian.parent, device="cpu", subfolder=marian.name)
 
 

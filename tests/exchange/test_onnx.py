@@ -153,7 +153,7 @@ def test_what_cannot_travel_is_refused_with_the_reason():
             to_onnx(large, place, precision="float16")
         with exchanged(plain, lambda attention: attention.attend), pytest.raises(InputError, match="leave `exchanged`, or delete"):
             to_onnx(plain, place)
-        with pytest.raises(InputError, match="is there already"):
+        with pytest.raises(InputError, match="already exists"):
             to_onnx(plain, directory)
         with pytest.raises(InputError, match="settings.json: there is no such file"):
             OnnxTranslator(directory)

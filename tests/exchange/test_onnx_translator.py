@@ -82,7 +82,7 @@ def test_a_model_that_is_written_in_the_middle_of_a_training_stays_as_it_was(wri
 def test_an_attention_with_a_function_of_its_own_is_not_written_as_the_models(tmp_path):
     model = Transformer(TransformerConfig(11, n_layers=1, d_model=8, d_ff=12, n_heads=2, max_length=9))
     model.decoder.layers[0].memory_attention.sublayer.attend = lambda query, key, value, allowed, causal: query
-    with pytest.raises(InputError, match="a function attends in place of the model's own"):
+    with pytest.raises(InputError, match="a function attends instead of the model's own"):
         to_onnx(model, tmp_path / "graphs")
 
 

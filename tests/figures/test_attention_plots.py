@@ -265,7 +265,7 @@ def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
         save_drawing(plot_heads(maps, ax=ax), tmp_path / "a.png")
     save_drawing(ax.figure, tmp_path / "a.png")
     for name in ("a", "a.jpg"):
-        with pytest.raises(InputError, match=f"{name}: a picture is saved as svg, pdf, png: let the name end so, or give it as form$"):
+        with pytest.raises(InputError, match=f"{name}: a picture is saved as svg, pdf, png: end the name with one of these, or give one as form$"):
             save_drawing(plot_heads(maps), tmp_path / name)
     save_drawing(plot_heads(maps), tmp_path / "b", "pdf")
     assert b"/FontType 3" not in (tmp_path / "b").read_bytes() and not (tmp_path / "a.jpg").exists()

@@ -26,7 +26,7 @@ def test_hidden_keys_get_no_weight():
     assert (weights[0, :, 3:] == 0).all()
     assert (weights[1] > 0).all()
     torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
-    value[0, 3:] = 1e9  # what stands behind a hidden key changes nothing
+    value[0, 3:] = 1e9  # what is behind a hidden key changes nothing
     torch.testing.assert_close(scaled_dot_product_attention(query, key, value, allowed)[0], output)
 
 

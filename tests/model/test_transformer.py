@@ -84,7 +84,7 @@ def test_equals_a_stack_of_torch_layers():
 
 def test_sizes_that_cannot_work_are_refused():
     for sizes, said in [
-        ({"n_heads": 3}, "does not divide by n_heads=3"),
+        ({"n_heads": 3}, "is not divisible by n_heads=3"),
         ({"n_heads": 0}, "n_heads must be at least 1"),
         ({"d_model": 0}, "d_model must be at least 1"),
         ({"d_v": -6}, "d_v must be at least 1"),

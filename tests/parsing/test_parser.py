@@ -40,9 +40,9 @@ def test_every_sentence_gets_a_tree_over_its_own_words(untrained):
 def test_what_is_no_list_of_words_is_refused_by_its_number(untrained):
     for wrong, said in (([["a"], []], "sentence 2 has no words"), ("Ann sleeps .", "give a list of sentences"),
                         (["Ann sleeps ."], "sentence 1 is a text: give its words, data.treebank_words.split_words('Ann sleeps .')"),
-                        ([["Ann"], ["Ann sleeps", "."]], "sentence 2 has 'Ann sleeps', which is no word"),
-                        ([["Ann", ""]], "sentence 1 has ''"), ([[5]], "sentence 1 has 5, which is no word"),
-                        ([5], "sentence 1 has no words"), (None, "give a list of sentences, and of each its words, not None")):
+                        ([["Ann"], ["Ann sleeps", "."]], "sentence 2 has 'Ann sleeps', which is not a word"),
+                        ([["Ann", ""]], "sentence 1 has ''"), ([[5]], "sentence 1 has 5, which is not a word"),
+                        ([5], "sentence 1 has no words"), (None, "give a list of sentences, each a list of words, not None")):
         try:
             untrained(0).parse(wrong)
             raise AssertionError("a tree was made")

@@ -82,7 +82,7 @@ def test_impossible_sizes_are_refused():
     for make, words in [
         (lambda: RestrictedSelfAttention(12, 3, 4), "it must be odd and at least 1, not 4"),
         (lambda: RestrictedSelfAttention(12, 3, -1), "it must be odd and at least 1, not -1"),
-        (lambda: SelfAttention(12, 5), "d=12 does not divide by n_heads=5"),
+        (lambda: SelfAttention(12, 5), "d=12 is not divisible by n_heads=5"),
         (lambda: Convolution(6, 0), "kernel must be at least 1, not 0"),
         (lambda: SeparableConvolution(6, 0), "kernel must be at least 1, not 0"),
     ]:

@@ -59,16 +59,17 @@ def test_a_line_is_cut_and_joined_and_two_short_sentences_stay_together():
 
 
 def test_what_is_no_text_is_refused_by_its_number():
-    for lines, said in ((["a", None], "sentence 2 is no str, but of the type NoneType"), ([["a"]], "sentence 1 is no str, but of the type list"),
+    for lines, said in ((["a", None], "sentence 2 is not a str, but of the type NoneType"),
+                        ([["a"]], "sentence 1 is not a str, but of the type list"),
                         (["a", "b \ud83d"], "sentence 2 holds half a character (a lone surrogate)"),
-                        (b"a", "sentence 1 is no str, but of the type int"), (None, "give a text or a list of texts, not None"),
+                        (b"a", "sentence 1 is not a str, but of the type int"), (None, "give a text or a list of texts, not None"),
                         ("A dog runs.", "give a list of texts, not one: ['A dog runs.']")):
         with pytest.raises(InputError) as refused:
             of(lines)
         assert str(refused.value).startswith(said)
-    with pytest.raises(InputError, match="^sentence 2 is no str, but of the type bytes"):
+    with pytest.raises(InputError, match="^sentence 2 is not a str, but of the type bytes"):
         of(["a", b"b"], split=False)
-    with pytest.raises(InputError, match="^the text is no str, but of the type list: give one text$"):
+    with pytest.raises(InputError, match="^the text is not a str, but of the type list: give one text$"):
         sentences_of(["a"], Words())
     assert [one.text for one in of(line for line in ("one two", "three four"))] == ["one", "three"]
 

@@ -77,12 +77,12 @@ def test_one_step_of_the_beam_by_hand():
     assert [tokens for _, tokens in ended] == [[2, EOS]], "0.20; the other end, 0.02, is not among the best four"
     torch.testing.assert_close(torch.tensor([p for p, _ in going + ended]).exp(), torch.tensor([0.36, 0.175, 0.20]))
     ended, going = beam_step(chances, going, beam_size=2)
-    assert [tokens for _, tokens in ended] == [[3, 3, EOS], [2, 2, EOS]], "0.252 and 0.105: the two likeliest both end"
+    assert [tokens for _, tokens in ended] == [[3, 3, EOS], [2, 2, EOS]], "0.252 and 0.105: the two most probable both end"
     assert [tokens for _, tokens in going] == [[3, 3, 2], [2, 2, 2]], "0.072 and 0.0525: so two others go on"
     ended, going = beam_step(chances, going[:1], beam_size=2)
     assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3, 2, 3]]), "what has the log-probability -inf is dropped"
     ended, going = beam_step(chances, [(math.log(0.5), [3])], beam_size=1)
-    assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3]]), "one beam takes the one likeliest"
+    assert (ended, [tokens for _, tokens in going]) == ([], [[3, 3]]), "one beam takes the most probable one"
 
 
 def test_the_length_penalty_by_hand():

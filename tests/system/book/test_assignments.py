@@ -141,7 +141,7 @@ def test_the_command_writes_a_course_once(tmp_path, command, complaint):
     status, out, err = command("workbook", tmp_path / "course", "--for", "nbgrader")
     assert (status, err) == (0, "") and f"{len(PAGES)} assignments" in out and "nbgrader generate_assignment" in out
     assert sorted(path.stem for path in (tmp_path / "course").glob("source/*/*.ipynb")) == sorted(PAGES)
-    assert "is there already" in complaint("workbook", tmp_path / "course", "--for", "nbgrader")
+    assert "already exists" in complaint("workbook", tmp_path / "course", "--for", "nbgrader")
     assert "leave one of them out" in complaint("workbook", tmp_path / "other", "--for", "nbgrader", "--check")
     assert not (tmp_path / "other").exists()
 

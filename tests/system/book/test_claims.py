@@ -106,7 +106,7 @@ def test_averaging_shows_every_record_and_says_usually(trainings):
 
 def test_a_wide_beam_finds_the_empty_text_and_misses_a_likelier_one():
     page, shown = prose("paper/6.1_decoding"), printed("paper/6.1_decoding")
-    found = (re.search(rf"{words}: log P = +(-[\d.]+)", shown) for words in ("α = 0.0, beam 20", "the likeliest of all"))
+    found = (re.search(rf"{words}: log P = +(-[\d.]+)", shown) for words in ("α = 0.0, beam 20", "the most probable of all"))
     empty, best = (float(one[1]) for one in found)
     assert f"beam 20: log P = {empty:6.2f}  (empty)" in shown and f"beam  4: log P = {empty:6.2f}  (empty)" in shown
     assert empty < best and f"log P = {best:6.2f}  Zwei Kinder laufen in das Wasser und lachen.\n" in shown
@@ -161,8 +161,8 @@ def test_the_table_of_layers_says_what_is_counted_and_what_is_not():
 
 def test_restricted_attention_passes_less_than_the_lstm_and_the_convolution_more():
     page, shown = prose("paper/4_why_self_attention"), printed("paper/4_why_self_attention")
-    less, more = re.search(r"beside the largest, restricted .* LSTM in (\d+) of 100 draws, .* as much in (\d+)", shown).groups()
-    assert "relative to the largest of its column, restricted attention (8 layers) passes even less" in page
+    less, more = re.search(r"relative to the largest, .* LSTM in (\d+) of 100 draws, .* as much in (\d+)", shown).groups()
+    assert "relative to the largest in its column, restricted attention (8 layers) passes even less" in page
     assert f"(top right) in {less} of 100 draws," in page
     assert more == "100" and "the convolution (8) far more in all 100." in page
     assert "One path leads to that corner, over a thousand to the middle:" in page
@@ -436,7 +436,7 @@ def test_batching_says_that_the_least_padding_teaches_worst_and_that_its_batches
     model = result("translation/batch-order")["config"]
     assert f"small models ({model['model']['n_layers']} layers, {model['steps']:,} batches)" in page
     shares = [f"{100 * sum(run['padding_share'] for run in figures[way]) / 3:.1f}" for way in (ours, tight, by_kind)]
-    assert re.findall(r"([\d.]+)% padding; the commonest", shown) == shares  # the models were trained on what the page cuts
+    assert re.findall(r"([\d.]+)% padding; the most common", shown) == shares  # the models were trained on what the page cuts
     found = re.findall(r"fills (\d+)% of a batch on average; (\d+) of (\d+) batches", shown)
     (common, ours_whole, _), (other, whole, _), (by_kinds, pure, of) = found
     assert int(other) > int(common) + 20 and int(ours_whole) == 0 < int(whole)
@@ -662,7 +662,7 @@ def test_what_r_drop_is_said_to_reach_is_in_the_files(trainings):
     error = 4.303 * statistics.stdev(gains) / 3**0.5
     shown = printed("paper/6.1_translation")
     assert f"{lead:.2f} above the published figure (noise: {noise:.2f})" in shown and min(gains) > 0
-    assert f"{statistics.mean(gains):.2f} ± {error:.2f} more than trained once (95%)" in shown
+    assert f"{statistics.mean(gains):.2f} ± {error:.2f} above the same seed trained once (95%)" in shown
     assert "Yet with R-Drop each seed gained; without it, all three fall below 41.02." in page
     assert abs(statistics.mean(scores) - 41.02) < statistics.stdev(scores)
     distilled = result("translation/distillation")["figures"]
@@ -787,7 +787,7 @@ def test_what_the_page_of_parsing_says_of_its_seeds_is_in_the_files():
     grammar, berkeley = (result(f"parsing/{name}")["figures"]["test"]["f1"] for name in ("pcfg", "berkeley"))
     free, bound = ([run[search]["test"]["f1"] for run in alone] for search in ("scores", "bound"))
     assert sum(bound) / 3 > grammar and sorted(bound)[0] < grammar < sorted(bound)[1] and "but its worst seed is not" in page
-    assert "each seed; its seeds: " + ", ".join(f"{f1:.2f}" for f1 in bound) in shown and f"{grammar:.2f}" in shown
+    assert "each seed; the seeds' scores: " + ", ".join(f"{f1:.2f}" for f1 in bound) in shown and f"{grammar:.2f}" in shown
     assert 0 < (sum(bound) - sum(free)) / 3 < min(max(some) - min(some) for some in (free, bound))
     assert sum(tree > any_ for any_, tree in zip(free, bound)) == 2 and "F1 is higher for two seeds of three" in page
     semi = [[run["scores"]["test"][search]["f1"] for run in mixed] for search in ("free", "constrained")]

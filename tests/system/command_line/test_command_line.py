@@ -168,7 +168,7 @@ def test_a_corpus_with_a_fault(fault, corpus, tmp_path, complaint):
     ("--steps 0", "steps must be at least 1, not 0"),
     ("--start-from nowhere", "nowhere: there is no such directory of a run or of a model"),
     ("--start-from numbers-en-de", "n_layers is 2 there and 1 here; they must agree"),
-    ("--n-heads 3", "d_model=8 does not divide by n_heads=3"),
+    ("--n-heads 3", "d_model=8 is not divisible by n_heads=3"),
     ("--vocab-size 2", "no vocabulary of 2 pieces can be learnt from this text: the special tokens alone take 3; choose"),
     ("--vocab-size 9", "no vocabulary of 9 pieces can be learnt from this text: its single characters and the special"),
     ("--batch-tokens 2", "does not fit into a batch of 2"),
@@ -184,7 +184,7 @@ def test_a_vocabulary_that_does_not_fit_is_as_large_as_the_text_allows(corpus, t
     asked = [*TRAIN, "--corpus", corpus, "--run", tmp_path / "run", "--vocab-size", "4000", "--steps", "2"]
     status, out, err = command(*asked)
     size = Run(tmp_path / "run").tokenizer.vocab_size
-    assert status == 0 and f"the text gives no more than {size} pieces: the vocabulary has so many, not 4000\n" in err
+    assert status == 0 and f"the text gives no more than {size} pieces: the vocabulary has that many, not 4000\n" in err
     assert 48 < size < 400 and Translator.from_pretrained(tmp_path / "run").model.config.vocab_size == size
     status, out, err = command(*asked[:-1], "3")  # it goes on, and says nothing more
     assert status == 0 and "vocabulary" not in err
@@ -541,7 +541,7 @@ def test_what_stands_beside_a_result_takes_no_place_of_the_users(run, tmp_path, 
     with monkeypatch.context() as patch:
         patch.setattr(Translator, "translate", lambda *_: pytest.fail("it translated first"))
         message = complaint("score", run, *out, tmp_path / "notes.json")
-    assert message.startswith(f"--out {tmp_path / 'notes.json'} also writes {tmp_path / 'notes.txt'}, which is there already")
+    assert message.startswith(f"--out {tmp_path / 'notes.json'} also writes {tmp_path / 'notes.txt'}, which already exists")
     assert (tmp_path / "notes.txt").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
     first, again = (command("score", run, *out, tmp_path / "scores.json") for _ in range(2))
     assert first == again and first[0] == 0
@@ -758,11 +758,11 @@ def test_the_mean_of_checkpoints_is_a_model_of_its_own(run, corpus, tmp_path, co
     assert by_model == command("translate", run, "--average", "2", stdin=b"one two\nfour\n") and by_model[0] == 0
     assert command("score", model, "--corpus", corpus, "--beam-size", "1")[0] == 0
     assert "names no corpus" in complaint("score", model)
-    assert "is there already" in complaint("average", run, model)
+    assert "already exists" in complaint("average", run, model)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
     assert command("average", run, tmp_path / "last", "--last", "1")[1] == f"{tmp_path / 'last'}: the last checkpoint of {run}\n"
     for options in ([], ["--last", "1"]):
-        assert f"{model} is no run, so it has no checkpoints to average: name the" in complaint("average", model, *options)
+        assert f"{model} is not a run, so it has no checkpoints to average: name the" in complaint("average", model, *options)
 
 
 @pytest.mark.parametrize("options, expected", [
@@ -783,7 +783,7 @@ def test_a_model_is_exported_whole_or_not_at_all(software, package, run, tmp_pat
     pytest.importorskip(package, reason="the extra `exchange` is not installed")
     out = tmp_path / software
     assert command("export", run, "--to", software, "--out", out) == (0, f"{out}: {run} for {software}\n", "")
-    assert "is there already" in complaint("export", run, "--to", software, "--out", out)
+    assert "already exists" in complaint("export", run, "--to", software, "--out", out)
     lines = ["one two", "four nine", "seven"]
     expected = Translator.from_pretrained(run).translate(lines, Search(beam_size=1, extra_length=9))
     if software == "marian":  # is read back, too
@@ -1129,7 +1129,7 @@ def test_a_backend_that_matplotlib_does_not_have(run, tmp_path):
 
 @pytest.mark.parametrize("words, expected", [
     (["translate", "a\n/b"], r"a\n/b: there is no such directory"),
-    (["translate", "numbers-en-de", "--average", "3"], "average: numbers-en-de is no run, so it has no checkpoints to average"),
+    (["translate", "numbers-en-de", "--average", "3"], "average: numbers-en-de is not a run, so it has no checkpoints"),
     (["corpora", "numbers-en-de", "--examples", "-1"], "--examples must be at least 0, not -1"),
     (["score", "numbers-en-de", "--corpus", ""], "--corpus: the value is empty"),
     (["cost", "run", "--rate", "-1"], "--rate must be a number above 0, not -1"),

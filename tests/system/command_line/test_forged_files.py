@@ -307,7 +307,7 @@ def test_checkpoints_on_a_disk_that_is_not_there_are_not_begun_anew(trained, run
     else:
         (run / "checkpoints").symlink_to("nowhere" if fault == "dangling link" else "checkpoints")
     before = {path.name: path.read_bytes() for path in run.glob("*.json*")}
-    with pytest.raises(InputError, match="checkpoints is no directory, or leads to none"):
+    with pytest.raises(InputError, match="checkpoints is not a directory, or leads to none"):
         resumed(trained, run)
     assert {path.name: path.read_bytes() for path in run.glob("*.json*")} == before
 
@@ -423,12 +423,12 @@ def test_searches_texts_and_means_are_checked_in_python_too(run, model):
         with pytest.raises(InputError, match="lone surrogate"):
             translator.translate(text)
     for text in ("\ud800", None):
-        with pytest.raises(InputError, match="is no text"):
+        with pytest.raises(InputError, match="a text must be a str"):
             translator.tokenizer.encode(text)
     for average in (0, -1):
         with pytest.raises(InputError, match="average must be at least 1"):
             Translator.from_pretrained(run, average=average)
-    with pytest.raises(InputError, match="is no run, so it has no checkpoints to average"):
+    with pytest.raises(InputError, match="is not a run, so it has no checkpoints to average"):
         Translator.from_pretrained(model, average=2)
     for device in ("meta", "nonsense", *([] if torch.cuda.is_available() else ["cuda"])):
         with pytest.raises(InputError, match=f"^device {device}: .*; choose (cuda, )?cpu"):

@@ -209,7 +209,7 @@ def test_a_marian_directory_that_is_damaged(model, tmp_path, changes, complaint)
         (tmp_path / "marian" / "model.safetensors").rename(tmp_path / "marian" / "pytorch_model.bin")
     else:
         edit(tmp_path / "marian" / "config.json", **changes)
-    kind = "its weights are pytorch_model.bin, a pickle" if pickled else "this is no Marian model, or it is damaged"
+    kind = "its weights are pytorch_model.bin, a pickle" if pickled else "this is not a Marian model, or it is damaged"
     assert f"{tmp_path / 'marian'}: {kind}" in complaint("translate", tmp_path / "marian")
 
 

@@ -269,7 +269,7 @@ def test_endings_that_are_no_language_are_not_read(directory):
     assert complaint(load, directory).endswith("train.en.txt): rename train.en.txt to train.en, and the others likewise")
     for language in ("en", "fr", "de"):
         (directory / f"train.{language}").write_text("x\n")
-    assert "say from which into which" in complaint(load, directory)  # train.en is there already
+    assert "say from which into which" in complaint(load, directory)  # train.en exists already
     for language in ("en", "fr", "de"):
         (directory / f"train.{language}").unlink()
     (directory / "train.en.txt").rename(directory / "train.tsv")

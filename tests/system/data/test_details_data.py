@@ -48,7 +48,7 @@ def test_large_corpora_go_on_with_the_pairs_that_they_began_with(tmp_path, n):
 def test_large_corpora_take_no_other_pairs_and_keep_what_is_there(tmp_path, other):
     stopped_after(tmp_path, 10)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(InputError, match="these are not the pairs that were begun with"):
+    with pytest.raises(InputError, match="these are not the pairs that it was begun with"):
         TokenizedPairs.write(tmp_path, "train", other, NUMBERS, chunk=3)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

@@ -177,5 +177,5 @@ def test_a_full_disk_is_named_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setattr(large_corpora, "_append", full)
     with pytest.raises(OSError) as caught:
         TokenizedPairs.write(tmp_path, "train", SEVEN, stand_in())
-    message = f"No space left on device: make room, and the same command goes on: '{tmp_path}'"
+    message = f"No space left on device: make room, and the same command will continue: '{tmp_path}'"
     assert caught.value.errno == errno.ENOSPC and str(caught.value).endswith(message)

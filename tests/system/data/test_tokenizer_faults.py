@@ -27,7 +27,7 @@ def test_too_small_a_vocabulary_is_refused_with_the_least_possible_one():
 def test_too_large_a_vocabulary_becomes_the_greatest_possible_one_with_a_warning(caplog):
     greatest = Tokenizer.train(TEXT, 3_000)
     most = greatest.vocab_size
-    assert caplog.messages == [f"the text gives no more than {most} pieces: the vocabulary has so many, not 3000"]
+    assert caplog.messages == [f"the text gives no more than {most} pieces: the vocabulary has that many, not 3000"]
     with pytest.raises(RuntimeError, match=f"value <= {most}"):  # SentencePiece by itself
         SentencePieceTrainer.train(sentence_iterator=iter(TEXT), model_writer=io.BytesIO(), model_type="bpe", vocab_size=3_000,
                                    character_coverage=1.0, bos_id=-1, pad_id=0, eos_id=1, unk_id=2, minloglevel=2)
@@ -41,7 +41,7 @@ def test_a_text_without_words_is_refused(text):
 
 
 @pytest.mark.parametrize("wrong, said", [("b \ud83d", "sentence 2 holds half a character (a lone surrogate)"),
-                                         (None, "sentence 2 is no str, but of the type NoneType")])
+                                         (None, "sentence 2 is not a str, but of the type NoneType")])
 def test_what_is_no_text_is_refused_by_its_number(wrong, said):
     assert refusal(["a", wrong], 50).startswith(said)
 
@@ -136,7 +136,7 @@ def test_texts_are_encoded_also_where_the_system_starts_no_thread(few, monkeypat
     monkeypatch.setattr(tokenizer, "_processor", OneThread(tokenizer._processor))
     assert tokenizer.encode_all(texts) == expected
     for wrong in (3, "\ud800", ["eins"]):
-        with pytest.raises(InputError, match="is no text"):
+        with pytest.raises(InputError, match="a text must be a str"):
             tokenizer.encode_all([*texts, wrong])
 
 

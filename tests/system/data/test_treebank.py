@@ -347,6 +347,6 @@ def test_words_without_tags_are_warned_of(treebank, german, tmp_path, command):
     (tmp_path / "untagged").mkdir()
     for name in ("train", "validation"):
         (tmp_path / "untagged" / f"{name}.mrg").write_text("(S (NP Ann) (VP sleeps) (. .))\n" * 20)
-    for corpus, said in ((treebank, ""), (german, ""), (tmp_path / "untagged", "have a label of phrases (NP VP) for a tag")):
+    for corpus, said in ((treebank, ""), (german, ""), (tmp_path / "untagged", "have a phrase label (NP VP) as their tag")):
         status, _, err = command(*TRAIN, "--steps", "1", "--corpus", corpus, "--run", tmp_path / f"run-{corpus.name}")
-        assert status == 0 and said in err and ("label of phrases" in err) == bool(said)
+        assert status == 0 and said in err and ("phrase label" in err) == bool(said)

@@ -317,7 +317,7 @@ def test_a_published_marian_comes_by_its_name(opus, tmp_path, monkeypatch):
     assert here(ENGLISH, Search(1)) == there(ENGLISH, Search(1)) and here.name == name
     lacking, asked = {"model.safetensors"}, []  # only a pickle is there: Hugging Face's library asks the hub to convert it
     monkeypatch.setattr(transformers.MarianTokenizer, "from_pretrained", lambda name, **options: asked.append((name, options)))
-    with pytest.raises(InputError, match=f"{name}: this is no Marian model"):
+    with pytest.raises(InputError, match=f"{name}: this is not a Marian model"):
         Translator.from_pretrained(name, device="cpu", revision="a1", token="mine")
     assert asked == [(name, {"revision": "a1", "token": "mine"})]
 
@@ -378,7 +378,7 @@ def test_our_files_of_ctranslate2_are_told_for_what_they_are(translator, tmp_pat
 
 def test_no_training_begins_with_a_marian_model(opus, complaint, tmp_path):
     said = complaint("train", "--start-from", opus, "--corpus", "numbers-en-de", "--run", tmp_path / "run")
-    assert said.startswith(f"{opus} is a Marian model, which translates and is trained no further")
+    assert said.startswith(f"{opus} is a Marian model, which translates but is not trained further")
     assert not list(tmp_path.iterdir())
 
 
@@ -455,7 +455,7 @@ def test_other_softwares_files_name_the_languages_where_they_have_a_place_for_th
 def test_other_softwares_files_are_all_written_to_a_new_directory_or_none(write, inside, translator, tmp_path, monkeypatch):
     translator.save_pretrained(tmp_path / "mine")
     before = {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
-    with pytest.raises(InputError, match="mine is there already"):
+    with pytest.raises(InputError, match="mine already exists"):
         write(translator, tmp_path / "mine")
     assert {path: path.read_bytes() for path in (tmp_path / "mine").iterdir()} == before
 

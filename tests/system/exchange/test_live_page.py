@@ -264,7 +264,7 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
     assert [path.name for path in page.parent.iterdir()] == ["page"]
-    assert "is there already" in refused(cli.main, ["page", str(page), "numbers-en-de"])
+    assert "already exists" in refused(cli.main, ["page", str(page), "numbers-en-de"])
 
     def fail(*_):
         raise OSError(28, "No space left on device")
@@ -307,7 +307,7 @@ def test_what_no_page_can_show_is_refused_before_anything_is_written(tmp_path, f
         for model, reason in ((additive, "scaling of a dot product"), (own, "Own is a class of your own")):
             with pytest.raises(InputError, match=reason):
                 live_page.write_page(Translator(model, tokenizer), tmp_path / "page")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         live_page.write_page(Translator(additive, tokenizer), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -199,7 +199,7 @@ def test_checkpoints_that_are_there_need_no_more_room(tmp_path, monkeypatch):
 def test_checkpoints_of_a_run_that_trains_are_refused_at_once(tmp_path, monkeypatch):
     with only_one(tmp_path):
         monkeypatch.setattr(time, "sleep", lambda seconds: pytest.fail("it waits"))
-        with pytest.raises(InputError, match="another process trains this run"):
+        with pytest.raises(InputError, match="another process is training this run"):
             with only_one(tmp_path):
                 pass
 

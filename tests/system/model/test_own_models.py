@@ -132,7 +132,7 @@ def test_a_model_whose_parts_were_exchanged_is_written_nowhere(change, tmp_path)
     writes = [model.save_pretrained, lambda place: to_ctranslate2(model, place), lambda place: to_marian(model)]
     for write, module in zip(writes, ("torch", "ctranslate2", "transformers")):
         pytest.importorskip(module)
-        with pytest.raises(InputError, match=f"{said}, by which a file would be read: let a class of your own make it"):
+        with pytest.raises(InputError, match=f"{said}, so a file is read as that: let a class of your own make it"):
             write(tmp_path / "saved")
     assert not (tmp_path / "saved").exists()
 
@@ -239,7 +239,7 @@ def test_maps_and_heads_are_counted_in_the_stacks_themselves():
 
 @pytest.mark.parametrize("kind", [UnequalHeads, NoAttention])
 def test_maps_that_cannot_be_named_are_refused(kind):
-    with pytest.raises(InputError, match="maps are of models with one MultiHeadAttention in each encoder layer"):
+    with pytest.raises(InputError, match="maps are for models with one MultiHeadAttention in each encoder layer"):
         kind(SIZES).attention_maps(*pair())
 
 

@@ -172,7 +172,7 @@ def test_a_file_system_without_locks_is_named(error, tmp_path, monkeypatch):
 def test_a_lock_that_is_only_a_file_is_named_with_its_holder(tmp_path, monkeypatch):
     monkeypatch.setattr("annotated_transformer.training.checkpoints.FileLock", SoftFileLock)
     (tmp_path / "lock").write_text("9898\nnode17\n")
-    with pytest.raises(InputError, match="another process trains this run just now") as caught:
+    with pytest.raises(InputError, match="another process is training this run") as caught:
         with only_one(tmp_path):
             pass
     assert str(caught.value).endswith(f". If process 9898 of node17 is dead, remove {tmp_path / 'lock'}")

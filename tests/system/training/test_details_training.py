@@ -380,7 +380,7 @@ def test_runs_are_averaged_over_what_they_keep_or_what_is_asked_for(tmp_path, mo
         (tmp_path / "checkpoints" / name).mkdir(parents=True)
     assert run.weights() == names[1:] and run.weights(1) == names[3:] and run.weights(9) == names
     run.require_checkpoints(4)
-    with pytest.raises(InputError, match="has 4 checkpoints: a mean of the last 5 cannot be"):
+    with pytest.raises(InputError, match="has 4 checkpoints: a mean of the last 5 is impossible"):
         run.require_checkpoints(5)
     shutil.rmtree(tmp_path / "checkpoints" / names[0])
     shutil.rmtree(tmp_path / "checkpoints" / names[1])

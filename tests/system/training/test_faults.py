@@ -305,7 +305,8 @@ def test_a_model_is_no_run_and_says_so(undisturbed, tmp_path, capsys):
     cli.main(["average", str(undisturbed), str(model)])
     before = sorted(path.name for path in model.iterdir())
     capsys.readouterr()
-    for command, said in ((["train", "--run", model, "--steps", "5"], "a model and no run"), (["average", model], "no run, so")):
+    for command, said in ((["train", "--run", model, "--steps", "5"], "a model, not a run"),
+                          (["average", model], "not a run, so")):
         assert status(command) == 2
         assert f"{model} is {said}" in sentence(capsys)
     assert sorted(path.name for path in model.iterdir()) == before
@@ -335,7 +336,7 @@ def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, capsys):
     capsys.readouterr()
     with FileLock(run / "lock"):
         assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
-    assert "another process trains this run" in sentence(capsys)
+    assert "another process is training this run" in sentence(capsys)
 
 
 def test_a_training_says_before_its_first_update_that_its_memory_may_not_suffice(corpus, tmp_path, monkeypatch, capsys):

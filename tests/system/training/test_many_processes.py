@@ -437,7 +437,7 @@ def test_an_orphan_keeps_its_run_to_itself(long, tmp_path, command):
     status, _, said = command("train", "--run", tmp_path / "run")
     for pid in orphans:
         os.kill(pid, signal.SIGKILL)
-    assert status == 2 and "another process trains this run" in said
+    assert status == 2 and "another process is training this run" in said
     assert said.count("\n") == 1
 
 

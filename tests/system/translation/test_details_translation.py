@@ -73,7 +73,7 @@ def test_bleu_takes_texts_from_whatever_gives_them_and_nothing_but_texts(bleu):
     found = bleu(lines, gold)
     assert bleu(iter(lines), iter(gold)) == bleu(np.array(lines), (one for one in gold)) == found
     for hypotheses, references in (([None, "a"], ["a", "a"]), (["a"], [[]]), (["a"], [None]), (["a"], [["a", 5]]), (["a"], [5])):
-        with pytest.raises(InputError, match="^translation 1 or its reference is missing, or is no text"):
+        with pytest.raises(InputError, match="^translation 1 or its reference is missing, or is not text"):
             bleu(hypotheses, references)
     with pytest.raises(InputError, match="^give a list of texts, not one"):
         ngram_bleu("abcd", "abcd")
@@ -203,7 +203,7 @@ def test_translator_shows_maps_of_one_sentence_with_words(searches):
     for text, said in ((" ", "holds no words"), ("abcdefabcdef", "has 14 tokens")):
         with pytest.raises(InputError, match=f"^the source {said}"):
             translator().attention(text)
-    with pytest.raises(InputError, match="^the target is no str, but of the type list: give one text"):
+    with pytest.raises(InputError, match="^the target is not a str, but of the type list: give one text"):
         translator().attention("Fade a cab.", ["Bees."])
     assert not searches, "what has no maps is not translated first"
 

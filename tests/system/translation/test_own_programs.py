@@ -63,7 +63,7 @@ def test_the_best_of_n_is_the_translation_with_so_many_beams():
         translator.n_best("fade")
     with pytest.raises(InputError, match="give a text or a list of texts, not None"):
         translator.n_best(None)
-    for wrong, said in (("be \ud83d", "holds half a character"), (b"bee", "is no str, but of the type bytes")):
+    for wrong, said in (("be \ud83d", "holds half a character"), (b"bee", "is not a str, but of the type bytes")):
         with pytest.raises(InputError, match=f"^sentence 2 {said}"):
             translator.n_best(["fade", wrong])
         with pytest.raises(InputError, match=f"^target 2 {said}"):
