@@ -6,7 +6,7 @@ and the public names, loaded on first use so that `import annotated_transformer`
 """
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # for type checkers and editors; whoever runs the package gets them from `__getattr__` below
+if TYPE_CHECKING:  # for type checkers and editors; at run time `__getattr__` below provides them
     from .figures.attention_maps import AttentionMaps as AttentionMaps
     from .figures.attention_maps import explore as explore
     from .figures.attention_maps import plot_figure as plot_figure
@@ -30,7 +30,7 @@ class InputError(ValueError):
 
 
 def reason_of(error: BaseException) -> str:
-    "The first line of what another package's error says; its type where it says nothing."
+    "The first line of another package's error message, or the error's type if the message is empty."
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
@@ -42,7 +42,7 @@ EXTRAS = {
 
 
 def extra(module: str):
-    "A module of a package that only some work needs; InputError says how to install it where it is missing."
+    "A module of an optional package; if it is missing, InputError says how to install it."
     from importlib import import_module
 
     package = module.partition(".")[0]
@@ -51,7 +51,7 @@ def extra(module: str):
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != package:
             raise
-        wanted = f'"annotated_transformer[{EXTRAS[package]}]"' if package in EXTRAS else package  # such as ipywidgets: alone
+        wanted = f'"annotated_transformer[{EXTRAS[package]}]"' if package in EXTRAS else package  # ipywidgets is in no extra
         raise InputError(f"{package} is not installed: pip install {wanted}") from None
 
 
@@ -61,13 +61,13 @@ _HOME = {
     "plot_heads": "figures.attention_maps", "plot_heat_maps": "figures.attention_maps",
     "save_drawing": "figures.attention_maps", "explore": "figures.attention_maps", "load": "training.loading", "Search": "config",
 }
-__all__ = [  # each name as it is, since mypy reads no star here: for `from annotated_transformer import *`
+__all__ = [  # for `from annotated_transformer import *`; each name is written out, since mypy cannot expand a star here
     "EOS", "PAD", "UNK", "InputError", "Transformer", "TransformerConfig", "Translator", "Parser", "AttentionMaps", "plot_figure",
     "plot_heads", "plot_heat_maps", "save_drawing", "explore", "load", "Search",
 ]
 
 
-if not TYPE_CHECKING:  # else a type checker would believe in every name
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     def __getattr__(name: str) -> Any:
         if name not in _HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -76,12 +76,12 @@ if not TYPE_CHECKING:  # else a type checker would believe in every name
         return getattr(import_module(f".{_HOME[name]}", __name__), name)
 
 
-from .environment import wait_briefly  # noqa: E402 (it takes InputError from above)
+from .environment import wait_briefly  # noqa: E402 (it needs InputError from above)
 
 wait_briefly()  # before PyTorch loads
 del wait_briefly
 
 
 def __dir__() -> list[str]:
-    "With the names that are not loaded yet: what an editor offers after a dot."
+    "Includes names that are not loaded yet, so that an editor offers them after a dot."
     return sorted({*globals(), *__all__} - {"Any", "TYPE_CHECKING"})

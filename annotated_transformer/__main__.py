@@ -3,7 +3,7 @@ import signal
 
 
 def main() -> None:
-    "Ctrl-C ends the command at once and without a traceback, also while modules load; what must clean up asks for more later."
+    "Ctrl-C ends the command at once, without a traceback, even while modules load; code that must clean up changes this later."
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from annotated_transformer.command_line.main import main

@@ -1,8 +1,8 @@
-"""Every setting: of the model, of a training, of how the work is done, of a search; and the presets.
+"""Every setting: for the model, training, execution and search; and the presets.
 
-Nothing here needs PyTorch, so the command line can show all settings at once. What stands under `Args` is also the help of the
-option that a setting has there. The model's parts are named in `PARTS`, one line for each,
-and imported when a model is made of them.
+Nothing here needs PyTorch, so the command line can show all settings at once. The text under `Args` is also the help
+text of the setting's option. `PARTS` names the model's parts, one per line; they are imported when a model is built from
+them.
 """
 import dataclasses
 import math
@@ -21,7 +21,7 @@ __all__ = [
     "changed", "require_plain", "require_search",
 ]
 
-PARTS = MappingProxyType({  # of which a model is made, and where the class of each stands; the first is the paper's
+PARTS = MappingProxyType({  # the parts of a model and where to find the class of each; the first is the paper's
     "positions": {
         "sinusoidal": "annotated_transformer.model.position:PositionalEncoding",
         "learned": "annotated_transformer.model.variants:LearnedPositions",
@@ -36,11 +36,11 @@ PARTS = MappingProxyType({  # of which a model is made, and where the class of e
     },
 })
 
-MOST = 10**12  # of anything that is counted: sums of such numbers still fit into 64 bits
+MOST = 10**12  # upper limit of every count: sums of such numbers still fit into 64 bits
 
 
 def require_types(settings: object) -> None:
-    "InputError names the first setting of another type than its class says; a number of NumPy's becomes one of Python's."
+    "InputError names the first setting whose type is not the one its class declares; a NumPy number becomes a Python number."
     for name, kind in get_type_hints(type(settings)).items():
         value, kinds = getattr(settings, name), get_args(kind) or (kind,)
         if getattr(value, "ndim", None) == 0:
@@ -53,7 +53,7 @@ def require_types(settings: object) -> None:
 
 
 def require_between(settings: object, name: str, least: float, most: float) -> None:
-    "InputError where a setting is given and is too small or too large."
+    "InputError if a setting is given and is too small or too large."
     value = getattr(settings, name)
     if value is not None and not least <= value <= most:
         power = math.log2(most)
@@ -63,12 +63,12 @@ def require_between(settings: object, name: str, least: float, most: float) -> N
 
 
 def require_plain(*given: object) -> None:
-    "InputError for settings of a class of one's own, of which no file that holds them could be read again."
+    "InputError for settings of a user's own class, because a file that holds them could not be read again."
     for settings in given:
         if type(settings).__module__ != __name__:
             ours = next((kind.__name__ for kind in type(settings).__mro__ if kind.__module__ == __name__), "TransformerConfig")
-            raise InputError(f"{type(settings).__name__} is a class of your own, and config.json holds what {ours} has: make a "
-                             "setting of your own an attribute of the class of your model, as `scale = 3.0` in its body")
+            raise InputError(f"{type(settings).__name__} is a class of your own, and config.json holds only what {ours} has: "
+                             "make a setting of your own an attribute of your model's class, such as `scale = 3.0` in its body")
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class TransformerConfig:
                     raise InputError(f"d_model={self.d_model} is not divisible by n_heads={self.n_heads}: give d_k and d_v")
                 object.__setattr__(self, name, self.d_model // self.n_heads)  # frozen from here on
             else:
-                least = 2 if name == "vocab_size" else 1  # of PAD alone nothing can be written
+                least = 2 if name == "vocab_size" else 1  # with PAD alone nothing can be written
                 most = {"n_layers": 1_000, "n_heads": 1_024, "max_length": 2**18}.get(name, 2**24)
                 require_between(self, name, least, most)
         if not 0 <= self.dropout < 1:
@@ -140,7 +140,7 @@ class TransformerConfig:
 
 @dataclass(frozen=True)
 class Execution:
-    """How the work is done. What is None is chosen by the device (training.devices: `on_device`).
+    """How the work is done. Settings that are None are chosen for the device (training.devices: `on_device`).
 
     Args:
         device: "cuda", "cpu" or "mps"; by default a CUDA GPU where there is one, else the CPU
@@ -163,7 +163,7 @@ class Execution:
             raise InputError(f"precision must be auto, bfloat16, tf32 or float32, not {reprlib.repr(self.precision)[1:-1]}")
 
     def parts(self, batch_tokens: int, processes: int) -> int:
-        "How many parts a batch is cut into: as many for each process, none larger than `device_tokens`, give or take a sentence."
+        "How many parts a batch is cut into: equally many per process, none larger than `device_tokens`, give or take a sentence."
         return processes * math.ceil(batch_tokens / (processes * (self.device_tokens or batch_tokens)))
 
 
@@ -188,7 +188,7 @@ class Search:
         require_between(self, "extra_length", 0, 1_000_000)
 
     def within(self, vocabulary: int) -> "Search":
-        "The same, for a model of so many tokens: a wider beam would only take memory, with more beams than there are words."
+        "The same search, for a model with this many tokens: a beam wider than the vocabulary would only waste memory."
         if self.beam_size > vocabulary:
             raise InputError(f"the beam size must be at most {vocabulary}, the tokens of the model, not {self.beam_size}")
         return self
@@ -198,9 +198,9 @@ TRANSLATION = Search()  # §6.1
 
 
 def require_search(given: object) -> Search:
-    "The same; InputError for what is no Search."
+    "Return it; InputError if it is not a Search."
     if not isinstance(given, Search):
-        raise InputError(f"search must be a Search, as Search(beam_size=4), not {reprlib.repr(given)}")
+        raise InputError(f"search must be a Search, such as Search(beam_size=4), not {reprlib.repr(given)}")
     return given
 
 
@@ -264,12 +264,12 @@ class TrainingConfig:
             raise InputError(f"smoothing must be at least 0 and less than 1, not {self.smoothing}")
 
     def to_dict(self) -> dict[str, Any]:
-        "As config.json holds it."
+        "The form in which config.json stores it."
         return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "TrainingConfig":
-        "From what `to_dict` gave, also in an earlier version; InputError names a setting that this version does not have."
+        "From the output of `to_dict`, also of earlier versions; InputError names a setting that this version does not have."
         values = {name: value for name, value in values.items() if name not in FORMER}
         for part in values.keys() & {"model", "execution"}:
             if isinstance(values[part], dict):
@@ -277,15 +277,15 @@ class TrainingConfig:
         return checked(values, cls)
 
 
-FORMER = {"fused_adam"}  # settings of earlier versions that decided no result: they are passed over
+FORMER = {"fused_adam"}  # settings of earlier versions that affected no result: they are ignored
 
 
 MAY_CHANGE = {"steps", "validate_every", "checkpoint_every", "checkpoint_minutes", "keep", "log_every", "execution"}
 
 
 def changed(before: TrainingConfig, now: TrainingConfig, free: Collection[str] = MAY_CHANGE) -> dict[str, tuple[Any, Any]]:
-    """The settings in which two configurations differ, but for free ones: by name, what they were and are.
-    `mine`, `mine/` and `./mine` are one corpus."""
+    """The settings in which two configurations differ, except the free ones: by name, the old and the new value.
+    `mine`, `mine/` and `./mine` are the same corpus."""
     old, new = ({name: value for name, value in {**config.to_dict(), **config.to_dict()["model"]}.items()
                  if name not in {*free, "model"}} for config in (before, now))
     if PurePath(before.corpus) == PurePath(now.corpus):
@@ -293,8 +293,8 @@ def changed(before: TrainingConfig, now: TrainingConfig, free: Collection[str] =
     return {name: (value, new[name]) for name, value in old.items() if new[name] != value}
 
 
-# §6.1 averages checkpoints of the base models that are 10 minutes apart, 1,500 updates of 0.4 s (§5.2); of the big ones, with
-# 1.0 s, we take as many minutes. On a faster GPU 10 minutes are a larger part of the training.
+# §6.1 averages checkpoints of the base models that are 10 minutes apart, 1,500 updates of 0.4 s (§5.2); for the big
+# ones, with 1.0 s, we use the same interval. On a faster GPU 10 minutes are a larger part of the training.
 BASE_CHECKPOINTS = {"checkpoint_every": 1_500, "checkpoint_minutes": None, "keep": 5}
 BIG_CHECKPOINTS = {"checkpoint_every": 600, "checkpoint_minutes": None, "keep": 20}
 
@@ -310,7 +310,7 @@ PRESETS = {
         batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
         validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
     ),
-    # The base of our Table 3: the same for fewer updates, of which that table takes some thirty times as many.
+    # The base of our Table 3: the same with fewer updates, since that table trains it some thirty times over.
     "miniature": TrainingConfig(
         TransformerConfig.tiny(4_000), corpus="multi30k-en-de",
         batch_tokens=2_048, steps=2_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
@@ -323,18 +323,18 @@ PRESETS = {
     "big-en-fr": TrainingConfig(
         dataclasses.replace(TransformerConfig.big(32_000), dropout=0.1), corpus="wmt14-en-fr", steps=300_000, **BIG_CHECKPOINTS,
     ),
-    # Parsing (§6.3, Table 4): 4 layers of width 1024, the rest as in `base`; then with a file of parsed sentences.
+    # Parsing (§6.3, Table 4): 4 layers of width 1024, the rest as in `base`; then the same with a file of parsed sentences.
     "parsing": TrainingConfig(TransformerConfig(16_000, n_layers=4, d_model=1024), corpus="wsj", **BASE_CHECKPOINTS),
     "parsing-semi": TrainingConfig(
         TransformerConfig(32_000, n_layers=4, d_model=1024), corpus="wsj+parsed.mrg", **BASE_CHECKPOINTS,
     ),
-    # For the 3,396 sentences of the free sample and two CPU cores, which must write their words to learn where they are (§6.3).
+    # For the 3,396 sentences of the free sample and two CPU cores: it must write the words to learn where they are (§6.3).
     "parsing-small": TrainingConfig(
         dataclasses.replace(TransformerConfig.tiny(1_500), dropout=0.2), corpus="treebank-words", batch_tokens=2_048, steps=8_000,
         init_gain=0.5, warmup_steps=600, validate_every=250, checkpoint_every=250, checkpoint_minutes=None, keep=20,
     ),
 }
 
-# The rows of Table 3, whose last is the big model, and two of ours; tables.variations says what each changes.
+# The rows of Table 3, the last of which is the big model, and two of ours; tables.variations says what each changes.
 ROWS = ("base", "A1", "A2", "A3", "A4", "B1", "B2", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "D1", "D2", "D3", "D4", "E", "big",
         "additive", "pre-norm")

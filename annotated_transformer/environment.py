@@ -1,4 +1,4 @@
-"What the package takes from the environment: all of it is read here, and refused in one sentence where it cannot be."
+"Everything that the package reads from the environment is read here; an invalid value is refused in one sentence."
 import os
 import re
 import sys
@@ -13,22 +13,22 @@ __all__ = [
     "meeting_place", "processes_here", "require_docstrings", "threads_given", "wait_briefly", "with_this_package",
 ]
 
-OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import, and how their variables begin
+OTHERS = {"tqdm": "TQDM_", "torch": "TORCH", "matplotlib": "MPL"}  # packages that fail at import: prefixes of their variables
 
 
-FULL = "DefaultCPUAllocator: |out of memory|Could not allocate|bad_alloc"  # so packages say it
+FULL = "DefaultCPUAllocator: |out of memory|Could not allocate|bad_alloc"  # the packages' wordings
 
 
 class Launched(NamedTuple):
-    "What torchrun says to each process that it starts."
+    "What torchrun tells each process that it starts."
 
-    rank: int = 0    # 0 leads
+    rank: int = 0    # 0 is the leader
     size: int = 1
     local: int = 0   # number of this process on its machine
 
 
 def whole_number(name: str, most: int, least: int = 0, default: int | None = None) -> int:
-    "The value of a variable; InputError where it is no such number, or missing without a default."
+    "The value of a variable; InputError if it is not a whole number in this range, or is missing and has no default."
     text = os.environ.get(name)
     if text is None and default is not None:
         return default
@@ -40,10 +40,10 @@ def whole_number(name: str, most: int, least: int = 0, default: int | None = Non
 
 
 def launched() -> Launched:
-    "Which of torchrun's processes this is; the only one, where nothing is said."
+    "Which of torchrun's processes this is; the only one if the variables are not set."
     size = whole_number("WORLD_SIZE", 10**6, 1, default=1)
     rank = whole_number("RANK", size - 1, default=0 if size == 1 else None)
-    # Of several, all that lack it would take the first GPU of their machine.
+    # With several processes, all that lack it would use the first GPU of their machine.
     found = Launched(rank, size, whole_number("LOCAL_RANK", 10**6, default=0 if size == 1 else None))
     if size > 1:
         whole_number("MASTER_PORT", 65_535)
@@ -53,37 +53,37 @@ def launched() -> Launched:
 
 
 def meeting_place() -> str:
-    "Where the processes meet, as messages name it."
+    "Where the processes meet, in the form used in messages."
     return f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
 
 
 def data_directory() -> Path | None:
     "Where the user wants downloads to be kept: $ANNOTATED_TRANSFORMER_DATA."
-    from .files import named  # here, for this module is loaded with the package
+    from .files import named  # imported here because this module is loaded with the package
 
     given = os.environ.get("ANNOTATED_TRANSFORMER_DATA")
     return named(given) if given else None
 
 
 def dumb_terminal() -> bool:
-    "Whether the terminal only appends lines, as for those who listen to it: TERM=dumb."
+    "Whether the terminal only appends lines, as a screen reader needs it to: TERM=dumb."
     return os.environ.get("TERM") == "dumb"
 
 
 def keep_few_kernels() -> None:
-    """Let oneDNN keep the kernels of the last 64 shapes, and PyTorch's own store before it as few, unless the user says how many.
+    """Let oneDNN, and PyTorch's cache in front of it, keep the kernels of only 64 shapes, unless the user has set a limit.
 
-    By itself each keeps 1,024, and a training meets a new shape with each batch: gigabytes, for kernels that seldom serve again.
-    Heeded before the first product of a process only.
+    By default each keeps 1,024, and in training each batch brings a new shape: gigabytes, for kernels that are seldom used again.
+    This has an effect only before the process computes its first product.
     """
     for store in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
         os.environ.setdefault(store, "64")
 
 
 def allowed_memory(group: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int | None:
-    """Bytes that this process may take: by the machine, and by the limits of its container, its Slurm job or its systemd service,
-    whose group lies in others. None where the system does not tell."""
-    lines, names = ["0::/", "1:memory:/"], {"": "memory.max", "memory": "memory.limit_in_bytes"}  # of both versions
+    """Bytes that this process may use: limited by the machine, and by its container, its Slurm job or its systemd service,
+    whose groups are nested. None if the system does not tell."""
+    lines, names = ["0::/", "1:memory:/"], {"": "memory.max", "memory": "memory.limit_in_bytes"}  # of cgroup versions 2 and 1
     if own.is_file():
         lines += own.read_text(encoding="utf-8").splitlines()
     files = [group / kind / place / names[kind]
@@ -96,25 +96,26 @@ def allowed_memory(group: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc
 
 
 def processes_here() -> int:
-    "How many processes torchrun has started on this machine, this one among them; they share its memory."
+    "How many processes torchrun has started on this machine, including this one; they share its memory."
     said = os.environ.get("LOCAL_WORLD_SIZE", "")
     return max(1, int(said)) if re.fullmatch("[0-9]{1,6}", said) else 1
 
 
 def threads_given() -> bool:
-    "Whether the user has said how many threads shall compute; torchrun says it for each process that it starts."
+    "Whether the user has set the number of threads; torchrun sets it for each process that it starts."
     return any(os.environ.get(name) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"))
 
 
 def drawing_given() -> bool:
-    "Whether the user has said how Matplotlib shall draw; the kernel of a notebook says it, too."
+    "Whether the user has chosen Matplotlib's backend; a notebook's kernel chooses one too."
     return bool(os.environ.get("MPLBACKEND"))
 
 
 def wait_briefly() -> None:
-    """Let a thread that waits for others look a thousand times, then sleep, unless the user has said how to wait.
+    """Let a thread that waits for others check a thousand times and then sleep, unless the user has set how to wait.
 
-    By itself it looks for milliseconds, and holds the core on which the others could finish. Heeded before PyTorch loads only.
+    By default it checks for milliseconds, and occupies a core that the others could use. This has an effect only before PyTorch
+    loads.
     """
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # GNU's OpenMP
@@ -122,7 +123,7 @@ def wait_briefly() -> None:
 
 
 def with_this_package() -> dict[str, str]:
-    "Variables by which another Python finds the package that runs, also where it is not installed, but a clone in sys.path."
+    "Environment variables that let another Python find this package, even if it is not installed but a clone in sys.path."
     place, found = Path(__file__).parents[1], os.environ.get("PYTHONPATH", "")
     if place.name in ("site-packages", "dist-packages"):
         return {**os.environ}
@@ -130,29 +131,29 @@ def with_this_package() -> dict[str, str]:
 
 
 def require_docstrings() -> None:
-    "InputError under `python -OO`: the command makes its options and its help of docstrings."
+    "InputError under `python -OO`: the command builds its options and its help from docstrings."
     if sys.flags.optimize > 1:
-        raise InputError("PYTHONOPTIMIZE=2 (python -OO) takes away the texts of which the command is made: unset it, or take 1")
+        raise InputError("PYTHONOPTIMIZE=2 (python -OO) removes the texts that the command is built from: unset it, or use 1")
 
 
 def blamed(error: BaseException) -> str | None:
-    """One sentence for what the machine lacks, memory or a place for files, and for what a package of others raises at its import
-    because of a variable of its own; None for all else."""
+    """One sentence if the machine lacks memory or a place for files, or if another package fails at import because of one of its
+    own environment variables; None for everything else."""
     said = str(error)
     if isinstance(error, MemoryError) or isinstance(error, RuntimeError) and re.search(FULL, said):
-        size = re.search(r"tried to allocate [\d.]+ \w+", said, re.IGNORECASE)  # behind it PyTorch explains settings of its own
+        size = re.search(r"tried to allocate [\d.]+ \w+", said, re.IGNORECASE)  # after it PyTorch explains its own settings
         device = "GPU's memory" if re.match("CUDA|HIP|XPU", said) else "memory"
         return (f"the {device} does not suffice ({size[0] if size else reason_of(error)[:120]}): give the process more, or less "
-                "to do; with --device-tokens a training takes a batch in parts")
+                "to do; with --device-tokens training takes a batch in parts")
     if isinstance(error, RuntimeError) and "home directory" in said:
-        return "this user has no home directory, which keeps downloads and settings: let the variable HOME name a directory"
+        return "this user has no home directory for downloads and settings: set the variable HOME to a directory"
     if isinstance(error, FileNotFoundError) and "usable temporary directory" in said:
-        return "no directory for temporary files can be written: let the variable TMPDIR name one"
-    if isinstance(error, OSError):  # a full disk, a library that is not there: no variable is to blame
+        return "no directory for temporary files is writable: set the variable TMPDIR to one"
+    if isinstance(error, OSError):  # a full disk or a missing library: no variable is to blame
         return None
     for frame in traceback.extract_tb(error.__traceback__):
         for package, beginning in OTHERS.items():
-            places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # Debian's is the second
+            places = (Path(where, package).as_posix() for where in ("site-packages", "dist-packages"))  # the second is Debian's
             inside = any(place in Path(frame.filename).as_posix() for place in places)
             own = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith(beginning)]
             if inside and frame.name == "<module>" and own:

@@ -1,7 +1,7 @@
-"""Files and directories that are there whole or not at all, and the sums that tell whether they still are.
+"""Files and directories that are written completely or not at all, and checksums that show whether they are still intact.
 
-Nothing else in the package renames. Why writing beside and renaming survives a kill and a power cut is told on the page
-nbs/training/checkpoints.ipynb.
+Nothing else in the package renames files. nbs/training/checkpoints.ipynb explains why writing to a temporary name and then
+renaming survives a kill and a power cut.
 """
 import codecs
 import errno
@@ -24,21 +24,21 @@ __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_dire
            "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "what_it_is", "write_directory",
            "write_file", "write_into", "write_sums", "write_text_file"]
 
-SUMS = "SHA256SUMS"  # in the form that `sha256sum -c` reads
-UNFINISHED = "unfinished-save"  # in a directory: new files that are whole, on their way into it
-TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # how a system says that a directory is not empty
+SUMS = "SHA256SUMS"  # in the format of `sha256sum -c`
+UNFINISHED = "unfinished-save"  # in a directory: complete new files that are about to be moved up into it
+TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # how systems report that a directory is not empty
 AGAIN = ": copy it again with its directory, or remove it to do without checksums"
 
 
 def regular(path: Path) -> Path:
-    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting for ever."
+    "The path of a file. OSError for a pipe or a device: we read files more than once, and a pipe may keep us waiting forever."
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise OSError(errno.EINVAL, "this is a pipe or a device, and no file", str(path))
+        raise OSError(errno.EINVAL, "this is a pipe or a device, not a file", str(path))
     return path
 
 
 def shared(path: Path, flags: int) -> int:
-    "The descriptor of a file that others may move or remove meanwhile: on Windows the one who opens it must say so."
+    "A file descriptor that lets others move or remove the file meanwhile: on Windows whoever opens it must allow that."
     import _winapi
     import msvcrt
 
@@ -46,84 +46,84 @@ def shared(path: Path, flags: int) -> int:
     try:
         handle = _winapi.CreateFile(os.fspath(path), _winapi.GENERIC_READ, reads_writes_removes, _winapi.NULL, *how)
     except OSError as error:
-        error.filename = str(path)  # it names none
+        error.filename = str(path)  # the error has none
         raise
     return msvcrt.open_osfhandle(handle, flags)
 
 
 def opened(path: Path, buffering: int = -1) -> BinaryIO:
-    "A file to be read, all files of users and of others, who may replace it meanwhile: OSError for a pipe or a device."
+    "Open a file for reading while others may replace it; used for every file. OSError for a pipe or a device."
     return open(regular(path), "rb", buffering, opener=shared if os.name == "nt" else None)
 
 
 def what_it_is(beginning: bytes) -> str | None:
-    "What is no text in UTF-8, by its first bytes, and what to do. None where they do not tell."
+    "What a file that is not UTF-8 text is, judged by its first bytes, and what to do. None if they do not tell."
     if beginning.startswith(b"\x1f\x8b"):
         return "is compressed by gzip: unpack it, as by gunzip -c"
     if beginning.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "is UTF-16: convert it, as by iconv -f UTF-16 -t UTF-8"
-    if b"\0" in beginning[:2]:  # the zero half of a letter: read as UTF-8, each letter would have a character zero beside it
+    if b"\0" in beginning[:2]:  # half of a 16-bit letter: read as UTF-8, each letter would come with a zero character
         order = "BE" if beginning.startswith(b"\0") else "LE"
         return f"is UTF-16 without a byte-order mark: convert it, as by iconv -f UTF-16{order} -t UTF-8"
     return None
 
 
 def named(path: str | Path) -> Path:
-    """A path that a user gives, with ~ as the home directory: no shell has read what Python is given, or what stands behind =.
-    InputError for the empty one, which would be the working directory."""
+    """A path that a user gives, with ~ as the home directory: no shell expands it in Python or after an equals sign.
+    InputError for an empty path, which would mean the working directory."""
     if not str(path) or isinstance(path, str) and not path.strip():
         raise InputError("the name of the directory is empty: give one; . is the working directory")
     return Path(os.path.expanduser(path))
 
 
 def directory_name(directory: str | Path) -> str:
-    "What a directory is called; bytes that are no text in UTF-8 become replacement characters, which can be written everywhere."
+    "The name of a directory; bytes that are not valid UTF-8 become replacement characters, which can be written anywhere."
     return os.fsencode(Path(directory).resolve().name).decode(errors="replace")
 
 
 def new_directory(path: str | Path) -> Path:
-    "The path of a directory to be made; InputError where it already exists."
+    "The path of a directory to be made; InputError if it exists already."
     if (path := named(path)).exists():
         raise InputError(f"{path} already exists: choose another name, or remove it first")
     return path
 
 
 def sync(path: Path) -> None:
-    "Wait until the disk has a file or a directory. A rename survives a power cut only after its directory was synced."
-    if path.is_dir() and os.name != "posix":  # elsewhere a directory cannot be opened
+    "Wait until a file or a directory is on the disk. A rename survives a power cut only once its directory is synced."
+    if path.is_dir() and os.name != "posix":  # other systems cannot open a directory
         return
     handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
     try:
         os.fsync(handle)
     except OSError as error:
-        if not path.is_dir() or error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems sync no directory
+        if not path.is_dir() or error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems cannot sync directories
             raise
     finally:
         os.close(handle)
 
 
 def fresh(path: Path) -> Path:
-    "A name beside `path` that nobody else uses: what the user calls OUT.tmp is the user's."
+    "A name next to `path` that nobody else uses: a file that the user calls OUT.tmp belongs to the user."
     return path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
 
 
 def leftovers(directory: Path, name: str = "*") -> Iterator[Path]:
-    "What a kill left of writing, or of removing, the files and directories of a directory that have this name."
+    "What a kill left behind while files or directories of this name were being written or removed."
     pattern = re.compile(r".*\.[0-9a-f]{8}\.tmp", re.DOTALL)
     return (path for path in directory.glob(f"{name}.*.tmp") if pattern.fullmatch(path.name))
 
 
 def write_file(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file by `write`, which gets the path of an empty one beside it: `path` is the old file or the new, never a part.
+    """Write a file with `write`, which gets the path of an empty temporary file: `path` is the old file or the new, never a part.
 
-    Its rights are those that the umask gives; a symbolic link stays one, and the file that it names is written. OSError names
-    `path`; a failure leaves nothing beside it.
+    Its permissions follow the umask; a symbolic link stays a link, and the file that it points to is written. OSError names
+    `path`; a failure leaves nothing behind.
     """
     place = Path(os.path.realpath(regular(path)))
     with one_name(path, beside := fresh(place)):
         beside.touch(exist_ok=False)
         try:
-            mode = beside.stat().st_mode  # safetensors would let nobody but the owner read its files
+            mode = beside.stat().st_mode  # safetensors lets only the owner read its files
             write(beside)
             beside.chmod(mode)
             sync(beside)
@@ -134,15 +134,15 @@ def write_file(path: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_text_file(path: Path, text: str) -> None:
-    "Write a text as `write_file` does: UTF-8, and a line ends with \\n on any system."
+    "Write a text as `write_file` does: in UTF-8, with lines ending in \\n on any system."
     write_file(path, lambda beside: beside.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def write_directory(path: Path, write: Callable[[Path], object]) -> None:
-    """Make a directory by `write`, which gets the path of an empty one beside it: `path` is there whole or not at all.
+    """Make a directory with `write`, which gets the path of an empty temporary one: `path` is there completely or not at all.
 
-    The directories above it are made, too. OSError names `path`, or the file that `write` was about to read; also where
-    `path` exists already and is not empty.
+    Its parent directories are made too. OSError names `path`, or the file that `write` was about to read; it is also raised
+    if `path` exists and is not empty.
     """
     with one_name(path, beside := fresh(path)):
         above = path.absolute().parents
@@ -153,14 +153,14 @@ def write_directory(path: Path, write: Callable[[Path], object]) -> None:
             moved(beside.rename, path)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
-        for directory in above[: len(made) + 1]:  # a new one survives only where the one that holds it was synced
+        for directory in above[: len(made) + 1]:  # a new directory survives only if its parent was synced
             sync(directory)
 
 
 def fill(beside: Path, write: Callable[[Path], object]) -> None:
-    "Let `write` make the files of a new directory, and wait for the disk; their rights are those that the umask gives."
+    "Let `write` make the files of a new directory, and wait for the disk; their permissions follow the umask."
     write(beside)
-    mode = beside.stat().st_mode & 0o666  # other software's files may be for the owner alone
+    mode = beside.stat().st_mode & 0o666  # files that other software writes may be readable only by the owner
     for part in [*beside.rglob("*"), beside]:
         if part.is_file():
             part.chmod(mode)
@@ -168,18 +168,18 @@ def fill(beside: Path, write: Callable[[Path], object]) -> None:
 
 
 def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] = ()) -> None:
-    """The same for files of a directory that may be there and may hold others: all are the old ones or all the new, also after
-    a kill or a power cut. Of the `kept` names, what is there stays.
+    """The same for files of a directory that may exist and may hold others: all files are the old ones or all are the new ones,
+    even after a kill or a power cut. Files with one of the `kept` names stay as they are.
 
-    One rename decides: it gives the new files, whole, the name UNFINISHED. Before it the old files hold, after it the new ones:
-    `finish` moves them up, here or, after a kill, where the directory is next read or written.
+    A single rename decides: it gives the complete new files the name UNFINISHED. Before it the old files count, after it the
+    new ones: `finish` moves them up, here or, after a kill, when the directory is next read or written.
     """
     if not path.is_dir():
         try:
             return write_directory(path, write)
         except OSError as error:
             if error.errno not in TAKEN or not path.is_dir():
-                raise  # else another process has made it meanwhile
+                raise  # otherwise another process has made it meanwhile
     with one_name(path, beside := fresh(path / "new")):
         beside.mkdir()
         try:
@@ -188,7 +188,7 @@ def write_into(path: Path, write: Callable[[Path], object], kept: Iterable[str] 
                 if (path / name).exists():
                     (beside / name).unlink(missing_ok=True)
             while beside.exists():
-                finish(path)  # what a kill has left, or another process that writes here now
+                finish(path)  # left by a kill, or by another process that is writing here now
                 rename_if_free(beside, path / UNFINISHED)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
@@ -199,8 +199,8 @@ WAITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # seconds
 
 
 def moved(move: Callable[[Path], object], to: Path) -> None:
-    """Let a path's `rename` or `replace` give it this name. On Windows nothing moves while somebody has it open, and scanners for
-    viruses open what is new: they are given a second."""
+    """Let a path's `rename` or `replace` give it this name. On Windows nothing moves while somebody has it open, and virus
+    scanners open new files: they are given a second."""
     for seconds in WAITS if os.name == "nt" else ():
         try:
             move(to)
@@ -211,7 +211,7 @@ def moved(move: Callable[[Path], object], to: Path) -> None:
 
 
 def rename_if_free(path: Path, to: Path) -> None:
-    "Give a directory a name that no other has, or else leave it as it is."
+    "Rename a directory if the new name is free; otherwise leave it as it is."
     try:
         moved(path.rename, to)
     except OSError as error:
@@ -220,11 +220,11 @@ def rename_if_free(path: Path, to: Path) -> None:
 
 
 def finish(path: Path) -> None:
-    "Bring a directory's `write_into` to its end, if it was broken off after it was decided. Several processes may do so at once."
+    "Complete a directory's `write_into` if it was interrupted after the deciding rename. Several processes may do so at once."
     whole = path / UNFINISHED
-    if whole.is_symlink():  # its files are somebody else's
+    if whole.is_symlink():  # its files belong to somebody else
         raise OSError(errno.EINVAL, f"{UNFINISHED} in it is a link, and not what writing here has left: remove it", str(path))
-    while whole.is_dir():  # anew, where another process was through with it, and has decided on files of its own
+    while whole.is_dir():  # again, if another process finished it and then decided on files of its own
         sync(path)
         try:
             for part in parts_of(whole):
@@ -239,8 +239,8 @@ def finish(path: Path) -> None:
 
 
 def parts_of(directory: Path) -> list[Path]:
-    """What is in a directory, sums first: who finds the same ones before and after has read what they are of. Nothing where
-    another process has just removed it."""
+    """The contents of a directory, checksums first: whoever finds the same checksums before and after has read the files that
+    they belong to. Empty if another process has just removed the directory."""
     try:
         return sorted(directory.iterdir(), key=lambda part: (part.name != SUMS, part.name))
     except FileNotFoundError:
@@ -257,10 +257,10 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def require_place(path: Path) -> None:
-    "OSError where a file could not be written, to be asked before the work. Nothing is left there."
+    "OSError if a file could not be written; call it before the work. It leaves nothing behind."
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    above = next(above for above in path.absolute().parents if above.exists())  # the others are still to be made
+    above = next(above for above in path.absolute().parents if above.exists())  # the others do not exist yet
     with one_name(path, beside := fresh(above / regular(path).name)):
         beside.touch(exist_ok=False)
         beside.unlink()
@@ -268,40 +268,40 @@ def require_place(path: Path) -> None:
 
 @contextmanager
 def one_name(path: Path, beside: Path) -> Iterator[None]:
-    "What goes wrong with the name beside, or with none, is told with the name that the user knows."
+    "An error about the temporary name, or without a name, is reported with the name that the user knows."
     try:
         yield
-    except SafetensorError as error:  # so it says, among others, that a disk is full
+    except SafetensorError as error:  # it reports a full disk, among other things
         raise OSError(errno.EIO, str(error), str(path)) from None
     except OSError as error:
-        names = [str(name) for name in (error.filename, error.filename2) if name is not None]  # two, where a file is copied
+        names = [str(name) for name in (error.filename, error.filename2) if name is not None]  # two if a file is copied
         if not names or any(name.startswith(str(beside)) for name in names):
             error.strerror, error.filename = error.strerror or str(error), str(path)
-            del error.filename2  # the one that a rename would have made
+            del error.filename2  # the target of a rename
         raise
 
 
 def remove_directory(path: Path) -> None:
-    "Remove a directory: other processes see all of it or nothing."
+    "Remove a directory; other processes see all of it or none of it."
     gone = fresh(path)
     moved(path.rename, gone)
     shutil.rmtree(gone, ignore_errors=True)
 
 
 def move_directory(path: Path, to: Path) -> None:
-    "Give a directory another name, in place of what has that name."
+    "Give a directory another name, replacing whatever has that name."
     shutil.rmtree(to, ignore_errors=True)
     moved(path.rename, to)
 
 
 def sha256(path: Path) -> str:
-    "The SHA-256 sum of a file."
+    "The SHA-256 checksum of a file."
     with opened(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_sums(directory: Path) -> dict[str, str]:
-    "What the SHA256SUMS of a directory says: the sum of each file; nothing when there is none. InputError when it is damaged."
+    "The contents of a directory's SHA256SUMS: the checksum of each file; empty if there is none. InputError if it is damaged."
     path = directory / SUMS
     try:
         with opened(path) as file:
@@ -310,21 +310,21 @@ def read_sums(directory: Path) -> dict[str, str]:
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read ({getattr(error, 'strerror', 'it is no text')}){AGAIN}") from None
-    found = [re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line) for line in lines]  # the star is from `sha256sum -b`
+    found = [re.fullmatch(r"([0-9a-f]{64}) [ *](.+)", line) for line in lines]  # `sha256sum -b` writes the star
     if not all(found) or not found:
         raise InputError(f"{path} is damaged{AGAIN}")
     sums = {line[2]: line[1] for line in found}
-    return {name: digest for name, digest in sums.items() if Path(name).name == name}  # files of this directory alone
+    return {name: digest for name, digest in sums.items() if Path(name).name == name}  # only files of this directory
 
 
 def write_sums(directory: Path, names: Iterable[str]) -> None:
-    "Write the SHA256SUMS of these files of a directory: the last file to be written."
+    "Write the SHA256SUMS for these files of a directory; this must be the last file written."
     sums = "".join(f"{sha256(directory / name)}  {name}\n" for name in names)
     write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii", newline="\n"))
 
 
 def damage(directory: Path, names: Iterable[str]) -> str | None:
-    "Of these files of a directory, the first that is not as it was written, and why; None when all are."
+    "The first of these files of a directory that is no longer as it was written, and why; None if all are intact."
     try:
         sums = read_sums(directory)
     except InputError as error:
@@ -338,6 +338,6 @@ def damage(directory: Path, names: Iterable[str]) -> str | None:
                 return f"{directory / SUMS} is missing or damaged"
             if sha256(path) != sums[name]:
                 return f"{path} is damaged (its checksum is wrong)"
-        except OSError as error:  # a bad disk, or a name that no file can have
+        except OSError as error:  # a bad disk, or an impossible file name
             return f"{path} cannot be read ({error.strerror})"
     return None

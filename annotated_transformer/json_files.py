@@ -1,8 +1,8 @@
-"""One reader for every JSON file of a model, a run, a corpus: what the file must hold is said by a type.
+"""One reader for every JSON file of a model, a run or a corpus: a type states what the file must hold.
 
 A type is int, float, bool, str, list, dict or Any; `X | None`, list[X], tuple[X, ...], tuple[X, Y] or dict[str, X];
-`Annotated[int, 0, 9]`, a number between the two; a dataclass, which has no other fields than its own and whose __post_init__
-may refuse values; or a TypedDict, whose fields must be there, while others may be.
+`Annotated[int, 0, 9]`, a number between the two; a dataclass, which allows only its own fields and whose __post_init__
+may refuse values; or a TypedDict, whose fields must be present, while other fields are allowed.
 """
 import contextlib
 import dataclasses
@@ -19,20 +19,20 @@ from .files import opened
 
 __all__ = ["checked", "parsed", "read_json"]
 
-LARGEST = 2**64  # no larger whole number is read: sizes and counts go into 64 bits
+LARGEST = 2**64  # larger whole numbers are refused: sizes and counts must fit into 64 bits
 WORDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text", list: "a list", tuple: "a list"}
 
 
 class FromAnotherVersion(InputError):
-    "A file is whole, and holds what this version of the package does not know."
+    "A file is undamaged, but holds something that this version of the package does not know."
 
 
 def checked(
-    value: Any,           # as JSON has it
+    value: Any,           # as read from JSON
     kind: Any,            # the type that it must have
     name: str = "it",     # of the value, for the message
-) -> Any:                 # the same; lists are made tuples, and objects dataclasses, where the type says so
-    "InputError names the first value that is of another type, out of its range, missing, or one too many."
+) -> Any:                 # the same; lists become tuples, and objects dataclasses, where the type says so
+    "InputError names the first value that has the wrong type, is out of range, is missing, or is one too many."
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, UnionType):
         if value is None and NoneType in parts:
@@ -65,7 +65,7 @@ def checked(
 
 
 def fits(value: Any, kind: type) -> bool:
-    "Whether a value of JSON is of a plain type: true is no number, 16.0 no whole one, and infinity none at all."
+    "Whether a JSON value has a plain type: true is not a number, 16.0 is not a whole number, and infinity is neither."
     if kind is float and type(value) is int or kind is int:
         return type(value) is int and abs(value) < LARGEST
     if kind is str:
@@ -79,7 +79,7 @@ def refuse(value: Any, kind: type, name: str) -> NoReturn:
 
 
 def checked_object(value: Any, kind: Any, name: str) -> Any:
-    "An object of JSON as a dataclass, or as the dictionary that it is."
+    "A JSON object as a dataclass, or as a plain dictionary."
     if type(value) is not dict:
         refuse(value, dict, name)
     types = get_type_hints(kind, include_extras=True)
@@ -100,25 +100,25 @@ def checked_object(value: Any, kind: Any, name: str) -> Any:
 
 
 def no_number(text: str) -> NoReturn:
-    "Python would read and write NaN and Infinity, which JSON does not have."
+    "Refuse NaN and Infinity, which JSON does not have but Python would read and write."
     raise ValueError(text)
 
 
 def parsed(text: str | bytes, kind: Any) -> Any:
-    "What a text of JSON holds, checked; InputError, also where it is no JSON or too deep."
+    "The contents of a JSON text, checked; InputError also if it is not JSON or is nested too deeply."
     try:
         value = json.loads(text, parse_constant=no_number)
     except (ValueError, RecursionError):
-        raise InputError("this is no JSON") from None
+        raise InputError("this is not JSON") from None
     return checked(value, kind)
 
 
 def read_json(
     path: Path,
     kind: Any,       # what the file must hold
-    advice: str,     # what to do where it does not
+    advice: str,     # what to do if it does not
 ) -> Any:
-    "What a file of JSON holds, checked; InputError in one sentence for all that can be wrong with it."
+    "The contents of a JSON file, checked; InputError in one sentence for anything that can be wrong with it."
     try:
         with opened(path) as file:
             return parsed(file.read(), kind)

@@ -1,4 +1,4 @@
-"The one progress bar, which knows where its output goes."
+"The package's progress bar, which adapts to where its output goes."
 import sys
 import threading
 import time
@@ -14,12 +14,12 @@ EVERY = 60.0  # seconds between two lines
 
 
 def one_line(text: str) -> str:
-    "The text with its control characters written out: a terminal obeys them, and a name of a directory may hold some."
+    "The text with its control characters escaped: a terminal obeys them, and a directory name may contain some."
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
 
 
 class Unfailing:
-    "A stream of messages: what it takes no more, as where `tee` has ended or its disk is full, ends no work."
+    "A stream for messages. When it stops accepting them, because `tee` has ended or the disk is full, the work goes on."
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -28,13 +28,13 @@ class Unfailing:
         return getattr(self.stream, name)
 
     def write(self, text: str) -> int:
-        "All of it is said to be written."
+        "Reports everything as written."
         with suppress(OSError):
             self.stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        "As far as it goes."
+        "Flush if possible."
         with suppress(OSError):
             self.stream.flush()
 
@@ -46,19 +46,19 @@ def in_notebook() -> bool:
 
 
 def progress_bar(shown: bool = True, **options):
-    """tqdm's bar on a terminal or in a notebook; or nothing, as where standard error is missing or closed.
+    """tqdm's bar on a terminal or in a notebook; nothing if `shown` is false, or if standard error is missing or closed.
 
-    A line of text a minute where the output is a file or a pipe, or the terminal is `dumb`, as for those who listen to it.
+    If the output is a file or a pipe, or the terminal is `dumb`, as for a screen reader: one line of text per minute.
     """
     from tqdm import tqdm
 
     options |= {"desc": one_line(options["desc"])} if options.get("desc") else {}  # tqdm's own is None
 
     class Apart(tqdm):
-        """Bars that share no lock. tqdm's is that of all threads and forked processes: one that is forked while a thread has it,
-        and all others once one that has it is killed, would wait for ever."""
+        """Bars that share no lock. All threads and forked processes share tqdm's: a process forked while a thread holds it would
+        wait forever, and so would all processes once one that holds it is killed."""
         _lock, _instances = threading.RLock(), WeakSet()
-        monitor_interval = 0  # else tqdm starts a thread for each class of bars, which outlives them
+        monitor_interval = 0  # otherwise tqdm starts a thread for each class of bars, and the thread outlives them
 
     if not shown or getattr(sys.stderr, "closed", True):  # a daemon has none
         return Apart(**options, disable=True)
@@ -68,7 +68,7 @@ def progress_bar(shown: bool = True, **options):
     messages = Unfailing(sys.stderr)
 
     class Lines:
-        "Where tqdm writes: what a terminal would show over and over in one place is a line each time."
+        "Where tqdm writes: what a terminal would keep overwriting in one place becomes a new line each time."
 
         def write(self, text: str) -> None:
             if text := text.strip():
@@ -78,7 +78,7 @@ def progress_bar(shown: bool = True, **options):
             messages.flush()
 
     class Bar(Apart):
-        def write(self, text: str) -> None:  # also what others want to say waits until the work has proved to be long
+        def write(self, text: str) -> None:  # other messages, too, wait until the work has proved to be long
             if time.time() - self.start_t >= EVERY:
                 messages.write(f"{text}\n")
 

@@ -1,4 +1,4 @@
-"""Files of results: figures, and all that it takes to get them again.
+"""Result files: figures, and everything that is needed to reproduce them.
 
 One function writes all of them, so none can lack a field. benchmarks/README.md says what the fields are for.
 """
@@ -22,11 +22,11 @@ __all__ = ["environment", "machine_load", "weights_of", "write"]
 
 
 def machine_load() -> float | None:
-    "How many processes wanted the machine in the last minute, to be asked before the work; None where nobody counts them."
+    "How many processes wanted the machine in the last minute; call it before the work. None if the system does not count them."
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else None
 
 
-load = machine_load  # its former name, which reads as if it read what `write` has written
+load = machine_load  # its former name, which sounds as if it loaded what `write` has written
 
 
 def environment(device: torch.device | None = None) -> dict:
@@ -46,7 +46,7 @@ def environment(device: torch.device | None = None) -> dict:
 
 
 def weights_of(names: Iterable[str]) -> dict[str, str]:
-    "Of those of these models that ship: the SHA-256 of their weights, by which one can tell that a file is out of date."
+    "For those of these models that ship: the SHA-256 of their weights, which shows when a result file is out of date."
     return {name: read_sums(PRETRAINED / name)["model.safetensors"] for name in sorted({*names} & {*shipped_models()})}
 
 
@@ -54,17 +54,17 @@ def write(
     path: str | Path,
     figures: dict | list,                # what was found
     *,
-    command: str | Sequence[str],        # what finds it again: as typed, or its words
+    command: str | Sequence[str],        # that reproduces it: as typed, or its words
     config: dict | None = None,          # all settings, defaults included
     seed: int | list[int] | None = None,
     device: torch.device | None = None,  # where the work was done, when not on the CPU
-    load_before: float | None = None,    # what `machine_load` said before the work: for figures of time
-    models: Iterable[str] = (),          # what was measured; of those that ship, the sums of their weights are noted
+    load_before: float | None = None,    # what `machine_load` returned before the work: for measurements of time
+    models: Iterable[str] = (),          # what was measured; for those that ship, the checksums of their weights are recorded
     **more,                              # further facts, by name
-) -> dict:  # as the file has it
-    """Write figures as JSON with all that is needed to get them again; `path` holds the old file or the new one, never a part.
+) -> dict:  # the contents of the file
+    """Write figures as JSON with everything needed to reproduce them; `path` holds the old file or the new one, never a part.
 
-    InputError where it cannot be written.
+    InputError if it cannot be written.
     """
     path = Path(path)
     about = environment(device)

@@ -1,7 +1,8 @@
-"""How many threads a CPU computes with: by the work, and by what other programs leave free. OMP_NUM_THREADS holds the number.
+"""How many threads a CPU computes with: it depends on the work and on what other programs leave free. OMP_NUM_THREADS fixes it.
 
-Threads wait for one another after each product. Where another program has the core of one of them, all wait: two threads beside
-a busy program are slower than one alone. Another number of threads adds up in another order, so sums differ in their last bits.
+Threads wait for one another after each product. If another program occupies the core of one of them, all wait: two threads next
+to a busy program are slower than a single one. With a different number of threads, numbers are added in a different order, so
+sums differ in their last bits.
 """
 import ctypes
 import logging
@@ -23,15 +24,15 @@ from .environment import threads_given
 __all__ = ["ONE_THREAD", "Reading", "Threads", "allowed_cores", "choose_threads", "chosen_threads", "one_thread_after_fork",
            "reading", "without_warnings"]
 
-LEAST_WORK = 2**24  # multiply-adds of a step, for each thread: with fewer, threads wait longer than they work
-ENOUGH = 0.75       # of a core: so much of it free, and a thread takes it
-SLOW = 1.3          # times the best: more than updates differ by themselves
+LEAST_WORK = 2**24  # multiply-adds per step and thread: with fewer, threads wait longer than they work
+ENOUGH = 0.75       # of a core: if this much of it is free, a thread uses it
+SLOW = 1.3          # times the best: more than the usual variation between updates
 
 
 class Reading(NamedTuple):
-    "A look at the machine."
+    "A snapshot of the machine."
 
-    seconds: float  # of the clock
+    seconds: float  # by the clock
     free: float     # seconds so far, of all cores together, that this process had or could have had
 
 
@@ -41,7 +42,7 @@ def cores() -> set[int]:
 
 
 def allowed_cores(group: Path = Path("/sys/fs/cgroup")) -> int:
-    "How many cores this process may keep busy: by its affinity, and by the quota of its container."
+    "How many cores this process may keep busy, according to its affinity and its container's quota."
     files = [group / name for name in ("cpu.max", "cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us")]
     quota = [word for file in files if file.is_file() for word in file.read_text(encoding="utf-8").split()]
     if len(quota) != 2 or not all(word.isdigit() for word in quota):  # "max 100000", or -1: no quota
@@ -50,9 +51,9 @@ def allowed_cores(group: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def reading(stat: Path = Path("/proc/stat")) -> Reading | None:
-    """The machine now; None where the system does not tell.
+    """The machine now; None if the system does not tell.
 
-    What runs at a low priority counts as busy too: Linux heeds priorities within a session only, unless it is told otherwise.
+    Low-priority work counts as busy too: unless told otherwise, Linux heeds priorities only within a session.
     """
     if not stat.is_file() or not hasattr(os, "sysconf"):
         return None
@@ -69,16 +70,16 @@ BEGAN = reading()  # before PyTorch is loaded, which takes a second
 
 def openmp() -> ctypes.CDLL | None:
     "The library that starts the threads of PyTorch and of MKL, where it comes with PyTorch (Linux)."
-    import torch  # here: a command that computes nothing shall not load it
+    import torch  # imported here: a command that computes nothing should not load it
 
     return next((ctypes.CDLL(str(file)) for file in Path(torch.__file__).parent.glob("lib/libgomp*")), None)
 
 
 def set_threads(number: int) -> None:
-    """For all that this thread of Python computes from here on.
+    """Set the number for everything that this Python thread computes from here on.
 
-    After `torch.set_num_threads`, also with the number that is there, PyTorch's attention takes several times as long; we think
-    that MKL then starts threads of its own within each of PyTorch's. So it is called only where OpenMP itself cannot be told.
+    After `torch.set_num_threads`, even with the current number, PyTorch's attention takes several times as long; we think that
+    MKL then starts its own threads within each of PyTorch's. So we call it only if we cannot set the number in OpenMP itself.
     """
     import torch
 
@@ -89,9 +90,9 @@ def set_threads(number: int) -> None:
 
 
 class OneThread:
-    """`with ONE_THREAD.lock` stands around what changes a setting of the whole process and puts it back.
+    """`with ONE_THREAD.lock` surrounds code that changes a setting of the whole process and restores it.
 
-    A process that is forked meanwhile gets a new lock: the thread that would open the old one is not there.
+    A process that is forked meanwhile gets a new lock: the thread that would release the old one does not exist there.
     """
 
     def __init__(self):
@@ -109,10 +110,10 @@ ONE_THREAD = OneThread()
 
 @contextmanager
 def without_warnings(message: str = "", category: type[Warning] = Warning) -> Iterator[None]:
-    """None of this kind meanwhile, one thread at a time; nothing in it may wait for another thread.
+    """Within, no warnings of this kind, one thread at a time; the code inside must not wait for another thread.
 
-    Before Python 3.14 the filters are those of all threads: of two that leave `catch_warnings`, one would bring the other's
-    silence back, for good.
+    Before Python 3.14 all threads share the filters: of two that leave `catch_warnings`, one would restore the other's filter,
+    and the warnings would stay silent for good.
     """
     with ONE_THREAD.lock, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message, category)
@@ -121,10 +122,10 @@ def without_warnings(message: str = "", category: type[Warning] = Warning) -> It
 
 @lru_cache(maxsize=1)
 def one_thread_after_fork() -> None:
-    """From here on, a process that is forked from this one computes by one thread.
+    """From here on, a process that is forked from this one computes with one thread.
 
-    A fork copies no threads, and GNU's OpenMP would wait for ever for those of the parent, which a model has started. Whether
-    it is GNU's is not asked: PyTorch brings it along, or takes the system's.
+    A fork copies no threads, and GNU's OpenMP would wait forever for those of the parent, which a model has started. We do not
+    check whether it is GNU's: PyTorch ships its own or uses the system's.
     """
     import torch
 
@@ -133,7 +134,7 @@ def one_thread_after_fork() -> None:
 
 
 class Threads:
-    "Chooses the number, and again when the machine becomes busy or free."
+    "Chooses the number of threads, and chooses again when the machine becomes busy or free."
 
     def __init__(
         self, most: int, began: Reading | None = None, read: Callable[[], Reading | None] = reading,
@@ -144,18 +145,18 @@ class Threads:
         self.take(most)
 
     def take(self, number: int) -> None:
-        "What was measured with another number is forgotten."
+        "Use this number; forget what was measured with another."
         self.number, self.best, self.room, self.told = number, math.inf, 0, False
         self.recent: deque[float] = deque(maxlen=20)
         self.use(number)
         self.go_on()
 
     def go_on(self) -> None:
-        "Start the clock again: validation and saving are no updates."
+        "Restart the clock: validation and saving are not updates."
         self.since = self.clock()
 
     def free(self) -> float:
-        "How many cores this process had or could have had since the last look."
+        "How many cores this process had or could have had since the last reading."
         now, last = self.read(), self.looked
         if now is None or last is None:
             return self.most
@@ -166,13 +167,13 @@ class Threads:
         return min(self.most, (now.free - last.free) / (now.seconds - last.seconds))
 
     def choose(self, work: float = math.inf) -> int:
-        "The number for steps of so many multiply-adds."
+        "The number for steps of this many multiply-adds."
         by_work = self.most if math.isinf(work) else int(work / LEAST_WORK)
         self.take(max(1, min(by_work, math.floor(self.free() + 1 - ENOUGH))))
         return self.number
 
     def updated(self) -> None:
-        "After each update of a training: fewer threads where updates became slow beside other work, more where there is room."
+        "After each training update: fewer threads if other work has made updates slow, more if there is room."
         now = self.clock()
         self.recent.append(now - self.since)
         self.since = now
@@ -183,26 +184,26 @@ class Threads:
         self.best = min(self.best, usual)
         slow, there = usual / self.best, max(1, math.floor(free + 1 - ENOUGH))
         self.room = self.room + 1 if there > before else 0
-        if slow > SLOW and there < before or self.room == 3:  # a single look may fall into a pause of the others
+        if slow > SLOW and there < before or self.room == 3:  # a single reading may fall into a pause of the other programs
             self.take(there)
         elif slow <= SLOW or self.told:
             return
         self.told = self.number == before
         what = f"updates take {slow:.1f} times as long as at best" if slow > SLOW else "other programs have made room"
-        change = f"threads: {before}" if self.told else f"threads: {self.number} in place of {before}"
+        change = f"threads: {before}" if self.told else f"threads: {self.number} instead of {before}"
         known = f"{free:.1f} of {self.most} cores are free, " if self.looked else "OMP_NUM_THREADS=1 may help beside other work; "
         logging.getLogger(__name__).warning(f"{what}; {known}{change}")
 
 
 def choose_threads(work: float = math.inf) -> None:
-    "Once, for a command; nothing where the user has said how many."
+    "Choose once, for a command; does nothing if the user has set the number."
     if not threads_given():
         Threads(allowed_cores(), BEGAN).choose(work)
 
 
 @contextmanager
 def chosen_threads(now: int) -> Iterator[Threads | None]:
-    "For a training, and again during it; None where the user has said how many, also by `torch.set_num_threads`."
+    "Choose for a training run, and again during it; None if the user has set the number, including by `torch.set_num_threads`."
     if threads_given() or now < allowed_cores():
         yield None
         return

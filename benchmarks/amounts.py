@@ -1,15 +1,15 @@
-"""What more trees bring: parsers of one size and as many updates, on the gold trees and a growing number of others.
+"""What more trees bring: parsers of one size, with equally many updates, on the gold trees and a growing number of others.
 
     python -m benchmarks.amounts FILE ... [--least N ...] [--amounts 0 16000 80000] [--exchanged 16000] [--seed 1]
 
 FILE and `--least` are as for `benchmarks.semi`, whose two parts are trained here with fewer updates: first the gold trees five
-times over and so many of the others, drawn at random, fewer of them within more; then the gold trees and their exchanges alone. A
-number larger than all there are means all. With `--exchanged` the others are not another parser's, but made of the gold ones:
-each tree with some constituents exchanged, drawn anew until there are enough. These parsers, like that of `--amounts 0`,
-have learnt nothing from another parser.
+times over and this many of the others, drawn at random, smaller samples within larger ones; then only the gold trees and their
+exchanges. A number above the total means all. With `--exchanged` the others do not come from another parser but from the gold
+trees: each tree has some constituents exchanged, and trees are drawn until there are enough. These parsers, like the one of
+`--amounts 0`, have learnt nothing from another parser.
 
-The development split chooses how many checkpoints are averaged; it and the test split are parsed by the search that writes only
-trees, beam 4. All figures go to results/parsing/parser.amounts.json. The same command continues what was stopped.
+The development split decides how many checkpoints are averaged; it and the test split are parsed by the search that writes only
+trees, beam 4. All figures go to results/parsing/parser.amounts.json. The same command continues a run that was stopped.
 """
 import argparse
 import dataclasses

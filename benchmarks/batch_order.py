@@ -3,8 +3,9 @@
     python -m benchmarks.batch_order [--seeds 1] [--out results/translation/batch-order.json]
 
 Trains the preset `demo` once for each way to sort, everything else equal, and counts the test expressions that come out exactly
-right. The finer the sort, the less padding, and the more alike the sentences of a batch. The last way tells the two apart: much
-padding, and hardly a batch with sentences of two kinds. `--orders` names some; the others stay in the file as they were.
+right. The finer the sort, the less padding, and the more similar the sentences of a batch. The last way separates the two
+effects: much padding, and hardly any batch with sentences of two kinds. `--orders` selects some; the others stay in the file as
+they were.
 """
 import argparse
 import dataclasses
@@ -53,7 +54,7 @@ def by_kind(lengths: np.ndarray, tie: np.ndarray) -> np.ndarray:
     return np.lexsort((tie, lengths.max(axis=1), kinds_of_the_training_pairs()))
 
 
-batching_by_length = batching.by_length  # the library's own, while another stands in for it
+batching_by_length = batching.by_length  # the library's own, while another replaces it
 ORDERS = {
     "longer side": lambda lengths, tie: np.lexsort((tie, lengths.max(axis=1))),
     "longer side, then source (ours)": batching_by_length,

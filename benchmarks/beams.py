@@ -1,9 +1,9 @@
-"""What a wider beam brings: BLEU on the validation split, by the width of the beam and by the length penalty.
+"""What a wider beam brings: BLEU on the validation split, by beam width and length penalty.
 
     python -m benchmarks.beams [--model multi30k-en-de] [--beams 1 2 4 8 16 32 64] [--alphas 0 0.6 1] [--out FILE.json]
 
-The weights are a mean chosen at the paper's beam of 4 and α of 0.6, on the same split. Beside BLEU stand how long the
-translations are (words, as a share of the reference's) and how many are empty. Greedy search knows no α: it has one row.
+The weights are a mean chosen at the paper's beam of 4 and α of 0.6, on the same split. Besides BLEU, the table shows how long the
+translations are (words, as a share of the reference's) and how many are empty. Greedy search has no α, and so only one row.
 """
 import argparse
 from collections.abc import Sequence

@@ -1,10 +1,10 @@
-"""`translate`, `score` and `train` with one thread, with two and with the number that they choose, alone and beside work.
+"""`translate`, `score` and `train` with one thread, with two and with the number that they choose, alone and next to other work.
 
     python -m benchmarks.busy [--corpus numbers-en-de] [--rounds 3] [--out results/speed/threads.json]
 
-Each is a command in a process of its own, seconds of the wall; the numbers of threads take turns in every round, alone and
-then beside two processes that do nothing but count, so each ratio compares neighbours. A machine that does other things the whole
-time is never alone: the file says how many cores were busy before anything of this began.
+Each command runs in its own process and is timed by the wall clock. The numbers of threads take turns in every round, alone and
+then next to two processes that only count, so each ratio compares neighbours. If the machine has other work all the time, we are
+never alone: the file says how many cores were busy before this began.
 """
 import argparse
 import json
@@ -23,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.threads import allowed_cores, reading
 from benchmarks.shared.side_by_side import save, take_turns
 
-NUMBERS = {  # what the user says; in the last, threads wait for one another as GNU's OpenMP has it: they look 300,000 times
+NUMBERS = {  # what the user sets; in the last, threads wait for one another as GNU's OpenMP does: they check 300,000 times
     "one": {"OMP_NUM_THREADS": "1"}, "two": {"OMP_NUM_THREADS": "2"}, "chosen": {},
     "two, waiting long": {"OMP_NUM_THREADS": "2", "GOMP_SPINCOUNT": "300000"},
 }

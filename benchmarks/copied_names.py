@@ -1,12 +1,12 @@
-"""How many names the everyday translator copies: the weights that ship, and those of two trainings that met more names.
+"""How many names the everyday translator copies: the shipped weights, and those of two trainings that saw more names.
 
     pip download names==0.3.0 --no-deps && tar xf names-0.3.0.tar.gz
     python -m benchmarks.copied_names --names names-0.3.0/names --work W [--out results/translation/copied_names.json]
 
-W holds what `benchmarks.distillation` trained from pairs with names of a census (its second round): `taught`, and `cut`, which
-also read half of the sources in other pieces. Each is mixed with the weights that ship, in these shares. Counted are names that
-are copied: in the validation pairs with Tom, once on either side, each Tom becomes one of the census's rare family names that the
-corpus lacks. (Some stand among the names made for these trainings: 10 of the 218 on record.)
+W holds what `benchmarks.distillation` trained on pairs with names from a census (its second round): `taught`, and `cut`, which
+also read half of the sources in other pieces. Each is mixed with the shipped weights, in these shares. We count copied names: in
+the validation pairs with one Tom on either side, each Tom becomes one of the census's rare family names that the
+corpus lacks. (Some of them are among the names made for these trainings: 10 of the 218 on record.)
 """
 import argparse
 import random

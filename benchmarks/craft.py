@@ -2,11 +2,11 @@
 
     python -m benchmarks.craft [--steps N] [--as-it-stands] [--runs runs/craft] [--out results/parsing/parser.craft.json]
 
-One training, one seed. How many checkpoints to average is chosen on every ninth development sentence with the search that writes
-only trees, beam 4. With that choice every third test sentence is parsed by this search (all of the 9,099 would take a core two
-hours), and the ninth of the development split by this and by the paper's free one. The learning curve is F1 on the ninth by
-single checkpoints. Weights are rounded to the 16 bits in which they would be stored. The same command continues
-what was stopped; `--as-it-stands` measures what there is. CRAFT is a clone of its own in the cache of downloads;
+One training run, one seed. How many checkpoints to average is chosen on every ninth development sentence with the search that
+writes only trees, beam 4. With that choice this search parses every third test sentence (all of the 9,099 would take a core two
+hours), and both this search and the paper's free one parse the same ninth of the development split. The learning curve is F1 of
+single checkpoints on that ninth. Weights are rounded to the 16 bits in which they would be stored. The same command continues
+a run that was stopped; `--as-it-stands` measures what there is. CRAFT is a separate clone in the download cache;
 nbs/data/treebanks says which.
 """
 import argparse
@@ -31,7 +31,7 @@ from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
 RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)
-POINTS, EVERY = 5, {"validation": 9, "test": 3}  # of the curve; sentences for each that is taken
+POINTS, EVERY = 5, {"validation": 9, "test": 3}  # of the curve; one sentence in so many is used
 
 
 def points(steps: Sequence[int]) -> list[int]:

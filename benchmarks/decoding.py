@@ -1,19 +1,19 @@
-"""Our decoding beside Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources, outputs, turn by turn.
+"""Our decoding next to Hugging Face's Marian, CTranslate2 and ONNX Runtime: the same weights, sources and outputs, in turns.
 
     python -m benchmarks.decoding [--rounds 6] [--works NAME ...] [--clock processor] [--resume] [--out FILE.json]
 
-The model has the sizes of the paper's base model and random weights, made such that it neither repeats itself for ever nor ends a
-sentence (in the work of that name it does end them). What all of them write is compared token by token before anything is timed.
-All use as many threads, and compute in float32, but for ours with weights of 16 and of 8 bits and CTranslate2 in 8 bits.
-CTranslate2 takes part twice in float32: as it comes, and with the other library for matrix products that its package holds, since
+The model has the sizes of the paper's base model and random weights, made so that it neither repeats itself forever nor ends a
+sentence (in the work named `ends` it does). The outputs of all are compared token by token before anything is timed.
+All use the same number of threads and compute in float32, except ours with 16-bit and 8-bit weights and CTranslate2 in 8 bits.
+CTranslate2 takes part twice in float32: as it comes, and with the other matrix product library in its package, since
 on some processors the one it chooses is not the faster one.
 
-Each has a rule of its own for the length penalty; where all outputs have the same length, none of the rules changes an order.
-Beam search over sentences that end at different steps is left out: when to stop and which finished hypotheses count is settled
-differently by each, so the outputs may differ and the work with them. Greedy search leaves nothing to settle.
+Each has its own rule for the length penalty; if all outputs have the same length, none of the rules changes an order.
+Beam search over sentences that end at different steps is left out: each decides differently when to stop and which finished
+hypotheses count, so the outputs may differ, and with them the amount of work. Greedy search leaves nothing to decide.
 
-Where the machine has other work, `--clock processor` counts the processor's seconds and not the wall clock's: with one thread
-they are the same on a machine that does nothing else. The file is written after each work, and `--resume` goes on with it.
+If the machine has other work, `--clock processor` counts processor seconds instead of the wall clock's: with one thread
+they are the same on an otherwise idle machine. The file is written after each work, and `--resume` continues it.
 """
 import argparse
 import copy
@@ -53,9 +53,9 @@ SIZES = {
 }
 SEED = 0                    # of weights and sources
 SIDE = 2048                 # of the matrices whose product is timed
-PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the others
+PACKAGES = ("transformers", "ctranslate2", "onnx", "onnxruntime")  # of the other programs
 PACKED = {"ours_float16": in_sixteen_bits, "ours_int8": in_eight_bits}
-ROUNDED = (*PACKED, "ctranslate2_int8")  # they may write something else
+ROUNDED = (*PACKED, "ctranslate2_int8")  # their outputs may differ
 IMPORT = "from annotated_transformer import Translator"
 STARTS = {  # fresh processes, whose processor time is taken: each does what the one before does, and more
     "import torch": COMMANDS["import torch"],
@@ -63,7 +63,7 @@ STARTS = {  # fresh processes, whose processor time is taken: each does what the
     "load the weights": ["-c", f"{IMPORT}; Translator.from_pretrained({SHIPPED!r})"],
     "translate, one sentence": COMMANDS["translate, one sentence"],
 }
-PRECISIONS = ("float32", "int8")  # beside the one that `translate` takes by itself
+PRECISIONS = ("float32", "int8")  # besides the one that `translate` uses by default
 Decoder = Callable[[], list[list[int]]]  # gives the best output of each sentence, without PAD and EOS
 
 
@@ -73,7 +73,7 @@ class Work:
 
     batch: int                            # sentences
     beams: int                            # 1: greedy search
-    longest: int = 30                     # tokens that each sentence may get
+    longest: int = 30                     # maximum number of tokens of each output
     lengths: tuple[int, int] = (25, 25)   # shortest and longest source, EOS included
     ends: bool = False                    # the model ends its sentences before they are that long
     rounds: float = 1.0                   # share of the rounds that it gets

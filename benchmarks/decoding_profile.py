@@ -1,13 +1,13 @@
-"""Where the time of our decoding goes, in 8 bits and in float32, and what the kernels for 16 and 8 bits take that PyTorch has.
+"""Where the time of our decoding goes, in 8 bits and in float32, and how long PyTorch's kernels for 16 and 8 bits take.
 
     python -m benchmarks.decoding_profile [--rounds 3] [--out results/speed/int8-profile.json]
 
-The works are those of `benchmarks.decoding`, with one thread. The profiler says when an operation began and ended, so what the
-machine does beside lengthens it: the shares of the round that took the fewest seconds are kept. `seconds` are the processor's,
-without the profiler, the least of the rounds. The kernels multiply alone, the weights in the processor's memory already.
+The works are those of `benchmarks.decoding`, with one thread. The profiler records when an operation began and ended, so other
+work on the machine lengthens it: we keep the shares of the fastest round. `seconds` are processor time
+without the profiler, the minimum of the rounds. The kernels are timed alone, with the weights already in the processor's memory.
 
-`--shipped NAME` does the same for a translator that ships and 32 sentences of Tatoeba, and nothing else: what share of a search
-the vocabulary has, and so how many times as fast a search could be at most that looks at a few words only.
+`--shipped NAME` does only the same for a shipped translator and 32 sentences of Tatoeba: it shows what share of a search
+the vocabulary takes, and so how much faster a search that looks at only a few words could be at most.
 """
 import argparse
 import functools
@@ -34,7 +34,7 @@ from benchmarks.shared.side_by_side import save
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
 VOCABULARY, CHOICE = "products: vocabulary", "likeliest words, log Z"
 OTHER, WHOLE = "sums, copies, masks", "between the operations"
-INSIDE = {  # what an operation is for, by the name of what it is a part of; the first that fits
+INSIDE = {  # what an operation is for, by the name of the operation that contains it; the first match counts
     VOCABULARY: (VOCABULARY,),
     CHOICE: (CHOICE,),
     "products: layers": (
@@ -87,7 +87,7 @@ def kind_of(event) -> str:
 
 def where_the_time_goes(search: Decoder) -> tuple[float, dict[str, float]]:
     "Seconds of a profiled search, and the shares of each kind."
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # keeps the profiler from reporting its own start and stop
     spent = dict.fromkeys(KINDS, 0.0)
     with profile() as found, record_function(WHOLE):
         search()

@@ -1,4 +1,4 @@
-"""More words for the everyday translator: the sentences and phrases of a dictionary beside its pairs.
+"""More words for the everyday translator: the sentences and phrases of a dictionary added to its pairs.
 
     apt-get download trans-de-en && dpkg -x trans-de-en_*.deb ding && pip install wordfreq   # here 1.9-6 and 3.1.1
     python -m benchmarks.dictionary pairs --ding ding/usr/share/trans/de-en --work W
@@ -7,13 +7,13 @@
 
 Ding is the German-English dictionary of the Technische Universität Chemnitz (Frank Richter; GPL 2 or later), with 20,000
 sentences that show how a word is used. `pairs` writes a corpus directory: what `benchmarks.everyday_extra --with-corpus` makes,
-each of these sentences four times, and the phrases of which every English word is common (by `wordfreq`). No pair is taken whose
-English or German is that of a sentence that translators are measured on.
+each of these sentences four times, and the phrases in which every English word is common (by `wordfreq`). We leave out every pair
+whose English or German is also that of a sentence used for measuring translators.
 
-`learn` goes on from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as
-in `benchmarks.distillation`, so that the student forgets little. `report` puts a training beside its control, C: `pairs --work C`
-without `--ding`, and about as many updates from the same weights. Of each the mean of the last AVERAGE checkpoints translates the
-validation split.
+`learn` continues from weights that `benchmarks.shared.earlier` kept. Half of each token's target is what those weights expect, as
+in `benchmarks.distillation`, so that the student forgets little. `report` compares a training run with its control, C: `pairs
+--work C` without `--ding`, and about as many updates from the same weights. For each, the mean of the last AVERAGE checkpoints
+translates the validation split.
 """
 import argparse
 import dataclasses
@@ -37,10 +37,10 @@ from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
-COMMON = {1: 3.0, 2: 4.7}  # least Zipf frequency of each English word of a phrase of so many words or more
+COMMON = {1: 3.0, 2: 4.7}  # minimum Zipf frequency of each English word in a phrase of this many words or more
 LONGEST, SENSES = 6, 3     # words of a side; translations of a phrase
 AVERAGE = 8                # checkpoints, for the report
-TIMES = 4                 # that each sentence of the dictionary stands among the pairs
+TIMES = 4                 # that each sentence of the dictionary is in the pairs
 CONFIG = dataclasses.replace(
     EVERYDAY_GPU, model=dataclasses.replace(EVERYDAY_GPU.model, dropout=0.2), batch_tokens=4_096, warmup_steps=100,
     rate_factor=0.06, validate_every=200, checkpoint_every=25, keep=40, log_every=20, execution=Execution(precision="bfloat16"),

@@ -1,4 +1,4 @@
-"""A small translator that learns from larger ones, beside one that goes on as before: for a GPU that is lent for minutes.
+"""A small translator that learns from larger ones, next to one that goes on as before: for a GPU that is lent for minutes.
 
     python -m benchmarks.distillation teach SEED --work W --until 250 310
     python -m benchmarks.distillation translate SEED --work W --until 365
@@ -8,16 +8,16 @@
 
 W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with the shipped vocabulary. Two teachers, twice as
 wide as the shipped model, learn these pairs; each translates half of the English sentences once more (Kim and Rush 2016). Then
-the shipped weights learn both, pairs and translations: half of the target of each token is the mean of what the teachers and
-the shipped model itself expect (Hinton et al. 2015), half the token with label smoothing. `plain` is the control: the same
-weights, settings and seed, the pairs alone, no teacher. All trainings go on until so many seconds after `--since` (by default,
-now), the first number at the full rate, the second at a seventh of it, as `EVERYDAY_GPU` and `EVERYDAY_LAST` did. Of each that
-learns the mean of so many last checkpoints as is best on the validation split stands in W/taught-kept and so on;
-`benchmarks.pretrained everyday-en-de --made` scores and ships them.
+the shipped weights learn both pairs and translations: half of each token's target is the mean of what the teachers and
+the shipped model itself expect (Hinton et al. 2015), the other half is the token with label smoothing. `plain` is the control:
+the same weights, settings and seed, only the pairs, no teacher. Every training run lasts until the given number of seconds after
+`--since` (by default, now): until the first number at the full rate, until the second at a seventh of it, as `EVERYDAY_GPU` and
+`EVERYDAY_LAST` did. For each learner, the mean of the last checkpoints, their number chosen on the validation split, is kept in
+W/taught-kept and so on; `benchmarks.pretrained everyday-en-de --made` scores and ships them.
 
-The second round (distillation-names.json) was for names: its pairs are those of `benchmarks.everyday_extra --with-corpus --names
-DIRECTORY --draws 2`. Its teachers learnt from the shipped weights, too: `teach 1 --from-shipped`, `teach 2 --from-shipped --cut`.
-Beside `taught`, `learn cut` reads half of the sources in other pieces (BPE-dropout); what teaches it reads the usual ones.
+The second round (distillation-names.json) was about names: its pairs come from `benchmarks.everyday_extra --with-corpus --names
+DIRECTORY --draws 2`. Its teachers also learnt from the shipped weights: `teach 1 --from-shipped`, `teach 2 --from-shipped --cut`.
+Besides `taught`, `learn cut` reads half of the sources in other pieces (BPE-dropout); its teachers read the usual ones.
 `benchmarks.copied_names` counts the names that they copy.
 """
 import argparse
@@ -55,9 +55,9 @@ from benchmarks.shared.side_by_side import save
 
 TEACHERS = (1, 2)   # their seeds
 FROM_TEACHERS = 0.5  # of the target of a token
-CUT, ROWS = 0.1, 0.5  # the share of joins that a cut leaves out, of sources that are cut anew
+CUT, ROWS = 0.1, 0.5  # the share of joins that a cut leaves out, and of sources that are cut differently
 LEARNERS = ("taught", "cut", "plain")
-AVERAGES = (5, 10, 20)  # checkpoints, of which the best number is chosen
+AVERAGES = (5, 10, 20)  # numbers of checkpoints to choose from
 SHIPPED = "everyday-en-de"
 STEPS = 1_000_000   # the time ends a training
 STUDENT = dataclasses.replace(

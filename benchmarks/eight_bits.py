@@ -1,11 +1,10 @@
-"""The shipped translators in 8 and in 16 bits beside themselves in float32: BLEU, sentences that change, time, other roundings.
+"""The shipped translators in 8 and 16 bits compared with float32: BLEU, sentences that change, time, other roundings.
 
     python -m benchmarks.eight_bits [--models NAME ...] [--sentences N] [--out results/speed/int8.json]
 
-What float32 wrote and scored stands in results/translation/MODEL.SPLIT.txt and .json. The ways of rounding are computed with
-floats, so they
-do not depend on the processor: how far the model's probabilities of each next word, led through the references, move by them.
-The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
+The outputs and scores of float32 are in results/translation/MODEL.SPLIT.txt and .json. The ways of rounding are computed with
+floats, so they do not depend on the processor: we measure how far they move the model's probabilities of each next word when it
+is fed the references. The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
 """
 import argparse
 import copy
@@ -36,9 +35,9 @@ FORMS = {  # the largest whole number of a weight, the steps of the inputs' rang
     "weights to 63, inputs in 255 steps": (63, 255),    # where they may not
     "weights to 127, inputs in 127 steps": (127, 127),  # PyTorch's reduce_range
 }
-PRECISIONS = ("int8", "float16")   # beside float32
+PRECISIONS = ("int8", "float16")   # compared with float32
 TIMED, ROUNDS = 16, 5              # sentences, turns
-LED = 192  # pairs whose references the model is led through
+LED = 192  # pairs whose references are fed to the model
 
 
 class Rounded:

@@ -1,13 +1,13 @@
-"""Which command answers in a fresh environment: the wheel, without extras, with each and with all.
+"""Which commands work in a fresh environment: the wheel without extras, with each extra and with all.
 
     python -m benchmarks.environments --pythons python3.11 python3.12 [--torch DIRECTORY] [--out FILE.json]
 
-The first Python gets every extra, the others none and all. Each environment is made by uv, gets the wheel and what it
-requires, does all the work below in an empty directory, and is removed. Of a command we keep "works", or the one sentence
-that says what it lacks (status 2); anything else is kept as a failure, and ends the benchmark with status 1. PyTorch is
-large: with `--torch`, a `{}` in the directory's name stands for the Python's version (3.12), and PyTorch is taken from
-there, installed before by `uv pip install --target`, and not fetched for each environment anew. For the Pythons of
-`--resolve` uv looks only whether there is a wheel of everything required; `--pythons` alone makes no environment.
+The first Python gets every extra in turn, the others none and all. uv makes each environment, which gets the wheel and its
+requirements, does all the work below in an empty directory, and is removed. For a command we record "works", or the one sentence
+that says what it lacks (status 2); anything else is recorded as a failure, and ends the benchmark with status 1. PyTorch is
+large: with `--torch`, it is taken from a directory, where `uv pip install --target` has installed it before, instead of being
+fetched for each environment; a `{}` in the directory's name stands for the Python version (3.12). For the Pythons of
+`--resolve` uv only checks whether there is a wheel of everything required; `--pythons` alone makes no environment.
 """
 import argparse
 import json

@@ -2,15 +2,15 @@
 
     python -m benchmarks.everyday [LIST] [--model everyday-en-de] [--out results/translation/LIST-sentences.json]
 
-The lists stand in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written before the weights
-that ship were trained to their end; `phrasebook`, forty of times, dates, names, prices and greetings, with German that is
-accepted without a judge; and `tatoeba`, sixty of Tatoeba's test split (by its contributors, CC BY 2.0), drawn from the 1,515 that
-the weights of 2026-11-26 did not translate as the reference has it, letter for letter.
+The lists are in benchmarks/sentences: `everyday` and `everyday-2`, sixty sentences each, the second written before training of
+the shipped weights was finished; `phrasebook`, forty with times, dates, names, prices and greetings, with German that is
+accepted without a judge; and `tatoeba`, sixty from Tatoeba's test split (by its contributors, CC BY 2.0), drawn from the 1,515
+whose translations by the weights of 2026-11-26 did not equal the reference letter for letter.
 
-A verdict is right, nearly (the meaning is there; a word or an ending is not) or wrong. It is written into the file of results by
-hand, and kept by the next run, wherever it writes, as long as the translation stays the same; a new translation is `open` until
-somebody judges it. `second` is the verdict of a second judge that saw no verdict of the first; it judged `tatoeba`,
-too, with the reference beside it. Both are language models.
+A verdict is right, nearly (the meaning is right, but a word or an ending is not) or wrong. It is written into the results file by
+hand, and the next run keeps it, wherever it writes, as long as the translation stays the same; a new translation is `open` until
+somebody judges it. `second` is the verdict of a second judge that saw no verdict of the first; it also judged `tatoeba`,
+with the reference in view. Both are language models.
 """
 import argparse
 import json

@@ -1,16 +1,17 @@
 """Pairs made by rule for the training of everyday-en-de: python -m benchmarks.everyday_extra --out DIRECTORY [--with-corpus]
 
-18,000 sentences with it as er, sie or es and 12,000 of the phrasebook, mixed, as train.en and train.de. None of them is a
-sentence that a translator was measured on when the training began: the validation and test sets of Tatoeba and Multi30k, two
-lists of `benchmarks.everyday`, and the two sentences of the dog and the street. (Of the third, written later, two greetings are.)
+18,000 sentences with it as er, sie or es and 12,000 from the phrasebook, mixed, as train.en and train.de. None of them is a
+sentence that translators were measured on when the training began: the validation and test sets of Tatoeba and Multi30k, two
+lists of `benchmarks.everyday`, and the two sentences about the dog and the street. (Two greetings of the third list, written
+later, are among them.)
 
-With `--with-corpus`, the corpus's own training pairs stand before them, and its validation pairs beside them. One pair of five in
-Tatoeba is about Tom and hardly any other name occurs ten times, so a translator learns to write Tom and not to copy a name: here
-most of those pairs get another one, a common name or one that nobody has, made letter by letter after the common ones.
+With `--with-corpus`, the corpus's own training pairs come before them, and its validation pairs are written too. One pair in five
+in Tatoeba is about Tom, and hardly any other name occurs ten times, so a translator learns to write Tom, not to copy a name: here
+most of those pairs get another name, a common one or an invented one, made letter by letter after the common ones.
 
-`--names DIRECTORY` draws from longer lists: the first and last names of the United States' census of 1990, as the package `names`
-0.3.0 holds them (`dist.male.first`, `dist.female.first`, `dist.all.last`; its source: `pip download names==0.3.0`). Then half of
-the pairs with Mary or Boston get another name too. Names of the sentences that are measured are left out.
+`--names DIRECTORY` draws from longer lists: the first and last names of the United States census of 1990, as in the package
+`names` 0.3.0 (`dist.male.first`, `dist.female.first`, `dist.all.last`; its source: `pip download names==0.3.0`). Then half of
+the pairs with Mary or Boston get another name too. Names in the sentences used for measuring are left out.
 """
 import argparse
 import random
@@ -81,7 +82,7 @@ KNOWN = (  # names that Tatoeba's sentences have: in English, in German, which l
     (TOM, TOM, "male.first", RENAMED), (re.compile(r"\bMary\b"), re.compile(r"\b(?:Mary|Maria)\b"), "female.first", 0.5),
     (re.compile(r"\bBoston\b"), re.compile(r"\bBoston\b"), "all.last", 0.5),
 )
-LISTED = 12_000  # of the census's names; rarer ones are left to measure by
+LISTED = 12_000  # of the census's names; rarer ones are left for measuring
 
 
 def renamed(pairs: Iterable[tuple[str, str]], share: float, held: set[str], seed: int) -> list[tuple[str, str]]:

@@ -1,17 +1,18 @@
-"""A finish for the everyday translator: of its own translations of a sentence, the better ones become more probable.
+"""A finish for the everyday translator: among its own translations of a sentence, the better ones become more probable.
 
     python -m benchmarks.expected_bleu candidates --work W [--first 0 --last 20000]
     python -m benchmarks.expected_bleu learn 0.03 --work W --start DIRECTORY --updates N
     python -m benchmarks.expected_bleu report --work W [--out results/translation/expected_bleu.json]
 
 W/prepared is a run of `everyday-en-de` whose pairs `prepare` has tokenised with the shipped vocabulary. `candidates` draws
-sentences from them and translates each by beam search; the whole beam is kept, each translation with its sentence BLEU against
-all translations that the pairs have, in W/candidates-FIRST.jsonl. Two calls with other sentences may run side by side.
+sentences from them and translates each by beam search. The whole beam is kept in W/candidates-FIRST.jsonl, each translation with
+its sentence BLEU against all translations in the pairs. Two calls with different sentences may run side by side.
 
-`learn` goes on from the weights in DIRECTORY (`benchmarks.shared.earlier` kept them). Its loss is the expected lack of BLEU:
-1 - BLEU of each candidate, weighed by its share of the probability (minimum risk training: Shen et al. 2016; candidates from a
-beam and scores by the token: Edunov et al. 2018), and so much of the usual loss on the pair itself. The candidates are those of
-the first weights, all the way. `report` takes each W/NUMBER, the mean of its last AVERAGE checkpoints, on the validation split.
+`learn` continues from the weights in DIRECTORY (kept by `benchmarks.shared.earlier`). Its loss is the expected lack of BLEU:
+1 - BLEU of each candidate, weighted by its share of the probability (minimum risk training: Shen et al. 2016; candidates from a
+beam and scores per token: Edunov et al. 2018), plus the given share of the usual loss on the pair itself. The candidates are
+those of the first weights throughout. `report` scores each W/NUMBER, the mean of its last AVERAGE checkpoints, on the validation
+split.
 """
 import argparse
 import dataclasses

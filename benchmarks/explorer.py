@@ -24,7 +24,7 @@ from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.side_by_side import save
 
 TOKENS = (5, 20, 60)  # of a sentence
-NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
+NEXT_FRAME = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # by then the change is drawn
 
 
 @contextmanager

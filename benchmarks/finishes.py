@@ -1,9 +1,9 @@
-"""Which way of finishing a small translator pays? Plain updates, or two draws that must agree (R-Drop).
+"""Which way of finishing a small translator pays off? Plain updates, or two draws that must agree (R-Drop).
 
     python -m benchmarks.finishes [--updates 200] [--seeds 1 2 3] [--ways plain ...] [--out FILE]
 
-Each way goes on from the shipped weights for equally many updates at the same low rate, with each seed on the same batches.
-What is compared comes from the validation split alone: loss and perplexity on the way, BLEU at the end.
+Each way continues from the shipped weights for equally many updates at the same low rate, with the same batches for each seed.
+The comparison uses only the validation split: loss and perplexity along the way, BLEU at the end.
 """
 import argparse
 import dataclasses
@@ -20,7 +20,7 @@ from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import mean_and_deviation, save
 
 NAME = "everyday-en-de"
-RECIPE = dataclasses.replace(  # at half the rate or less that its training ended with
+RECIPE = dataclasses.replace(  # at most half the rate that its training ended with
     EVERYDAY_MORE, steps=2_500, warmup_steps=200, rate_factor=0.01, validate_every=250, checkpoint_every=100,
 )
 WAYS = {"plain": 0.0, "two draws": 5.0}  # weight of the divergence
@@ -66,7 +66,7 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     with one_sentence():
         figures = {"before": {"validation_bleu": validation_bleu(NAME)}}
-        found = [  # seed by seed, so that a run that is cut short has whole comparisons
+        found = [  # seed by seed, so that an interrupted run has complete comparisons
             finish(way, seed, arguments.updates, arguments.runs, arguments.corpus)
             for seed in arguments.seeds for way in arguments.ways
         ]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.footprint [--parts step long corpus] [--updates 1000] [--out results/speed/footprint.json]
 
-Each measurement runs in a process of its own, since a process never gives its peak back. The long training is that of the
-shipped everyday translator in size, on random tokens with lengths like Tatoeba's: nearly each batch has another shape. PyTorch
-and oneDNN keep a kernel for each shape, 1,024 of them each if nobody says how many; that is compared. Parts that are not named
+Each measurement runs in its own process, since a process's peak never goes down. The long training has the size of the
+shipped everyday translator, on random tokens with lengths like Tatoeba's: nearly every batch has a new shape. PyTorch
+and oneDNN keep a kernel for each shape, 1,024 each by default; several limits are compared. Parts that are not named
 stay in the file as they were.
 """
 import argparse
@@ -35,7 +35,7 @@ PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pa
 
 EVERYDAY = {"vocab_size": 8_000, "n_layers": 4, "d_model": 256, "d_ff": 1_024, "n_heads": 8, "dropout": 0.2}
 LONG_TOKENS = 2_048
-CONTENDERS = {  # kernels kept by oneDNN and by PyTorch's store (None: 1,024), and to how many tokens lengths are rounded up
+CONTENDERS = {  # kernels kept by oneDNN and by PyTorch's cache (None: 1,024), and the multiple that lengths are rounded up to
     "as it is": (64, 64, 1), "by themselves": (None, None, 1), "oneDNN's 64": (64, None, 1), "16 and 16": (16, 16, 1),
     "lengths rounded up to eight": (64, 64, 8),
 }

@@ -1,10 +1,10 @@
-"""The fast form of each part beside the readable one: the same numbers, in how much less time.
+"""The fast form of each part next to the readable one: the same numbers, in how much less time?
 
     python -m benchmarks.forms [--parts loss ...] [--rounds 9] [--out results/speed/forms.json]
 
-The forms of a part take turns on the same inputs, in float32 if nothing else is said; that they agree is checked before anything
-is timed. The searches run a random model that writes to the full length. The loss has PyTorch's own forms beside ours, where
-PyTorch has them (2.13), and its peak memory is measured too, each form in a process of its own.
+The forms of a part take turns on the same inputs, in float32 unless stated otherwise; we check that they agree before anything
+is timed. The searches run a random model that writes to the full length. The loss is compared with PyTorch's own forms, if
+PyTorch has them (2.13), and its peak memory is measured too, each form in its own process.
 """
 import argparse
 import statistics
@@ -80,7 +80,7 @@ def losses_of_torch(target: Tensor) -> dict[str, Callable[[Tensor, Tensor], Tens
         return F.linear_cross_entropy(hidden, frozen(weight), target, ignore_index=PAD, label_smoothing=smoothing)
 
     def in_chunks(hidden: Tensor, weight: Tensor) -> Tensor:
-        weight, options = frozen(weight), LinearCrossEntropyOptions(batch_chunk_size=256)  # as ours; of itself it would take 8
+        weight, options = frozen(weight), LinearCrossEntropyOptions(batch_chunk_size=256)  # as ours; the default would be 8
         plain = F.linear_cross_entropy(hidden, weight, target, ignore_index=PAD, options=options)
         off = SMOOTHING / (len(weight) - 1)
         right = (hidden * F.embedding(target, weight)).sum(1)
@@ -155,7 +155,7 @@ def peak_of_loss(form: str, name: str) -> int:
     "Bytes above those of the inputs that one form takes, forward and backward; to be called in a process of its own."
     run, status = loss(SIZES[name])[form], Path("/proc/self/status")
     before = resident_peak()
-    if status.exists():  # what is held now: making the inputs took more than that
+    if status.exists():  # start from what is held now: making the inputs took more
         before = next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS")) * 1024
     run()
     return resident_peak() - before
@@ -171,7 +171,7 @@ def measure(parts: Sequence[str], size: dict, rounds: int) -> dict:
         for form in list(forms)[1:]:
             rtol, atol = (0.05, 0.05) if "16 bits" in name else (1e-3, 1e-4)  # bfloat16 has 8 significant bits
             torch.testing.assert_close(forms[form](), expected, rtol=rtol, atol=atol)
-        found[name] = timed(forms, 1 + rounds // 4 if "search" in name else rounds, name)  # the readable searches take their time
+        found[name] = timed(forms, 1 + rounds // 4 if "search" in name else rounds, name)  # the readable searches are slow
         if name == "loss":
             with memory_kept():
                 found["loss, freed memory kept"] = timed(forms, rounds, name)

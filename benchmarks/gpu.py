@@ -1,12 +1,12 @@
-"""What a GPU makes of the paper's models: its speed, the share of its arithmetic it spends, and whether a run resumes exactly.
+"""How a GPU handles the paper's models: its speed, the share of its peak that it uses, and whether a run resumes exactly.
 
     python -m benchmarks.gpu [--sizes base big] [--lengthened 150000] [--peak TFLOPS] [--out results/speed/gpu.json]
     torchrun --standalone --nproc-per-node 8 -m benchmarks.gpu ...
 
-Each size trains on real batches, cut, padded, moved and worked off by the functions that training calls; each update is timed,
-and those that took more than twice the median are named. The sentences are Multi30k's by default: they give fewer pieces than the
-model has rows, so the rows of the paper stay and some are never looked up. They are half as long as WMT14's: --lengthened joins
-them. The sizes may be measured one by one: what the file says of others is kept. Of several processes the leader writes.
+Each size trains on real batches, which the functions of training cut, pad, move and process; each update is timed, and
+those that took more than twice the median are listed. The sentences are Multi30k's by default: they give fewer pieces than the
+model has rows, so we keep the paper's number of rows, and some are never looked up. They are half as long as WMT14's:
+--lengthened joins them. The sizes may be measured one by one: the file keeps the others. Of several processes, the leader writes.
 """
 import argparse
 import dataclasses
@@ -44,11 +44,11 @@ from benchmarks.shared.ending import at_least, one_sentence
 from benchmarks.shared.gpu_parts import Marks, attention_kernels, group_of_one, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
-SETTINGS = {  # name: precision of the products; torch.compile of every layer and the loss, or None: of the loss alone
+SETTINGS = {  # name: precision of the products; torch.compile of every layer and the loss, or None: only of the loss
     "bfloat16": ("bfloat16", None),
     "bfloat16 uncompiled": ("bfloat16", False),
     "bfloat16 compiled": ("bfloat16", True),
-    "bfloat16 exchanged": ("bfloat16", None),  # DistributedDataParallel, also where one process has nobody to exchange with
+    "bfloat16 exchanged": ("bfloat16", None),  # DistributedDataParallel, even if one process has nobody to exchange with
     "tf32": ("tf32", None),
     "float32": ("float32", None),
 }
@@ -149,7 +149,7 @@ def attempt(action: Callable[[], dict], processes: int = 1) -> dict:
             raise
         lines = str(error).strip().splitlines()
         found = {"failed": f"{type(error).__name__}: {lines[0] if lines else ''}"}
-    torch.compiler.reset()  # out here nothing holds the model any more
+    torch.compiler.reset()  # here nothing holds the model any more
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

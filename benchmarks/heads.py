@@ -5,10 +5,10 @@ python -m benchmarks.heads --model everyday-en-de --corpus tatoeba-en-de --out r
 python -m benchmarks.heads --seeds 1 2 3 --weights DIRECTORY DIRECTORY DIRECTORY --out results/heads/seeds.json
 
 Positions, rare tokens and aligned words are counted in the corpus's (first) test set. Pronouns with their nouns and verbs with
-their objects are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand. The end
-sign, and where the question is about words all signs, are left out before the strongest key is taken. Then each head is
-switched off: losses are those of the validation split, translations those of the test set. With --seeds models that differ in
-their seed alone are measured alike: for the file above, those of `benchmarks.pretrained multi30k-en-de --parts 1 --steps 12000`.
+their objects are found by the rules of benchmarks.word_pairs, in all its splits; a hundred of each were judged by hand. <eos>,
+and for questions about words all punctuation, is left out before the strongest key is taken. Then each head is
+switched off: losses are those of the validation split, translations those of the test set. With --seeds, models that differ
+only in their seed are compared: for the file above, those of `benchmarks.pretrained multi30k-en-de --parts 1 --steps 12000`.
 """
 import argparse
 import dataclasses
@@ -48,12 +48,12 @@ from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import SEARCHES, find, mark, read_judged
 
 JUDGED = Path(__file__).parents[1] / "results" / "heads"  # the lists of benchmarks.word_pairs, with verdicts
-ROUNDS = 5           # of the aligner's learning, in each direction
-ALIGNER = 30_000     # pairs from which it learns, about a minute
+ROUNDS = 5           # of training the aligner, in each direction
+ALIGNER = 30_000     # pairs that it learns from, in about a minute
 TEST = 1_000         # sentences of the test set
 LOSSES = 800         # pairs of the validation split
 TRANSLATED = 500     # sentences of the test set
-UNTRAINED = 5        # models that have learnt nothing: where one has no head that finds pronouns by luck, another has
+UNTRAINED = 5        # untrained models: if one has no head that finds pronouns by luck, another has
 BACK = {"pronoun's noun": "noun's pronoun", "verb's object": "object's verb"}  # the same pairs of words the other way round
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.installation [--before DIRECTORY] [--out results/installation/installation.json]
 
-The distributions are those that the requirements name, with all that these name, as they are installed here; what PyTorch
-brings itself is not counted. Seconds are of processor time, user and system, the least of several fresh processes, and stand
-beside those of `import torch` alone. With `--before`, the same is measured for another checkout.
+The distributions are those that the requirements name, and all that these require, as installed here; what PyTorch itself
+brings is not counted. Seconds are processor time, user and system, the minimum of several fresh processes, next to those of
+`import torch` alone. With `--before`, the same is measured for another checkout.
 """
 import argparse
 import json

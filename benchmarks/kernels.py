@@ -1,11 +1,11 @@
-"""The products of a search by the kernels that PyTorch has, each alone and in whole searches: which are kept, and which dropped.
+"""The products of a search with PyTorch's kernels, each alone and in whole searches: which are kept, and which dropped?
 
     python -m benchmarks.kernels [--rounds 7] [--sentences 64] [--parts products searches] [--out results/speed/kernels.json]
 
-All take turns, in one thread. Each product has many matrices in turn, more than the caches hold, as in a search. The searches are
-those of a shipped translator for sentences of Tatoeba's test split: seconds beside float32 (median of the rounds' ratios), and
-how many sentences change. A kernel is kept if it is the fastest of those that will stay; an operator that PyTorch means to
-delete, where it is more than 10% faster than these.
+All take turns, in one thread. Each product uses many matrices in turn, more than the caches hold, as in a search. The searches
+are those of a shipped translator for sentences of Tatoeba's test split: seconds relative to float32 (median of the rounds'
+ratios), and how many sentences change. A kernel is kept if it is the fastest of those that will stay; an operator that PyTorch
+plans to delete is kept if it is more than 10% faster than these.
 """
 import argparse
 import os

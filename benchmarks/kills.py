@@ -1,10 +1,10 @@
-"""Kill a training at random instants and compare what it comes to with a run that nobody killed.
+"""Kill a training run at random instants and compare its result with that of a run that nobody killed.
 
     python -m benchmarks.kills [--kills 50] [--processes 1 2] [--seed 0] [--out results/checks/kills.json]
 
-A kill is SIGKILL, which a process cannot see coming, to all processes of the run at once. After each the same training is
-started again; when it comes to its end, its last checkpoint and its metrics are compared byte by byte, and a new run begins.
-Every child is forked from a server that has imported PyTorch already, so that the time goes into training and not into imports.
+A kill is SIGKILL, which a process cannot see coming, sent to all processes of the run at once. After each kill the same training
+is started again; when it ends, its last checkpoint and its metrics are compared byte by byte, and a new run begins.
+Every child is forked from a server that has already imported PyTorch, so the time goes into training, not into imports.
 """
 import argparse
 import os
@@ -45,7 +45,7 @@ def worker(config: TrainingConfig, run: Path, rank: int, size: int, port: int) -
     if size > 1:
         meeting = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
         os.environ.update({name: str(value) for name, value in meeting.items()})
-    sys.stderr = open(os.devnull, "w")  # who survives the other for an instant complains
+    sys.stderr = open(os.devnull, "w")  # a process that briefly survives the other complains
     register_optimizer_step_pre_hook(lambda *_: marker(run).touch())  # before each update
     train(config, run)
 

@@ -1,4 +1,4 @@
-"""Table 1 of the paper, measured: operations, what must wait, paths, and the time of each layer against the length.
+"""Table 1 of the paper, measured: operations, sequential steps, paths, and the time of each layer against the length.
 
     python -m benchmarks.layer_types [--rounds 5] [--out results/speed/layer-types.json]
 

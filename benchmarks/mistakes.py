@@ -2,8 +2,8 @@
 
     python -m benchmarks.mistakes [--seeds 3] [--steps 800] [--out results/checks/mistakes.json]
 
-Each model is docs/transformer.py with one piece of its text exchanged. It learns to write one to eight digits backwards, in
-padded batches, and is then asked for 1,024 sources: `right`, and once more with four more <pad> behind each: `right_padded`.
+Each model is docs/transformer.py with one piece of its text replaced. It learns to write one to eight digits backwards, in
+padded batches, and is then tested on 1,024 sources: `right`, and again with four more <pad> after each: `right_padded`.
 """
 import argparse
 import contextlib
@@ -24,7 +24,7 @@ from benchmarks.shared.side_by_side import save
 FILE = Path(__file__).parents[1] / "docs/transformer.py"
 SIZES = {"n_layers": 1, "d_model": 64, "d_ff": 128, "n_heads": 4, "dropout": 0.1}
 LENGTHS, OF_EACH = range(1, 9), 4
-MISTAKES = {  # name: (a piece of the file, what stands there instead)
+MISTAKES = {  # name: (a piece of the file, what replaces it)
     "none": ("", ""),
     "the decoder sees what comes after": (".tril()", ""),
     "the decoder sees one token ahead": (".tril()", ".tril(1)"),

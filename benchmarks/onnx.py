@@ -1,4 +1,4 @@
-"""The shipped model as ONNX in 32, 16 and 8 bits beside our own search: which translations differ, and the sizes of the files.
+"""The shipped model as ONNX in 32, 16 and 8 bits, compared with our own search: which translations differ, and the file sizes.
 
     python -m benchmarks.onnx [--model everyday-en-de] [--sentences 500] [--out results/speed/onnx.json]
 

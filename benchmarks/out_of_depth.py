@@ -1,20 +1,20 @@
-"""When a translator should warn: the mean log-probability per token of its best beam, inside and outside of its field.
+"""When a translator should warn: the mean log-probability per token of its best beam, inside and outside its field.
 
     python -m benchmarks.out_of_depth [--model everyday-en-de] [--inside CORPUS] [--out FILE] [--write]
 
-Two hundred lines (sentences/out_of_depth.json), one half of them everyday ones that training did not see. On 100 lines a
-threshold is chosen: of those that flag at most 5% of the everyday lines and at least 90% of the others, the lowest, since a
-needless warning is what a user meets every day; where none does both, the one with the most flagged outside less flagged inside.
-(Until the weights of 2026-11-25 the second rule alone: of these it chose a threshold that flagged 4 of the 50 everyday lines that
-had not chosen it, so that half was seen before the rule was changed.) The other 100 report it, by what
-`Translator.translations` says. A line is as doubtful as its most doubtful
-sentence; letters that the vocabulary lacks always are doubtful, and so is a sentence in capitals, and a translation with other
-numbers. (Numbers came on 2026-11-30, and flag no line anew; capitals came after the
-weights of 2026-11-26 had been measured without it: they missed four of the five lines in capitals in the half that reports, as
-earlier ones had missed some.) `--write` puts the threshold into the model's record.
+There are two hundred lines (sentences/out_of_depth.json), half of them everyday ones that training did not see. On 100 lines a
+threshold is chosen: the lowest that flags at most 5% of the everyday lines and at least 90% of the others, since users meet
+needless warnings every day; if none does both, the one that maximises the share flagged outside minus the share flagged inside.
+(Until the weights of 2026-11-25 only the second rule was used: for these it chose a threshold that flagged 4 of the 50 everyday
+lines that had not chosen it, so that half was seen before the rule was changed.) The other 100 lines test it, by what
+`Translator.translations` says. A line is as doubtful as its most doubtful sentence. Letters that the vocabulary lacks are always
+doubtful, and so are a sentence in capitals and a translation with different numbers. (The rule about numbers came on 2026-11-30
+and flags no further line. The rule about capitals came after the weights of 2026-11-26 had been measured without it: they missed
+four of the five lines in capitals in the half that tests, as earlier ones had missed some.) `--write` puts the threshold into the
+model's record.
 
-A model of a narrow field knows no everyday lines either: with `--inside CORPUS`, 100 test sentences of that corpus are inside,
-and all two hundred lines are outside, but for those that are too long for it, which it refuses. Where no line outside is as
+A model of a narrow field does not know everyday lines either: with `--inside CORPUS`, 100 test sentences of that corpus are
+inside, and all two hundred lines are outside, except those that are too long for it, which it refuses. If no line outside is as
 likely as any inside, the threshold is the middle of that gap.
 """
 import argparse
@@ -33,7 +33,7 @@ from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 
 LINES = Path(__file__).with_name("sentences") / "out_of_depth.json"
-FALSE_ALARMS, FLAGGED = 0.05, 0.9  # of the everyday lines at most, of the others at least
+FALSE_ALARMS, FLAGGED = 0.05, 0.9  # at most of the everyday lines, at least of the others
 
 
 def lines(inside: str | None = None, sentences: int = 100) -> list[dict]:

@@ -1,10 +1,10 @@
-"""The page that translates: its size, how long a browser takes to the first translation, and how often it says what we say.
+"""The page that translates: its size, how long a browser takes until the first translation, and how often it agrees with ours.
 
     python -m benchmarks.page [--model everyday-en-de] [--rounds 5] [--sentences 200] [--out results/speed/page.json]
 
 A round opens the page in a new window, with nothing kept from earlier rounds, and ends when its example is translated. Then
 the page's own graphs (matrices in 8 bits) search the first sentences of two test sets in Python, greedily and with beam 4; the
-tests in a browser hold that the page finds what they find here.
+browser tests check that the page finds the same.
 
 Needs playwright, Chromium, the extra `exchange`, and a network the first time: the page's runtime is downloaded.
 """
@@ -120,7 +120,7 @@ def first_translations(directory: Path, rounds: int) -> dict:
             opened.append(page.evaluate("performance.getEntriesByName('translated')[0].startTime") / 1000)
             searched.append(float(page.locator("#about").text_content().split(" s")[0].split()[-1]))
             found = {one["name"]: one["value"] for one in counters.send("Performance.getMetrics")["metrics"]}
-            worked.append(found["ProcessTime"])  # all threads of the page's process: what other programs do is not in it
+            worked.append(found["ProcessTime"])  # all threads of the page's process, without other programs
             text = page.locator("#translation").text_content()
             window.close()
     seconds = {"first_translation": opened, "of_these_search": searched, "processor": worked}

@@ -2,9 +2,9 @@
 
     python -m benchmarks.paragraphs [--model everyday-en-de] [--out results/translation/paragraphs.json]
 
-Three kinds of lines: validation sentences that have nothing to do with one another, joined; lines of several sentences that
-belong together, from the training split, which favours the whole since training saw it; and the few of those in the other
-splits. Each translated whole, cut at every end of a sentence, and as `translate` does it, which leaves two short ones together.
+There are three kinds of lines: unrelated validation sentences, joined; lines of several sentences that belong together, from the
+training split, which favours whole lines since training saw them; and the few of those in the other splits. Each is translated
+whole, cut at every end of a sentence, and as `translate` does it, which keeps two short ones together.
 """
 import argparse
 import random

@@ -6,12 +6,12 @@
     python -m benchmarks.parser --times             seconds per sentence by beam: results/parsing/parser.times.json
     python -m benchmarks.parser --tried RUN ...     what other settings reach on the development split: parser.tried.json
 
-Each training is a run of its own under runs/parser/, which the same command continues if it was stopped; these commands share
-them. What is chosen (how many checkpoints to average, beam, length penalty) is chosen by F1 on the development split, run by
-run, once for the paper's free search and once for the search that writes only trees; with each choice the test split is parsed.
-What a run has reached stands in its measured.json, and is not measured again. Other settings are tried by `annotated-transformer
-train --preset parsing-small --precision auto --run RUN` with as many --steps each (4250 for the results here, the recipe itself
-among them), and then --tried.
+Each training has its own run under runs/parser/, which the same command continues if it was stopped; these commands share the
+runs. The number of checkpoints to average, the beam and the length penalty are chosen by F1 on the development split, run by
+run, once for the paper's free search and once for the search that writes only trees; the test split is parsed with each choice.
+A run's results are kept in its measured.json and not measured again. To try other settings, use `annotated-transformer
+train --preset parsing-small --precision auto --run RUN` with the same --steps for each (4250 for the results here, including the
+recipe itself), and then --tried.
 """
 import argparse
 import dataclasses
@@ -40,14 +40,14 @@ from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
-AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # what is chosen from
-BOUND_BEAMS, BOUND_ALPHAS = (4, 21), (0.3, 1.0, 2.0, 4.0)  # the same where only trees are written
+AVERAGES, BEAMS, ALPHAS = (1, 5, 10, 20), (1, 4, 21), (0.0, 0.3, 0.6)  # the choices
+BOUND_BEAMS, BOUND_ALPHAS = (4, 21), (0.3, 1.0, 2.0, 4.0)  # the same for the search that writes only trees
 PAPER_ALPHA, USUAL_BEAM = PARSING.alpha, 4  # the beam while averages are compared
 TRIED_AVERAGE = 5       # checkpoints, the same for every run that is compared
-SHARES = (25, 50)       # per cent of the training sentences, beside 100
+SHARES = (25, 50)       # per cent of the training sentences, besides 100
 GOLD = 50               # per cent of them whose trees self-training may see; of the others it gets the words
-ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of so many
-UNTOLD = ("steps", "keep", "validate_every", "checkpoint_every", "log_every", "execution")  # of no consequence, or told apart
+ALONE, ROUNDS = 20, 3   # sentences parsed one at a time; each time is the median of this many
+UNTOLD = ("steps", "keep", "validate_every", "checkpoint_every", "log_every", "execution")  # without effect, or reported apart
 EXAMPLE = "The dog saw a cat in the garden ."  # our own: what the heads look at while it is parsed
 
 
@@ -219,7 +219,7 @@ def self_training(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, dic
     by_seed = []
     for seed in seeds:
         before = laboratory.train_on(GOLD, seed)
-        name = f"self-training-after-{before['updates']}"  # by a model of more updates the parses would be others
+        name = f"self-training-after-{before['updates']}"  # a model with more updates would give different parses
         trees = laboratory.run(name, seed).with_suffix(".mrg")
         facts = trees.with_suffix(".json")
         if not facts.exists():

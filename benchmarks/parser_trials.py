@@ -1,11 +1,11 @@
-"""What helped other parsers of little data, tried on the small one (§6.3): two draws that agree, parts of speech in the row.
+"""What helped other parsers with little data, tried on the small one (§6.3): two draws that agree, parts of speech in the row.
 
     python -m benchmarks.parser_trials plain agreement tags [--seed 2] [--steps 4250]      results/parsing/parser.trials.json
 
-All are `benchmarks.parser`'s recipe with fewer updates. `agreement` asks two draws of dropout to agree (R-Drop). For
-`tags` each word stands in brackets of its own, labelled with its part of speech: `(NP (DT the )DT (NN dog )NN )NP`. These
-brackets are taken away again before a tree is scored. Each trial is the mean of its last checkpoints, on the development split
-alone: by the search that writes only trees, and by the free one. The same command continues what was stopped.
+All use the recipe of `benchmarks.parser` with fewer updates. `agreement` asks two draws of dropout to agree (R-Drop). For
+`tags` each word has its own brackets, labelled with its part of speech: `(NP (DT the )DT (NN dog )NN )NP`. These
+brackets are removed before a tree is scored. Each trial is measured as the mean of its last checkpoints, only on the development
+split: by the search that writes only trees, and by the free one. The same command continues a run that was stopped.
 """
 import argparse
 import dataclasses

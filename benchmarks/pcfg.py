@@ -2,10 +2,10 @@
 
     python -m benchmarks.pcfg
 
-NLTK makes the trees binary and back again; the probability of a rule is its share among the rules of its left side. NLTK's own
-search for the likeliest tree (CKY) would take hours with so many rules, so here NumPy does it, a span at a time. Like our parser,
-the grammar is given words alone; unlike it, it has learnt from parts of speech. Words that training has seen once stand for all
-that it has never seen, in classes by what they look like. How much a constituent remembers of its neighbours and of the one
+NLTK makes the trees binary and back again; the probability of a rule is its share among the rules with its left side. NLTK's own
+search for the most likely tree (CKY) would take hours with so many rules, so here NumPy does it, a span at a time. Like our
+parser, the grammar is given only words; unlike it, it has learnt from parts of speech. Words that training has seen once stand
+for all that it has never seen, in classes by their appearance. How much a constituent remembers of its neighbours and of the one
 around it is chosen by F1 on the development split.
 """
 import argparse
@@ -24,7 +24,7 @@ from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.side_by_side import save
 
-JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes of binary trees alone, parents
+JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes that only binary trees have, parents
 RARE = "?"                                   # begins the classes of rare words; alone, the class of all of them
 MEMORIES = ((0, 0), (1, 0), (1, 1), (2, 1))  # neighbours and parents that a label remembers
 

@@ -1,9 +1,9 @@
-"""Preparing a large corpus: the memory and the time it takes, at half the size and at the whole.
+"""Preparing a large corpus: the memory and the time it takes, at half and at full size.
 
     python -m benchmarks.preparation [--pairs 2000000] [--out results/speed/preparation.json]
 
 The sentences are made up: words with the frequencies of natural text (Zipf), 25 to a sentence on average and up to 100.
-Each measurement runs in a process of its own, since a process never gives its peak back.
+Each measurement runs in its own process, since a process's peak never goes down.
 """
 import argparse
 import json
@@ -146,7 +146,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, default=Path("results/speed/preparation.json"))
     arguments = parser.parse_args(options)
 
-    # Of a small corpus a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.
+    # For a small corpus, a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.
     sizes = {name: min(usual, arguments.pairs // 4) for name, usual in (("most", SAMPLE), ("block", 2**19), ("chunk", 20_000))}
     settings = {"words": WORDS, "vocab_size": VOCABULARY, "batch_tokens": BATCH_TOKENS, **sizes}
     with tempfile.TemporaryDirectory() as directory:

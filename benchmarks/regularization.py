@@ -2,9 +2,9 @@
 
     python -m benchmarks.regularization [--seeds 20] [--out results/translation/regularization.json]
 
-The model of the page "Ten minutes" learns dates with times, 120 updates of 64 pairs: of 100 pairs and of all, with and without
-dropout; and of all, without dropout, with label smoothing. Each setting begins from the same first weights with the same batches,
-seed by seed, so the settings are compared in pairs.
+The model of the page "Ten minutes" learns dates with times in 120 updates of 64 pairs: from 100 pairs and from all, with and
+without dropout; and from all, without dropout, with label smoothing. For each seed, all settings begin with the same weights and
+use the same batches, so they are compared in pairs.
 """
 import argparse
 import json

@@ -1,10 +1,10 @@
-"""Is a head's lead over the best rule of position clear, though its sentences share their verbs and their objects?
+"""Is a head's lead over the best positional rule clear, although its sentences share their verbs and their objects?
 
 python -m benchmarks.repeated_words      (Tatoeba is downloaded once, 4 MB; some minutes)
 
-benchmarks.heads counts every query as independent of the others (head.3). A head may know some words only: so whole groups of
-sentences with one verb, in all its forms, or with one object, as it is written, are drawn anew, with replacement, and the lead
-is counted each time. Which head and which rule are best is not chosen anew.
+benchmarks.heads treats every query as independent of the others (head.3). But a head may know only some words. So we resample,
+with replacement, whole groups of sentences with the same verb, in all its forms, or with the same object, as written, and count
+the lead each time. Which head and which rule are best is not chosen again.
 """
 import argparse
 from collections import defaultdict

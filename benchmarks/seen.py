@@ -1,9 +1,10 @@
-"""What memory is worth: a translator on pairs that it has learnt from, beside pairs that it has never seen.
+"""What memory is worth: a translator on pairs that it has learnt from, compared with pairs that it has never seen.
 
     python -m benchmarks.seen [--out results/translation/seen.json]
 
-The pairs are from Tatoeba (CC BY 2.0), as many of the training as of the test split of `everyday-en-de`. Pairs about Tom are left
-out of both: in training most of them had another name (`benchmarks.everyday_extra`). One reference each, since a leak is a line.
+The pairs are from Tatoeba (CC BY 2.0), equally many from the training and the test split of `everyday-en-de`. Pairs about Tom are
+left out of both: in training most of them had another name (`benchmarks.everyday_extra`). Each has one reference, since a leak is
+a line.
 """
 import argparse
 import random

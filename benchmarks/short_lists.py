@@ -1,14 +1,14 @@
-"""A list of likely words for each sentence: how much sooner is a search that looks at nothing else, and what does it lose?
+"""A list of likely words for each sentence: how much faster is a search that looks at nothing else, and what does it lose?
 
     python -m benchmarks.short_lists [--model everyday-en-de] [--corpus tatoeba-en-de] [--rounds 4] [--out ...]
 
 IBM's model 1 (Brown et al. 1993) learns from the training pairs, in the model's own tokens, which target tokens a source token
-may become. A batch's list has the likeliest NEAR of each of its source tokens, and the OFTEN most frequent targets. The search is
-the package's own, of a model whose vocabulary is the list: what it writes is renumbered. Products with the list are made by the
-kernel that is used without it. For a few rows, to pack the list would take longer: there 8 bits take rows as they are,
+may become. A batch's list has the NEAR most likely of each of its source tokens, and the OFTEN most frequent targets. The search
+is the package's own, with a model whose vocabulary is the list: its outputs are renumbered. Products with the list use the same
+kernel as without it. For a few rows, packing the list would take too long: there 8 bits take rows as they are,
 16 bits the halves of floats.
 
-Searches with and without lists take turns; times are the processor's, of one thread, a list's making included, so work beside
+Searches with and without lists take turns; times are processor time of one thread, including making the list, so other work
 does less harm. BLEU is that of the validation split with beam 4, in float32.
 """
 import argparse
@@ -40,10 +40,10 @@ from benchmarks.shared.ending import at_least, one_sentence
 from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import save, take_turns
 
-ROUNDS = 5            # of model 1's learning
+ROUNDS = 5            # of training model 1
 NEAR, OFTEN = 100, 100
 TIMED = 128           # sentences of the validation split
-FEW = 8               # rows of a product, up to which packing the list would take longer than it saves
+FEW = 8               # up to this many rows of a product, packing the list takes longer than it saves
 WORKS = {"greedy, one at a time": (1, 1), "beam 4, one at a time": (4, 1), "beam 4, 16 at a time": (4, 16),
          "beam 4, 64 at a time": (4, 64)}
 PACKED: dict[str, type[PackedMatrix]] = {"float16": SixteenBits, "int8": EightBits}

@@ -2,7 +2,7 @@
 
 python -m benchmarks.splits      (Tatoeba is downloaded once, 4 MB; Multi30k, 1.4 MB)
 
-A pair leaks when its English or its German sentence stands in the training set too, capitals and punctuation apart.
+A pair leaks when its English or its German sentence is in the training set too, ignoring capitals and punctuation.
 The pairs are from tatoeba.org, by way of manythings.org/anki (CC BY 2.0).
 """
 import argparse

@@ -1,15 +1,15 @@
-"""A training step of ours against the one that a user would otherwise write with `torch.nn.Transformer`.
+"""Our training step against the one that a user would otherwise write with `torch.nn.Transformer`.
 
     python -m benchmarks.training [--works tiny base] [--parts steps memory ...] [--rounds 9] [--out results/speed/training.json]
 
 All contenders get the same ids in the same shapes and take turns. Arithmetic is counted by `training_flops` over the real lengths
 (padding counts for nothing) and set against what this machine does in large matrix products, measured in the same rounds.
-`torch.nn.Transformer` also drops attention weights and numbers inside the feed-forward network, which the paper does not:
-a second peer has that taken out, so that what it costs can be told apart.
+`torch.nn.Transformer` also applies dropout to attention weights and inside the feed-forward network, which the paper does not:
+a second peer goes without, to show what that costs.
 
 Six parts: the time of a step; the peak memory of a step of the base model; the time to import; how the time of a step grows
 with the length of the sentences, the size of the batch and the vocabulary; where the time of a step goes; and the time of a step
-with matrix products of 16 bits, which newer processors have instructions for.
+with 16-bit matrix products, for which newer processors have instructions.
 """
 import argparse
 import math
@@ -186,7 +186,7 @@ IN_16_BITS = {
 }
 # Freed memory is kept, as our training loop does and the peer's user could.
 KEEPING = ("ours", "ours, bfloat16", "peer, memory kept")
-FOR_GOOD = ExitStack()                   # what stays as it is to the end of a process
+FOR_GOOD = ExitStack()                   # what stays until the end of a process
 step_of_this_process: Callable[[], float] | None = None
 
 
@@ -198,7 +198,7 @@ def keep_memory(name: str) -> None:
 
 def set_up(name: str, work: Work) -> None:
     global step_of_this_process
-    step_of_this_process = None  # what the last one held is free before the next is made
+    step_of_this_process = None  # frees what the last one held before the next is made
     step_of_this_process = (CONTENDERS | IN_16_BITS)[name](work)
 
 
@@ -234,7 +234,7 @@ def time_steps(work: Work, rounds: int, matrices: Sequence[int], desc: str = "")
     rates = {side: 2 * side**3 / statistics.median(seconds[side]) for side in products}
     flops, batch, tokens = work.flops(), work.batch(), work.lengths().sum(0).tolist()
     for name, part in found.items():
-        part["fastest_times_ours"] = round(min(seconds[name]) / min(seconds["ours"]), 3)  # where nothing else disturbed either
+        part["fastest_times_ours"] = round(min(seconds[name]) / min(seconds["ours"]), 3)  # when nothing disturbed either of them
         part["flops_per_second"] = flops / part["median_seconds"]
         part["share_of_matrix_products"] = round(part["flops_per_second"] / max(rates.values()), 4)
         part["target_tokens_per_second"] = round(tokens[1] / part["median_seconds"], 1)

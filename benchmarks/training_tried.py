@@ -1,9 +1,9 @@
-"""What is left of a base training step beside its matrix products, and what four changes to it gave.
+"""What a base training step does besides its matrix products, and what four changes to it gained.
 
     python -m benchmarks.training_tried [--rounds 9] [--size full] [--out results/speed/training-tried.json]
 
-All on one thread and by processor time, so that it may run on a machine with other work. Each change is made to a model of its
-own; the steps take turns. No change alters what is computed.
+Everything runs on one thread and is measured in processor time, so the machine may have other work. Each change is made to its
+own model; the steps take turns. No change alters what is computed.
 """
 import argparse
 import statistics

@@ -1,15 +1,15 @@
-"""The search that writes only trees: is it a tree, whatever the sentence; and how good is it beside other searches?
+"""The search that writes only trees: does every sentence get a tree, and how good is it compared with other searches?
 
     python -m benchmarks.tree_search [--sentences 1000]     trees over nonsense: results/parsing/parser.repairs.json
     python -m benchmarks.tree_search --compare          searches on the development split: results/parsing/parser.searches.json
 
-The first parses the development and the test split of the free sample; as many sentences of 1 to 30 random words of the
+The first parses the development and the test split of the free sample; N sentences of 1 to 30 random words from the
 training split, words of random letters, signs of other scripts and brackets, each kind alone and mixed; and five sentences of
-random words that fill the model's positions, by the beam of 1. Of each row, how many outputs were no trees over exactly the
-given words or took a repair: none should.
+random words that fill the model's positions, with a beam of 1. For each row it counts the outputs that were not trees over
+exactly the given words or needed a repair: there should be none.
 
-The second parses the development split freely, bound to trees with each word's own probability, and bound to trees with the
-probability of any word, each by several alphas. Seconds are the processor's, of one thread.
+The second parses the development split freely, restricted to trees with each word's own probability, and restricted to trees
+with the probability of any word, each with several alphas. Seconds are processor time of one thread.
 """
 import argparse
 import random

@@ -1,9 +1,9 @@
-"""The free treebank sample, all of it: round trips, repairs of damage, our scores beside EVALB's, and right-branching.
+"""The whole free treebank sample: round trips, repairs of damage, our scores compared with EVALB's, and right-branching.
 
 python -m benchmarks.treebank                        (the sample is downloaded once, 1.7 MB)
 python -m benchmarks.treebank --evalb DIRECTORY      with the program evalb, compiled, and its COLLINS.prm in the directory
 
-EVALB is public domain; its source lies, among other places, in the package allennlp 0.9.0. As it comes, it gives up on more
+EVALB is in the public domain; its source is, among other places, in the package allennlp 0.9.0. Unchanged, it gives up on more
 than 200 words or brackets; compile it with MAX_WORD_IN_SENT, MAX_BRACKET_IN_SENT and the array match_j at 2000, MAX_SENT_LEN
 at 100000 and MAX_QUOTE_TERM at 500.
 """

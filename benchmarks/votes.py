@@ -1,8 +1,8 @@
-"""Parsers that vote: what several seeds of one recipe make of a sentence together.
+"""Parsers that vote: how well several seeds of one recipe parse together.
 
     python -m benchmarks.votes MODEL MODEL MODEL ... [--average 8] [--out results/parsing/parser.votes.json]
 
-Each MODEL is a parser: a directory, a name that ships, or a run, of which so many checkpoints are averaged. An odd number of them
+Each MODEL is a parser: a directory, a shipped name, or a run, whose last checkpoints are averaged. An odd number of them
 parses the development and the test split with the search that writes only trees, beam 4, weights rounded to 16 bits. A
 constituent stays if more than half of the parsers have written it. Two that stay never cross: some parser has written both.
 """

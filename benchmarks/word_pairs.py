@@ -2,8 +2,8 @@
 
 python -m benchmarks.word_pairs --corpus tatoeba-en-de --out results/heads
 
-Found by rules in plain Python that know some hundred words and no grammar. They had rather miss nine sentences than take
-a wrong one. The command draws a hundred of each kind, to be judged by hand.
+They are found by rules in plain Python that know some hundred words and no grammar. The rules would rather miss nine sentences
+than accept a wrong one. The command draws a hundred of each kind, to be judged by hand.
 """
 import argparse
 import hashlib
@@ -120,7 +120,7 @@ def pronoun_and_noun(sentence: str) -> Found | None:
     strange = [i for i, word in enumerate(stems) if i and word[:1].isupper() and not gender(word) and word not in PLACES]
     nouns = [i for i, word in enumerate(stems) if gender(word) or gender(word.lower()) or word.lower() in PEOPLE]
     nouns = [i for i in nouns if i < at or not gender(stems[i].lower()) or stems[i] in MEN | WOMEN or pronoun not in POSSESSIVE]
-    if pronoun not in IT | THEY:  # things are no rivals of "his"
+    if pronoun not in IT | THEY:  # things do not compete for "his"
         nouns = [i for i in nouns if gender(stems[i]) != IT and gender(stems[i].lower()) != IT]
     if strange or len(nouns) != 1:
         return None
@@ -228,8 +228,8 @@ class Search(NamedTuple):
     "What is looked for."
 
     rule: Callable[[str], Found | None]
-    place: Callable[[Found], int]  # what a head that knows positions alone could go by
-    most: int                      # so many of one place are taken, or nearly all would have the same
+    place: Callable[[Found], int]  # what a head that knows only positions could use
+    most: int                      # maximum taken per position; otherwise nearly all would have the same
     file: str                      # the drawn ones, judged by hand
 
 

@@ -161,7 +161,7 @@ def test_docstrings_alone_are_required_of_an_optimized_python(option, refused):
      "the GPU's memory does not suffice (Tried to allocate 20.00 GiB): "),
     (RuntimeError("HIP out of memory. Tried to allocate 2.00 MiB."), "the GPU's memory does not suffice (Tried to allocate 2.00 MiB)"),
     (RuntimeError(f"std::bad_alloc {'x' * 200}"), f"the memory does not suffice (std::bad_alloc {'x' * 105})"),
-    (RuntimeError("could not determine the home directory for '~/.cache', set an absolute HOME"), "let the variable HOME name"),
+    (RuntimeError("could not determine the home directory for '~/.cache', set an absolute HOME"), "set the variable HOME to"),
     (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), None),  # a fault of ours: with its traceback
 ])
 def test_what_the_machine_lacks_is_one_sentence(error, said, monkeypatch, capsys):
@@ -254,5 +254,5 @@ def test_without_a_place_for_temporary_files_the_command_says_what_to_do(tmp_pat
     with pytest.raises(SystemExit) as end:
         main.main(["translate"])
     said = capsys.readouterr().err
-    assert end.value.code == 2 and said == ("annotated-transformer: no directory for temporary files can be written: "
-                                            "let the variable TMPDIR name one\n")
+    assert end.value.code == 2 and said == ("annotated-transformer: no directory for temporary files is writable: "
+                                            "set the variable TMPDIR to one\n")

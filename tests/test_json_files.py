@@ -57,13 +57,13 @@ def test_what_has_another_is_refused(value, kind, said):
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", "[Infinity]", "[" * 100_000, "9" * 5_000, b"\xff"], ids=lambda text: str(text)[:9])
 def test_what_is_no_json_is_refused(text):
-    with pytest.raises(InputError, match="this is no JSON"):
+    with pytest.raises(InputError, match="this is not JSON"):
         parsed(text, Any)
 
 
 def test_a_file_is_named_with_what_to_do(tmp_path):
     path = tmp_path / "a.json"
-    for text, said in ((None, "there is no such file"), ('{"size": 3}', "the file is damaged .size must"), ("{", "this is no JSON")):
+    for text, said in ((None, "there is no such file"), ('{"size": 3}', "the file is damaged .size must"), ("{", "this is not JSON")):
         if text is not None:
             path.write_text(text)
         with pytest.raises(InputError, match=f"^{re.escape(str(path))}: .*{said}.*; copy it again$"):

@@ -53,7 +53,7 @@ def test_slow_updates_beside_other_work_take_fewer_threads_and_more_when_there_i
     machine.busy = 2
     machine.train(chooser, 40, 1.4)
     assert machine.used == [2, 2, 1] and [record.message for record in caplog.records] == [
-        "updates take 14.0 times as long as at best; 0.0 of 2 cores are free, threads: 1 in place of 2"
+        "updates take 14.0 times as long as at best; 0.0 of 2 cores are free, threads: 1 instead of 2"
     ]
     machine.train(chooser, 100, 0.2)
     machine.busy = 0

@@ -1,10 +1,10 @@
-"""Make the site of all notebooks and the reference, in _site/. Nothing on its pages comes from another host.
+"""Make the site with all notebooks and the reference, in _site/. Nothing on its pages comes from another host.
 
 python tools/build_site.py
 
 Sphinx reads what is prepared under build/site: the notebooks as they are committed, in the order of
-nbs/contents.yml, and one page for each module. MathJax comes from npm once and stays there; it is not in the repository.
-Beside them stands the page that translates, whose runtime is downloaded once, too, and a page of the explorer.
+nbs/contents.yml, and one page for each module. MathJax is downloaded from npm once and stays there; it is not in the repository.
+Next to them are the page that translates, whose runtime is also downloaded once, and a page with the explorer.
 """
 import ast
 import functools
@@ -64,7 +64,7 @@ PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
 
 
 def shown_at() -> str:
-    "Where files that are no page of the site are shown."
+    "Where files that are not pages of the site are shown."
     return repository.files(repository.settings())
 
 
@@ -83,7 +83,7 @@ def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
 
 
 def with_links_of_the_site(markdown: str, name: str) -> str:
-    "On a page: a module's file becomes its page in the reference; other files of the repository are shown where it is published."
+    "A page's links: a module's file becomes its page in the reference; other files are shown where the repository is published."
     up = "../" * name.count("/")
 
     def moved(match: re.Match) -> str:
@@ -109,7 +109,7 @@ def guide(name: str) -> str:
 
 
 def live_page_first(source: str) -> str:
-    "The index's title cell, in which the link to the page that translates stands above all others."
+    "The index's title cell, with the link to the page that translates above all others."
     title, *paragraphs = source.split("\n\n")
     return "\n\n".join([title, *sorted(paragraphs, key=lambda paragraph: PAGE not in paragraph)])
 
@@ -123,7 +123,7 @@ def installation() -> dict:
 
 
 def live_chart(specification: dict, place: str, told: str) -> str:
-    "HTML that draws a Vega-Lite chart with the scripts of the site; those who hear the page get what is told of it."
+    "HTML that draws a Vega-Lite chart with the site's scripts; those who hear the page get its description."
     text = json.dumps({"description": told} | specification if told else specification).replace("<", r"\u003c")
     return f'<div class="live-chart" id="{place}"></div>\n<script type="application/json" data-chart="{place}">{text}</script>'
 
@@ -164,7 +164,7 @@ def heard(cell: dict, told: str) -> dict:
 
 
 def prepare_notebook(notebook: dict, name: str, words: Mapping[str, str] = IN_ENGLISH) -> dict:
-    """Links that lead to pages, charts that live, and without cells that only set up or that the theme shows in its own way.
+    """With links to pages and live charts, without cells that only set up or that the theme shows in its own way.
 
     `words`: what stands on folded cells, in the language of the page.
     """
@@ -217,7 +217,7 @@ def reference(listed: list[Page]) -> dict[str, str]:
 
 
 def write(path: Path, text: str) -> None:
-    "Only what has changed, so that Sphinx reads only that again."
+    "Write only what has changed, so that Sphinx reads only that again."
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8", newline="\n")
@@ -263,7 +263,7 @@ def licences() -> str:
 
 
 def write_translating_page() -> None:
-    "The page that translates, beside the others; written anew only where something that it is made of has changed."
+    "The page that translates, next to the others; rewritten only if something that it is made of has changed."
     sources = [*sorted(Path(PACKAGE, "exchange", "page").iterdir()), Path(PACKAGE, "exchange", "browser_page.py"),
                Path(PACKAGE, "exchange", "onnx.py"), Path(PACKAGE, "pretrained", SHIPPED, "SHA256SUMS")]
     made_of = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
@@ -344,7 +344,7 @@ def without_dead_ways_back() -> None:
 
 
 def with_sizes(text: str, page: Path) -> str:
-    "The pictures of a page with their sizes: nothing moves when one arrives, and a link to a place below it leads there."
+    "Give a page's pictures their sizes: nothing moves when one loads, and a link to a place below it leads there."
     def sized(picture: re.Match) -> str:
         width, height = Image.open(page.parent / picture[1]).size
         return f'{picture[0]} width="{width}" height="{height}"'
@@ -353,8 +353,8 @@ def with_sizes(text: str, page: Path) -> str:
 
 
 def for_those_who_listen_or_wait() -> None:
-    """Pictures get their sizes; MyST-NB and the theme no longer say other words of folds and menus than are written on them, nor
-    English ones on a Chinese page."""
+    """Pictures get their sizes; MyST-NB and the theme no longer announce folds and menus by other words than those shown, nor in
+    English on a Chinese page."""
     for path in SITE.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         said = with_sizes(text, path).replace(' aria-label="Toggle hidden content"', "").replace(
@@ -367,7 +367,7 @@ def for_those_who_listen_or_wait() -> None:
 
 
 def sphinx(site: Path, which: str = "", *options: str) -> int:
-    "Its status."
+    "Run Sphinx and return its status."
     command = [sys.executable, "-m", "sphinx", "--quiet", "--fail-on-warning", "--keep-going", "-c", "docs", *options,
                "-d", str(PREPARED / f"doctrees{which}"), str(PREPARED / f"source{which}"), str(site)]
     return subprocess.run(command).returncode

@@ -1,13 +1,13 @@
-"""The Chinese edition: every page of the book, the guides and README.md, each in a text file beside the English, never behind it.
+"""The Chinese edition: every page of the book, the guides and README.md, each in a text file kept in step with the English.
 
-python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing, or is of other English: page, cell, both texts
-python tools/chinese.py check              what is stale or unlike its English, one line each; exit status 1 if there is any
-python tools/chinese.py make               the Chinese notebooks, in zh/: the English ones with the Chinese in place of the prose
-python tools/chinese.py note NAME ...      note the hashes of the English as it stands, of cells whose Chinese was changed since
-                                           the last commit; --checked: also of those whose Chinese is right as it was
+python tools/chinese.py stale [NAME ...]   each cell whose Chinese is missing or belongs to older English: page, cell, both texts
+python tools/chinese.py check              what is stale or differs from its English, one line each; exit status 1 if there is any
+python tools/chinese.py make               the Chinese notebooks, in zh/: the English ones with the prose in Chinese
+python tools/chinese.py note NAME ...      record the hashes of the current English for cells whose Chinese has changed since
+                                           the last commit; --checked: also for those whose Chinese is right as it was
 python tools/chinese.py begin NAME         a file with the English text of every cell, to be translated in place
 
-tools/chinese_texts.py says where the texts stand, tools/chinese_compared.py what is compared, tools/chinese_terms.py which words.
+tools/chinese_texts.py says where the texts are, tools/chinese_compared.py what is compared, tools/chinese_terms.py which words.
 """
 import os
 import re
@@ -32,7 +32,7 @@ CHECKED = "--checked"
 
 
 def punctuated(text: str) -> str:
-    "Signs after a Chinese character, outside of code and equations, as Chinese has them."
+    "Punctuation after a Chinese character, outside code and equations, in its Chinese form."
     kept = []
 
     def away(match: re.Match) -> str:
@@ -46,7 +46,7 @@ def punctuated(text: str) -> str:
 
 
 def committed(name: str) -> dict[str, tuple[str, str]]:
-    "The Chinese of a page as it was at the last commit; nothing outside of a clone, or where it is new."
+    "The Chinese of a page as it was at the last commit; empty outside a clone, or if it is new."
     asked = ["git", "show", f"HEAD:{place(name).as_posix()}"]
     found = subprocess.run(asked, capture_output=True, text=True, encoding="utf-8")
     return chinese_texts.renamed(name, parsed(found.stdout, place(name))) if found.returncode == 0 else {}
@@ -61,9 +61,9 @@ def untouched(name: str) -> list[str]:
 
 
 def note(name: str, checked: bool = False) -> list[str]:
-    """Bring the noted digits, the order of the cells and the signs up to date; cells that the English no longer has go.
+    """Update the recorded digits, the order of the cells and the punctuation; cells that the English no longer has are removed.
 
-    A cell whose Chinese nobody has touched keeps its digits, unless somebody has `checked` it: these cells are returned.
+    A cell whose Chinese nobody has touched keeps its digits, unless somebody has `checked` it: such untouched cells are returned.
     """
     there, here, left = chinese_texts.english(name), chinese_texts.chinese(name), [] if checked else untouched(name)
     write_chinese(name, {cell: (here[cell][0] if cell in left else digits(there[cell]), punctuated(here[cell][1]))
@@ -72,7 +72,7 @@ def note(name: str, checked: bool = False) -> list[str]:
 
 
 def complaints() -> Iterator[str]:
-    "What is behind, and what is unlike."
+    "What is behind, and what differs."
     if not TITLES.exists():  # a book without a Chinese edition
         return
     terms = chinese_texts.glossary()

@@ -1,9 +1,9 @@
-"""What the Chinese has not as the English has it: cells that are missing or behind, and numbers, equations, links, words unlike.
+"""Where the Chinese differs from the English: cells that are missing or behind, and different numbers, equations, links or words.
 
-Code, outputs, equations and links stand in the English alone or are compared with it: a number, an equation, a code span or a
-link that the English has and the Chinese has not is a complaint. So are a term that nbs/zh/glossary.yml translates in another
-way, a page that nbs/zh/contents.yml calls by another name, and stars that a reader would see. README.zh.md leads to the Chinese
-pages where the site has them, as the repository holds only their text.
+Code, outputs, equations and links exist only in the English or are compared with it: a number, an equation, a code span or a
+link that the English has and the Chinese lacks is reported. So are a term that nbs/zh/glossary.yml translates differently,
+a page that nbs/zh/contents.yml gives another name, and stars that a reader would see. README.zh.md links to the Chinese
+pages on the site, as the repository holds only their text.
 """
 import posixpath
 import re

@@ -1,12 +1,12 @@
-"""The figures' few words in Chinese: explained below each figure, or drawn anew where there is a Chinese font.
+"""The figures' few words in Chinese: explained below each figure, or drawn again if there is a Chinese font.
 
 python tools/chinese_figures.py draw [NAME ...]    run the pages, keep their figures with Chinese words in build/chinese_figures/
 
-nbs/zh/figures.yml has the words. Code and outputs stand once, in the English notebooks, so a Chinese page shows the English
-figure and says below it what its words mean. `draw` runs a page once more, its code unchanged, and Matplotlib writes the Chinese
-in place of the words; `make zh` and `make site` then take these figures, as long as page and words are those that were drawn.
-A figure counts only if its cell, and those above it, print what they print in the English notebook; of SAME_ANYWHERE, if its cell
-does. Times may be others, and numbers with a point a little: the same training comes to other last digits on another processor.
+nbs/zh/figures.yml has the words. Code and outputs exist once, in the English notebooks, so a Chinese page shows the English
+figure and explains its words below it. `draw` runs a page again, with its code unchanged, and Matplotlib writes the Chinese
+instead of the words; `make zh` and `make site` then use these figures, as long as page and words are those that were drawn.
+A figure counts only if its cell, and those above it, print what they print in the English notebook; for SAME_ANYWHERE, only its
+cell. Times may differ, and decimal numbers a little: the same training gives different last digits on another processor.
 """
 import ast
 import json

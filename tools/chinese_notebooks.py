@@ -1,4 +1,4 @@
-"What tools/chinese.py writes of the Chinese edition: the notebooks with the Chinese in place of the prose, and the guides."
+"What tools/chinese.py writes for the Chinese edition: the notebooks with their prose in Chinese, and the guides."
 import posixpath
 import re
 from collections.abc import Iterator

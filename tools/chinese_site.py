@@ -1,7 +1,7 @@
-"""The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which they equal in all but prose.
+"""The site's Chinese pages, in _site/zh/: made by `make site` after the English ones, which differ only in their prose.
 
-Sphinx reads the notebooks and guides that tools/chinese.py makes. What has no Chinese (the reference) is linked to in English.
-Each page leads to the same place in the other language: docs/language.js.
+Sphinx reads the notebooks and guides that tools/chinese.py makes. Pages without Chinese (the reference) are linked in English.
+Each page links to the same place in the other language: docs/language.js.
 """
 import json
 import posixpath

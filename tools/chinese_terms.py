@@ -1,7 +1,7 @@
-"""One Chinese word for one thing: what tools/chinese.py checks with nbs/zh/glossary.yml beside each cell and its English.
+"""One Chinese word for one thing: what tools/chinese.py checks with nbs/zh/glossary.yml in each cell and its English.
 
-The file's first part has terms, and the words of figures must have them, too. The second part has ways of writing that once stood
-in the text beside the book's own: wherever Chinese stands they are red, as no English term says where to look for them.
+The file's first part has terms, which also apply to the words of figures. The second part has variants that the text once used
+alongside the book's own: wherever there is Chinese they are errors, as no English term says where to look for them.
 """
 import re
 from collections.abc import Iterator

@@ -1,12 +1,12 @@
-"""The two texts of the Chinese edition: of each prose cell of a page the English, and the Chinese in its file beside it.
+"""The two texts of the Chinese edition: for each prose cell of a page, the English, and the Chinese in its own file.
 
 nbs/zh/paper/3.2_attention.md holds the Chinese of nbs/paper/3.2_attention.ipynb, nbs/zh/docs/speed.md that of docs/speed.md. Each
 cell begins with a line
 
     <!-- 0ab27f61 5c1d9e02 -->
 
-the cell's id, and the first digits of the hash of the English that it translates. A guide's cells, and README.md's, are its
-sections, whose ids are made of their headings.
+the cell's id, and the first digits of the hash of the English that it translates. The cells of a guide and of README.md are
+their sections, with ids made from their headings.
 """
 import re
 from collections import Counter

@@ -1,7 +1,7 @@
 """The workbook's instructions in Chinese: what tools/workbook.py writes into annotated_transformer/workbook/pages/zh/.
 
-The exercises' texts are those of the Chinese pages, those of the last notebook stand in nbs/zh/workbook.md. Titles, notes and
-hints stand in nbs/zh/exercises.yml. Code, tests, solutions and what a check says are the English ones.
+The exercises' texts come from the Chinese pages, those of the last notebook from nbs/zh/workbook.md. Titles, notes and
+hints are in nbs/zh/exercises.yml. Code, tests, solutions and the messages of a check stay English.
 """
 import posixpath
 from collections.abc import Iterator

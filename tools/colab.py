@@ -1,8 +1,8 @@
-"""Put under each notebook's title a link that opens it in Colab, and before its code a cell that sets it up there, and that
-says elsewhere what to do where the package or results/ is missing.
+"""Put a link under each notebook's title that opens it in Colab, and a cell before its code that sets it up there, or says
+elsewhere what to do if the package or results/ is missing.
 
-Both are written by the build from settings.ini, and renewed by it: nobody edits them in a notebook. So is the file of versions
-that the cell installs with.
+The build writes and renews both from settings.ini: nobody edits them in a notebook. The same holds for the file of versions
+that the cell installs.
 """
 import posixpath
 import re
@@ -27,7 +27,7 @@ RESULTS = ' and __import__("os").path.exists("{place}")'
 PINS = "tools/colab.txt"
 PINS_HEAD = "# Written by the build from constraints.txt: what Colab installs beside its own torch, numpy and matplotlib.\n"
 DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
-BROUGHT = ("torch", "numpy", "matplotlib")  # Colab's own stay: its torch knows the GPU, and a kernel has the others loaded
+BROUGHT = ("torch", "numpy", "matplotlib")  # Colab's own stay: its torch knows the GPU, and the others are loaded already
 
 
 def with_colab(notebook: dict, name: str, about) -> dict:

@@ -1,8 +1,8 @@
-"""Read nbs/contents.yml, the one list of notebooks, and write what the book makes of it.
+"""Read nbs/contents.yml, the single list of notebooks, and write what the book makes from it.
 
-The contents stand in a cell of nbs/index.ipynb: what each page of the paper's part is about, and links to the workshop's. What
-those are about, and which module each page explains, stands in a cell of nbs/reference.ipynb. The last cell of each notebook
-leads to its neighbours. All are written by the build and renewed by it: nobody edits them in a notebook.
+The contents are in a cell of nbs/index.ipynb: what each page of the paper's part is about, and links to the workshop's pages. A
+cell of nbs/reference.ipynb says what those are about, and which module each page explains. The last cell of each notebook
+links to its neighbours. The build writes and renews all of these: nobody edits them in a notebook.
 
 A page is named by its path under nbs, without .ipynb: paper/3.2_attention. The number is the section of the paper.
 """

@@ -1,4 +1,4 @@
-"""Are the equations numbered as their page says, and does each reference lead to one?
+"""Are the equations numbered as their pages require, and does each reference lead to one?
 
 python tools/equations.py     the equations of each page in reading order, then one sentence for each mistake
 

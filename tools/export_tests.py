@@ -29,7 +29,7 @@ HEADER = GENERATED + "{}: do not edit.\n"
 
 
 def indented(source: str) -> str:
-    "Four columns further right, except where a line begins inside a string: there the blanks would become part of it."
+    "Four columns further right, except where a line begins inside a string: there the spaces would become part of it."
     inside = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.JoinedStr) or isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):

@@ -1,7 +1,7 @@
 """JupyterLab's settings for `make lab`: notebooks are read with the version of the Python that runs them.
 
-JupyterLab compares it with the kernel's, and takes a notebook for changed where they differ. What passes between the two is
-encrypted, where both can do that: else each kernel begins with a warning in the terminal.
+JupyterLab compares it with the kernel's, and treats a notebook as changed if they differ. Traffic between the two is
+encrypted if both support it: otherwise each kernel starts with a warning in the terminal.
 """
 import platform
 

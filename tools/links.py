@@ -1,6 +1,6 @@
-"""Find links of a built site that lead nowhere: to a page that is not there, or to a place that its page does not have.
+"""Find links of a built site that lead nowhere: to a missing page, or to a place that its page does not have.
 
-python tools/links.py [_site]     one line for each, and status 1; `make site` ends so, too
+python tools/links.py [_site]     one line for each, and status 1; `make site` ends with this too
 """
 import functools
 import sys

@@ -1,7 +1,7 @@
-"""What a notebook says of its kernel: as JupyterLab writes it, so that none is unsaved as soon as it is opened.
+"""What a notebook says about its kernel: as JupyterLab writes it, so that no notebook counts as changed when it is opened.
 
-JupyterLab also notes the Python's version. That of the book is fixed, so that the files are the same for all; `make lab` gives
-JupyterLab the notebooks with the version that runs (tools/lab.py).
+JupyterLab also records the Python version. In the book it is fixed, so that the files are the same for all; `make lab` gives
+JupyterLab the notebooks with the running version (tools/lab.py).
 """
 METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},

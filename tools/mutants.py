@@ -1,14 +1,14 @@
 """Do the tests bite? Change one thing in the package, run the tests of that module, and see whether they turn red.
 
-python tools/mutants.py                          300 mutants of the core, drawn by seed 1; those that no test notices are printed
+python tools/mutants.py                          300 mutants of the core, drawn with seed 1; prints those that no test notices
 python tools/mutants.py --modules translation.bleu   of these modules alone
 python tools/mutants.py --sample 50 --seed 2     fewer, others
 python tools/mutants.py --again FILE             those that the results file FILE says no test noticed: after mending
 
 A mutant is a module with one changed operator, comparison, constant or truth value. It is noticed when tests/WING/test_NAME.py,
 the tests made from its notebook, or those of tests/system/*/test_details*.py whose names begin with NAME fail, or take ten
-times as long. Each runs in a process of its own over a copy of the package, so
-nothing here is touched. Foreign packages are imported once, before the fork. With --out the figures go to a results file.
+times as long. Each runs in its own process on a copy of the package, so
+nothing here is touched. Third-party packages are imported once, before the fork. With --out the figures go to a results file.
 """
 import argparse
 import ast

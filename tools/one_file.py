@@ -1,9 +1,9 @@
 """Write docs/transformer.py, the paper's model and a loop in one file, from the readable forms on the book's pages.
 
-python tools/one_file.py     the build does it, too
+python tools/one_file.py     the build does it too
 
-tools/one_file_template.txt says what stands where. A line `#: PAGE NAME` in it is replaced by the definition of NAME, a function,
-a class or CLASS.METHOD, as the page PAGE has it.
+tools/one_file_template.txt is the outline. A line `#: PAGE NAME` in it is replaced by the definition of NAME, a function,
+a class or CLASS.METHOD, from the page PAGE.
 """
 import ast
 import functools

@@ -1,9 +1,9 @@
-"""Measure the pages of the book: how much a reader reads, and what it is.
+"""Measure the pages of the book: how much a reader reads, and of what kind.
 
 python tools/pages.py           a table of all pages, and the totals of both parts
 python tools/pages.py --run     the same, each page run first: its seconds are shown, and go into results/checks/pages.json and,
                                 by the next build, into the list of pages of nbs/reference.ipynb
-python tools/pages.py paper/3   only the pages whose names begin so
+python tools/pages.py paper/3   only the pages whose names begin like this
 
 words      of Markdown, tables included. Not counted: links to Colab, "Before ... Next", the table of contents, displayed
            equations, blocks of code. An inline formula counts as one word. Folded answers (<details>) have a column of their own.
@@ -12,7 +12,7 @@ tests,     fixtures; all others, which demonstrate something. A cell with `jupyt
 shown      cell for Colab or one with `#| default_exp` alone.
 share      how many of the lines in sight are shown, that is, neither exported nor tests
 +tests     how many of them are shown or tests: all that is not exported
-picture    at which of the cells that a reader sees the first picture stands, from 1
+picture    in which of the cells that a reader sees the first picture is, from 1
 """
 import argparse
 import os

@@ -1,11 +1,11 @@
 """Check what the pages say: the numbers in their prose, their words, and that no name comes before its explanation.
 
 python tools/prose.py           one line for each number without a witness, each word that is not the book's, each name too early
-python tools/prose.py paper/3   only the pages whose names begin so
+python tools/prose.py paper/3   only the pages whose names begin like this
 
-A number of three or more digits, or with a decimal point, needs a witness: it stands, as written or more exactly, in an output of
+A number of three or more digits, or with a decimal point, needs a witness: it occurs, as written or more exactly, in an output of
 the same notebook, in a results file that the notebook's code names, or in that code itself (an input, or what a test asserts).
-Left alone are
+Exempt are
 
 - quotation blocks, which say what the paper says, and the figures of LITERATURE, each with its source;
 - code spans, blocks of code and addresses;

@@ -1,8 +1,8 @@
-"""Write into README.md what results/ holds today: the rows of its table, and the translation below its lines of Python.
+"""Write the current results/ into README.md: the rows of its table, and the translation below its lines of Python.
 
 python tools/readme_numbers.py
 
-tests/system/book/test_readme.py compares both with results/, and so says when this is due.
+tests/system/book/test_readme.py compares both with results/, and so shows when this is due.
 """
 import json
 import re

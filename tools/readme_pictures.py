@@ -1,9 +1,9 @@
-"""Make the pictures of README.md in docs/pictures, all of them from the model that ships and from results/.
+"""Make the pictures of README.md in docs/pictures, all of them from the shipped model and from results/.
 
 python tools/readme_pictures.py
 
-`translation.svg` moves: two sentences, which differ in their last word alone, are translated word by word while the lines show
-where one head of the decoder looks. The head is the one that the model's record names as best at the noun that is meant.
+`translation.svg` is animated: two sentences that differ only in their last word are translated word by word while the lines show
+where one head of the decoder looks. It is the head that the model's record names as best at finding the noun that is meant.
 """
 import inspect
 import json

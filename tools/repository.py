@@ -1,4 +1,4 @@
-"What settings.ini says of the repository: where its files, the site of its notebooks, and Colab's copies of them are."
+"What settings.ini says about the repository: where its files, the site of its notebooks, and Colab's copies of them are."
 import copy
 import functools
 from configparser import ConfigParser, SectionProxy

@@ -1,4 +1,4 @@
-"""What a page of the site says of itself to search engines, and where a link to it is shared.
+"""What a page of the site says about itself to search engines, and in previews of shared links.
 
 A title, a summary, a picture, its own address, and the address of the same page in the other language.
 """

@@ -1,11 +1,11 @@
-"""Which files in results/ are of other weights than those that ship: python tools/stale.py
+"""Which files in results/ belong to weights other than those that ship: python tools/stale.py
 
-A file that measures a model that ships names it as `model` or among `models` of its configuration, or in its command, and notes
-the sum of its weights. For each that is out of date, or does not say, a line and the command that measures it anew; exit status 1
-if there are any. The pages that read these files are run again by `make run`.
+A file that measures a shipped model names it as `model` or among `models` in its configuration, or in its command, and records
+the checksum of its weights. For each file that is out of date, or does not say, this prints a line and the command that measures
+it again; exit status 1 if there are any. `make run` runs the pages that read these files again.
 
 Files of times are left out: how long a product takes depends on the sizes of the weights, not on their values, and the processor
-that was measured may not be at hand. How many sentences a kernel changed, which stands in them too, is of the weights they note.
+that was measured may not be at hand. They also say how many sentences a kernel changed; this refers to the weights they record.
 """
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Join what a cell printed in several pieces into one output, as JupyterLab shows it: a kernel sends a piece at each flush.
+"""Join what a cell printed in several pieces into one output, as JupyterLab shows it: a kernel sends one piece per flush.
 
 python tools/streams.py NOTEBOOK ...     in these notebooks (`make run` does it after running them, and so does the build)
 """

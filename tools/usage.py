@@ -1,4 +1,4 @@
-"What a tool says for --help, and where it is told what it does not know."
+"What a tool says for --help, and for a word that it does not know."
 import sys
 
 
@@ -6,7 +6,7 @@ def words_given(
     doc: str,                        # what --help prints
     known: tuple[str, ...] | None,   # the words that may follow, one at most; None: names, any number
 ) -> list[str]:
-    "The words behind the name of a tool. It ends here with status 2 for one that it does not know: nothing is written then."
+    "The words after a tool's name. For an unknown word it ends here with status 2, and nothing is written."
     given = sys.argv[1:]
     if {"-h", "--help"} & set(given):
         print(doc)

@@ -1,8 +1,8 @@
 """Write the workbook: from each page with `#| exercise` cells a notebook in which the reader writes that code, and the checks.
 
-`#| exercise` in an exported cell marks its function or class as one that the reader writes; of a class, all methods but
-`__init__`. With names after it, `#| exercise causal_mask` or `#| exercise SharedEmbedding.forward`, only these.
-Claim, equation, signature, tests and solution are the page's own; titles and hints stand in nbs/exercises.yml, beside the
+`#| exercise` in an exported cell marks its function or class as one that the reader writes; for a class, all methods but
+`__init__`. With names after it, as in `#| exercise causal_mask` or `#| exercise SharedEmbedding.forward`, only these.
+Claim, equation, signature, tests and solution come from the page; titles and hints are in nbs/exercises.yml, next to the
 mistakes that a check must find.
 
 python tools/workbook.py             write annotated_transformer/workbook/pages/ (`make build` does it too)

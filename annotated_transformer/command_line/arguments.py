@@ -1,4 +1,4 @@
-"Options of a command, made from the signature of its function and from its docstring; a mistake is one sentence."
+"Options of a command, built from its function's signature and docstring; a mistake is reported in one sentence."
 import argparse
 import dataclasses
 import difflib
@@ -25,21 +25,21 @@ class Argument(NamedTuple):
     about: str = ""           # one line of help
     default: object = None
     required: bool = False
-    positional: str = ""      # what the help calls it where it is not an option
+    positional: str = ""      # its name in the help if it is not an option
     also: str = ""            # another name of the option
-    first: bool = True        # shown by --help; the others by --help-all alone
+    first: bool = True        # shown by --help; the others only by --help-all
 
     @property
     def option(self) -> str:
-        "`--warmup-steps` for `warmup_steps`, `--for` for `for_`, since Python keeps the word `for` to itself."
+        "`--warmup-steps` for `warmup_steps`, `--for` for `for_`, since `for` is a keyword of Python."
         return "--" + self.name.rstrip("_").replace("_", "-")
 
 
 class Described(NamedTuple):
-    "What a docstring says of a command."
+    "What a docstring says about a command."
 
     about: str
-    arguments: dict[str, str]   # what stands under `Args:` and `More:`
+    arguments: dict[str, str]   # the entries under `Args:` and `More:`
     more: set[str]              # the names under `More:`
     example: str
 
@@ -57,7 +57,7 @@ def described(docstring: str | None) -> Described:
 def from_signature(
     command: Callable,  # a function, or a dataclass
 ) -> list[Argument]:
-    "An option for each parameter, and each field of one that is a dataclass; `Annotated[..., \"MODEL\"]` has a place instead."
+    "An option for each parameter, or for each field if it is a dataclass; `Annotated[..., \"MODEL\"]` is positional instead."
     said, found = described(command.__doc__), []
     for name, parameter in inspect.signature(command).parameters.items():
         kind, mark = parameter.annotation, ""
@@ -75,7 +75,7 @@ def from_signature(
 
 
 def parts_of(kind: object) -> tuple[type, tuple, bool, bool]:
-    "Of an annotation: the type of a value, the values to choose from, whether None is one, whether there may be many."
+    "For an annotation: the type of a value, the values to choose from, whether None is allowed, whether there may be several."
     optional = many = False
     if get_origin(kind) in (UnionType, Union):  # `Literal[...] | None` is the latter
         kind, optional = next(part for part in get_args(kind) if part is not NoneType), True
@@ -86,7 +86,7 @@ def parts_of(kind: object) -> tuple[type, tuple, bool, bool]:
 
 
 def reader(argument: Argument) -> Callable[[str], object]:
-    "The function that makes a value of a word."
+    "The function that turns a word into a value."
     kind, choices, optional, _ = parts_of(argument.kind)
 
     def read(word: str) -> object:
@@ -104,7 +104,7 @@ def reader(argument: Argument) -> Callable[[str], object]:
         try:
             return named(word) if kind is Path else kind(word)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{word[:40]!r} is no {'whole ' * (kind is int)}number") from None
+            raise argparse.ArgumentTypeError(f"{word[:40]!r} is not a {'whole ' * (kind is int)}number") from None
 
     return read
 
@@ -116,10 +116,10 @@ def perhaps(word: str, known: Sequence[str]) -> str:
 
 
 class OneSentence(argparse.ArgumentParser):
-    "argparse with one sentence for a mistake."
+    "argparse that reports a mistake in one sentence."
 
     def error(self, message: str) -> NoReturn:
-        "What argparse has found wrong."
+        "Raise what argparse has found wrong."
         message = message.replace(repr(PLAIN)[1:-1], "")  # argparse shows words by repr
         message = message.removeprefix("argument ").replace("expected one argument", "a value is missing")
         names = message.removeprefix("the following arguments are required: ")
@@ -129,7 +129,7 @@ class OneSentence(argparse.ArgumentParser):
 
 
 def make_parser(prog: str, arguments: Sequence[Argument]) -> OneSentence:
-    "argparse's parser of these arguments; what is not given has no value."
+    "argparse's parser for these arguments; arguments not given have no value."
     parser = OneSentence(prog=prog, add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS, usage="")
     for argument in arguments:
         kind, _, optional, many = parts_of(argument.kind)
@@ -150,7 +150,7 @@ def make_parser(prog: str, arguments: Sequence[Argument]) -> OneSentence:
 
 HELP = ("--help", "-h", "--help-all")
 FILTERS = (" translate", " parse")  # the commands that read standard input
-PLAIN = "\0"  # marks a word behind --, which is no option; no word of a shell holds it
+PLAIN = "\0"  # marks a word after --, which is not an option; no word from a shell contains it
 
 
 def parse(
@@ -158,29 +158,29 @@ def parse(
     arguments: Sequence[Argument],
     words: Sequence[str],            # as the shell gives them
 ) -> dict[str, object]:              # what is given, by the names of the parameters
-    "Make values of the words; InputError names the word that is wrong."
+    "Turn the words into values; InputError names the word that is wrong."
     parser = make_parser(prog, arguments)
     known = [option for action in parser._actions for option in action.option_strings]
     normal, end = [], words.index("--") if "--" in words else len(words)
     for word in words[:end]:
         name, equals, value = word.partition("=")
         if re.fullmatch(r"-[^-\d. ][^ ]*", word) and word not in known:
-            raise InputError(f"there is no option {word}, and a text that begins with - stands behind --; see {prog} --help")
+            raise InputError(f"there is no option {word}, and a text that begins with - goes after --; see {prog} --help")
         if name.startswith("--") and " " not in name:
             name = name.replace("_", "-")  # --d_k is --d-k
             if name not in known and name[2:].upper() in (argument.positional for argument in arguments):
-                raise InputError(f"there is no option {name}: {name[2:].upper()} stands as a word alone; see {prog} --help")
+                raise InputError(f"there is no option {name}: {name[2:].upper()} is given without an option; see {prog} --help")
             if name not in known:
                 raise InputError(f"there is no option {name}{perhaps(name, known)}; see {prog} --help")
-            word = name + equals + PLAIN * (value == "--") + value  # argparse would take a value -- for none
+            word = name + equals + PLAIN * (value == "--") + value  # argparse would take the value -- for no value
         normal.append(word)
     given, rest = parser.parse_known_intermixed_args([*normal, *(PLAIN + word for word in words[end + 1 :])])
     if rest:
         word = rest[0].removeprefix(PLAIN)
         if prog.endswith(FILTERS) and os.path.isfile(word):
-            raise InputError(f"{word!r} is one word too many: the text comes by standard input, as by {prog} MODEL < {word}")
+            raise InputError(f"{word!r} is one word too many: the text comes from standard input, as in {prog} MODEL < {word}")
         raise InputError(f"{word[:40]!r} is one word too many; see {prog} --help")
-    # A positional that is left out: Python 3.11.7 makes a value of the mark that says so.
+    # An omitted positional: Python 3.11.7 makes a value from the mark that says so.
     values = {name: value for name, value in vars(given).items() if str(value) != argparse.SUPPRESS}
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
@@ -210,8 +210,8 @@ def help_text(
     prog: str,
     said: Described,
     arguments: Sequence[Argument],
-    everything: bool,                    # or the first arguments alone
-    defaults: dict | None = None,        # where they are not those of the signature
+    everything: bool,                    # or only the first arguments
+    defaults: dict | None = None,        # if they are not those of the signature
 ) -> str:
     "The help of a command, 80 columns wide."
     places = [argument for argument in arguments if argument.positional]
@@ -239,7 +239,7 @@ def wrapped(text: str, indent: str) -> list[str]:
 
 
 def value_name(argument: Argument) -> str:
-    "What the help calls the value: N, NUMBER, the choices, or the option's name in capitals."
+    "The name of the value in the help: N, NUMBER, the choices, or the option's name in capitals."
     kind, choices, _, many = parts_of(argument.kind)
     names = {int: "N", float: "X", bool: ""}
     return ("{" + ",".join(choices) + "}" if choices else names.get(kind, argument.name.rstrip("_").upper())) + " ..." * many
@@ -247,7 +247,7 @@ def value_name(argument: Argument) -> str:
 
 def entry(argument: Argument, default: object) -> list[str]:
     "The lines of one argument."
-    option = f"--no-{argument.option[2:]}" if argument.default is True else argument.option  # what changes something
+    option = f"--no-{argument.option[2:]}" if argument.default is True else argument.option  # the form that changes something
     name = argument.positional or f"{option} {value_name(argument)}".strip()
     shown = "" if default in (None, (), "") or isinstance(default, bool) else f" [{default}]"
     about = textwrap.wrap(argument.about + shown, WIDTH - INDENT, break_on_hyphens=False) or [""]

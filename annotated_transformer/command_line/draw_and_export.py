@@ -1,4 +1,4 @@
-"The commands that write for others: `attend` a picture or a page of heads, `export` other software's files, `page` a site."
+"The commands that write files for others: `attend` a picture or page of heads, `export` other software's files, `page` a site."
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,7 +50,7 @@ the head that aligns best.
         return self.heads and [*self.heads]
 
     def kind_for(self, out: Path) -> str:
-        "The kind of attention, as `AttentionMaps` names it, with what is usual for a picture or a page."
+        "The kind of attention, as named in `AttentionMaps`; by default the one for a picture or a page."
         return (self.kind or ("encoder-decoder" if is_page(out) else "encoder")).replace("-", "_")
 
 
@@ -110,32 +110,32 @@ def attend(
 
 
 def warn(translator: "Translator", sentence: str, name: str = "") -> None:
-    "Say on standard error, after the sentence's name, that the model is unsure of what it makes of it, if it is."
+    "If the model is unsure of its translation, say so on standard error, after the sentence's name."
     if warning := translator.translations([sentence])[0].warning:
         print(name + warning, file=sys.stderr)
 
 
 def is_page(out: Path) -> bool:
-    "Whether the file is to be a page, and not a picture."
+    "Whether the file will be a page, not a picture."
     return out.suffix.lower() == ".html"
 
 
 def is_table(out: Path) -> bool:
-    "Whether the file is to hold the weights as text."
+    "Whether the file will hold the weights as text."
     return out.suffix.lower() == ".csv"
 
 
 def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
-    "InputError where the file's name and the options do not go together, or nothing can be drawn here."
+    "InputError if the file's name and the options do not fit together, or if nothing can be drawn here."
     if out.suffix.lower() not in FORMS or out.is_dir():
         raise InputError(f"--out {out}: give the name of a file that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
     if is_page(out) or is_table(out):
         for option, given in (("--figure", drawn.figure), ("--word", drawn.word)):
             if given is not None:
                 ends = " or ".join(PICTURES)
-                raise InputError(f"{option} is of a picture: let --out {out} end in {ends}, or leave it out")
+                raise InputError(f"{option} applies to pictures: let --out {out} end in {ends}, or leave it out")
         if is_page(out) and drawn.heads is not None and len(drawn.heads) > 1:
-            raise InputError(f"--heads: a page begins at one head, and shows all: give one, not {len(drawn.heads)}")
+            raise InputError(f"--heads: a page begins with one head and shows all: give one, not {len(drawn.heads)}")
     if drawn.word is not None and drawn.figure in ("5", "heat"):
         raise InputError(f"--word chooses the rows of Figures 3 and 4: leave it out with --figure {drawn.figure}")
     if beside is not None and not is_page(out):
@@ -145,8 +145,8 @@ def require_form(out: Path, beside: str | None, drawn: HeadOptions) -> None:
 def require_in_model(
     translator: "Translator", sides: dict[str, str | None], beside: str | None, out: Path, drawn: HeadOptions,
 ) -> None:
-    """InputError, before anything is translated, where a sentence is too long, where a second one is several, or where a layer, a
-    head or a word is not there."""
+    """InputError, before anything is translated, if a sentence is too long, if the second text is several sentences, or if there
+    is no such layer, head or word."""
     from ..figures.attention_maps import sentence_ids, token_labels
     from ..figures.attention_plots import choose_heads
     from ..figures.token_labels import find, group_words, is_special
@@ -155,9 +155,9 @@ def require_in_model(
     choose_heads(model.config.n_layers, model.config.n_heads, drawn.layer, drawn.listed_heads)
     ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in (sides | {"second sentence": beside}).items()
            if text is not None}
-    if beside is not None and (n := len(translator.sentences(beside))) > 1:  # --target is of the first sentence alone
+    if beside is not None and (n := len(translator.sentences(beside))) > 1:  # --target belongs only to the first sentence
         raise InputError(f"--beside: the text is {n} sentences, and each is translated for itself: give one")
-    looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known where the model is to translate
+    looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known if the model still has to translate
     if drawn.word is not None and looking is not None:
         labels = token_labels(tokenizer, looking)
         if drawn.whole_words:  # as they are drawn
@@ -166,7 +166,7 @@ def require_in_model(
 
 
 def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", drawn: HeadOptions) -> None:
-    "A page in which one chooses layer and head; without a choice it begins where the explorer begins."
+    "A page on which one chooses layer and head; without a choice it begins where the explorer begins."
     from ..figures.attention_maps import explore
     from ..figures.attention_plots import choose_heads
 
@@ -180,7 +180,7 @@ def save_page(out: Path, maps: "AttentionMaps", second: "AttentionMaps | None", 
 
 
 def save_table(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
-    "Comma-separated: a line for each weight of the kind, layer and heads that are named, or of all."
+    "Comma-separated: one line per weight of the kind, layer and heads that are named, or of all."
     import csv
 
     from ..files import write_file

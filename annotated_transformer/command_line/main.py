@@ -1,8 +1,8 @@
-"""The `annotated-transformer` command: which words call which function, and how a mistake is told.
+"""The `annotated-transformer` command: which words call which function, and how a mistake is reported.
 
-`--help` and `--version` answer at once, so nothing here loads PyTorch; each command loads what it uses, after it has read its
-options. An error of ours shows where in the code it happened: that is a traceback. An error of the user's says what to do, in
-one sentence, with status 2.
+`--help` and `--version` answer immediately, so nothing here loads PyTorch; each command loads what it uses, after reading its
+options. Our errors show where in the code they happened, in a traceback. The user's errors say what to do, in one sentence,
+with status 2.
 """
 import re
 import sys
@@ -40,10 +40,10 @@ def overview() -> str:
 
 
 def run_command(arguments: list[str]) -> None:
-    "Do what the words say."
+    "Run the command that the words ask for."
     for word in arguments:
         if "\0" in word or any("\ud800" <= character <= "\udfff" for character in word):  # Python's stand-ins for other bytes
-            raise InputError(f"{word[:40]!a}: this is no text in your locale (LC_ALL=C.UTF-8 takes UTF-8), or has a zero in it")
+            raise InputError(f"{word[:40]!a}: this is not text in your locale (LC_ALL=C.UTF-8 takes UTF-8), or has a zero byte")
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     if not arguments or arguments[0] in ("--help", "-h"):
@@ -62,7 +62,7 @@ def run_command(arguments: list[str]) -> None:
 def main(
     arguments: list[str] | None = None,  # None: those of the process
 ) -> None:
-    "The `annotated-transformer` command. A mistake of the user's ends in one sentence and status 2."
+    "The `annotated-transformer` command. A user's mistake ends it with one sentence and status 2."
     arguments = sys.argv[1:] if arguments is None else arguments
     open_streams()
     try:

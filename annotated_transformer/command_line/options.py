@@ -1,7 +1,7 @@
 """Options that depend on one another: those of `train` and `variations`, and those of a search.
 
-Every setting of annotated_transformer.config is an option of its name. A preset names a whole configuration and single options
-change it, so `--preset` decides the defaults of all others; so does a run that exists.
+Every setting of annotated_transformer.config is an option of the same name. A preset is a whole configuration, which single
+options change, so `--preset` decides the defaults of all others; so does an existing run.
 """
 import dataclasses
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from .arguments import HELP, Argument, described, from_signature, help_text, par
 
 __all__ = ["AS_USUAL", "RunDirectory", "SearchOptions", "Train", "Variations", "read_options", "require_between"]
 
-# Under torchrun, Python before 3.12 takes `--run` for the beginning of an option of torchrun's own: hence the longer name.
+# Under torchrun, Python before 3.12 takes `--run` for an abbreviated option of torchrun: hence the longer name.
 RunDirectory = Annotated[Path | None, "--run-directory"]
 
 
@@ -76,7 +76,7 @@ class Variations:
     out: Path | None = None
 
 
-# Those that --help shows; --help-all has the others too.
+# The options that --help shows; --help-all shows the others too.
 FIRST = ("preset", "corpus", "run", "rows", "seeds", "out", "steps", "batch_tokens", "vocab_size", "seed", "start_from", "device")
 REFUSED = {Train: (), Variations: ("start_from",)}  # the rows of Table 3 differ in size and begin with random weights
 SETTINGS = {"training": TrainingConfig, "model": TransformerConfig, "execution": Execution}
@@ -125,7 +125,7 @@ def configuration(
     kind: type[Train | Variations],
     given: dict[str, object],         # options, by name
 ) -> tuple[TrainingConfig, str]:      # and the name of the preset
-    "The defaults that hold, and what is given in place of some of them."
+    "The defaults that apply, changed by the given options."
     name, run, start = (given.get(option) for option in ("preset", "run", "start_from"))
     saved = saved_configuration(run) if kind is Train and name is None and run is not None else None
     name = name or kind.preset
@@ -142,14 +142,14 @@ def configuration(
     model = dataclasses.replace(default.model, **follow | chosen["model"])
     if start and not saved and model == dataclasses.replace(default.model, vocab_size=model.vocab_size) != default.model:
         sizes = f"vocab_size is {default.model.vocab_size} there and {model.vocab_size} here"
-        raise InputError(f"--start-from {start}: {sizes}; its vocabulary is taken with it, so leave --vocab-size out")
+        raise InputError(f"--start-from {start}: {sizes}; its vocabulary comes with it, so leave --vocab-size out")
     execution = dataclasses.replace(default.execution, **chosen["execution"])
     return dataclasses.replace(default, **chosen["training"] | {"model": model, "execution": execution}), name
 
 
 def saved_configuration(run: Path) -> TrainingConfig | None:
-    "That of a run; None where there is no run yet."
-    if not run.exists():  # PyTorch is not loaded for that
+    "The configuration of a run; None if there is no run yet."
+    if not run.exists():  # avoids loading PyTorch
         return None
     from ..training.runs import Run
 
@@ -157,9 +157,9 @@ def saved_configuration(run: Path) -> TrainingConfig | None:
 
 
 def require_between(option: str, number: float | None, least: float, most: float | None = None) -> None:
-    "InputError for a number that is given and is too small or too large."
+    "InputError if a number is given and is too small or too large."
     name = f"--{option.replace('_', '-')}"
-    if number is not None and not number >= least:  # so written, it refuses what is no number too
+    if number is not None and not number >= least:  # so written, it also refuses NaN
         raise InputError(f"{name} must be at least {least}, not {number}")
     if number is not None and most is not None and number > most:
         raise InputError(f"{name} must be at most {most}, not {number}")
@@ -200,7 +200,7 @@ class SearchOptions:
         default: Search,
         vocabulary: int | None = None,   # tokens of the model
     ) -> Search:
-        "The default with these values in place of its own where they are given."
+        "The default search, with these values replacing its own where given."
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(default)}
         found = dataclasses.replace(default, **{name: value for name, value in given.items() if value is not None})
         return found if vocabulary is None else found.within(vocabulary)

@@ -31,7 +31,7 @@ __all__ = ["average", "cost", "list_corpora", "score_command", "train_command", 
 
 
 def train_command(arguments: list[str]) -> None:
-    "`train`: what torchrun starts several times speaks once; of options, once on each machine, where others may be typed."
+    "`train`: under torchrun only one process prints; for options, one on each machine, where they may be typed differently."
     leads = launched().rank == 0
     try:
         options = read_options(Train, arguments)
@@ -75,8 +75,8 @@ def variations_command(arguments: list[str]) -> None:
 
 
 def require_both(out: Path, ending: str) -> Path:
-    """The path of what stands beside a file of results, under the same name with this ending. InputError or OSError, before the
-    work, where one of them cannot be written, or where the second is there and the first is not: then it is the user's."""
+    """The path of the file next to a results file, with the same name and this ending. InputError or OSError, before the work,
+    if one of them cannot be written, or if the second exists and the first does not: then it is the user's."""
     from ..files import require_place
 
     if out.suffix != ".json" or out.is_dir():
@@ -91,14 +91,14 @@ def require_both(out: Path, ending: str) -> Path:
 
 @contextlib.contextmanager
 def stopped_in_one_sentence(run: Path, leads: bool = True) -> Iterator[None]:
-    "SIGTERM, as schedulers send it: a status of its own says that it is worth trying again, also before the first update."
+    "SIGTERM, as schedulers send it: a special exit status says that it is worth trying again, even before the first update."
     from ..training.stopping import STOPPED, Stopped
 
     def stop(number, frame):
         raise Stopped(f"{run} is stopped") if leads else SystemExit(STOPPED)
 
-    in_main = threading.current_thread() is threading.main_thread()  # elsewhere Python lets nobody handle signals
-    before = signal.signal(signal.SIGTERM, stop) if in_main else None  # while it trains, `noted_signals` takes over
+    in_main = threading.current_thread() is threading.main_thread()  # other threads may not handle signals
+    before = signal.signal(signal.SIGTERM, stop) if in_main else None  # during training, `noted_signals` takes over
     try:
         yield
     except Stopped as stopped:
@@ -138,10 +138,10 @@ def score_command(
     run = Run(model) if Run(model).exists() else None
     own = run.config.corpus if run else record_of(model).corpus
     if corpus is None and own is None:
-        raise InputError(f"{model} is not a run, so it names no corpus: say which by --corpus")
+        raise InputError(f"{model} is not a run, so it names no corpus: say which with --corpus")
     data = corpora.load(corpus or own) if corpus or not run else corpus_of(run)
     split = split or next(iter(data.tests), "validation")
-    data.split(split)  # refuses an unknown name
+    data.split(split)  # complains about an unknown name
     if said := other_languages(translator.record.languages, data):
         print(one_line(f"{model} {said}"), file=sys.stderr)
     subject, score_split = scoring(data, translator)
@@ -163,15 +163,15 @@ def score_command(
                 command=["annotated-transformer", "score", model, *itertools.chain(*given.items())], models=[model], **about,
             )
             write_text_file(beside, text)
-    finally:  # a full disk does not keep them from being seen, nor a closed terminal from being written
+    finally:  # with a full disk they are still shown, with a closed terminal still written
         print(f"{plain_line(data.name)} {split}: {how}\n{scores}")
 
 
 def other_languages(
-    languages: tuple[str, ...],  # of a model; none where they are not known
+    languages: tuple[str, ...],  # of a model; none if they are not known
     corpus: "Corpus",
-) -> str:                        # empty where they are those of the corpus
-    "That a model translates from or into another language than a corpus. en and en_GB are one; es may be spa, and deu ger."
+) -> str:                        # empty if they are those of the corpus
+    "Says that a model and a corpus have different languages. en and en_GB are the same; es may be spa, and deu ger."
     there = (corpus.source_language, corpus.target_language)
     known = corpus.scorer == "translation" and len(languages) == 2
     bases = [[re.split("[-_]", language.lower())[0] for language in pair] for pair in (languages, there)]
@@ -181,8 +181,8 @@ def other_languages(
 
 
 def corpus_of(run: "Run") -> "Corpus":
-    """The corpus that a run was trained on. InputError where its name does not lead there: that of a directory leads elsewhere
-    from another working directory. The validation pairs tell, which the run keeps as tokens."""
+    """The corpus that a run was trained on. InputError if its name does not lead there: in another working directory the name of
+    a directory leads elsewhere. The validation pairs, which the run keeps as tokens, show that."""
     from ..data import corpora
 
     name, longest = run.config.corpus, run.config.model.max_length
@@ -191,7 +191,7 @@ def corpus_of(run: "Run") -> "Corpus":
     try:
         data = corpora.load(name)
     except InputError as error:
-        raise InputError(f"{run} was trained on {name!r}: if that is elsewhere now, give it by --corpus ({error})") from None
+        raise InputError(f"{run} was trained on {name!r}: if that is elsewhere now, give it with --corpus ({error})") from None
     if run.has_data():
         pairs = zip(*(run.tokenizer.encode_all(list(side)) for side in zip(*data.validation)))
         here = [pair for pair in pairs if max(map(len, pair)) <= longest]
@@ -202,7 +202,7 @@ def corpus_of(run: "Run") -> "Corpus":
 
 
 def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
-    "What is scored on a corpus, which says so itself: the translator, or the parser that it is; and the function that does it."
+    "What to score, which the corpus decides: the translator, or the parser made from it; and the function that scores it."
     if corpus.scorer == "parsing":
         from ..parsing.parser import Parser, score_split
 
@@ -304,7 +304,7 @@ def cost(
     of_paper = {"devices": devices, "watts": watts, "size": size, "efficiency": efficiency}
     for name, value in ({"rate": rate, "scored": scored} if run is None else of_paper).items():
         if value is not None:
-            raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave it out, or the other")
+            raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave one of the two out")
     if rate is not None and not 0 < rate * 1e12 < math.inf:
         raise InputError(f"--rate must be a number above 0, not {rate:g}")
     size, efficiency = size or "base", 1.0 if efficiency is None else efficiency

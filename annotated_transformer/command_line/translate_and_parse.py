@@ -1,4 +1,4 @@
-"The commands `translate` and `parse`: filters that read standard input and write as many lines as they have read."
+"The commands `translate` and `parse`: filters that read standard input and write as many lines as they read."
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 __all__ = ["SHIPPED", "SHIPPED_PARSER", "Model", "open_translator", "parse_command", "translate"]
 
-SHIPPED, SHIPPED_PARSER = "everyday-en-de", "parser-en"  # the models of whoever names none
+SHIPPED, SHIPPED_PARSER = "everyday-en-de", "parser-en"  # the models used if none is named
 Model = Annotated[str, "MODEL"]
 
 
 def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator":
-    "A model as the options want it."
+    "Load a model as the options require."
     from ..training.runs import Run
     from ..translation.translator import Translator
 
@@ -31,15 +31,15 @@ def open_translator(model: str, search: SearchOptions = AS_USUAL) -> "Translator
 
 
 def require_no_text(model: str, command: str) -> None:
-    "InputError for a file in the place of a model: whoever names it wants it translated."
+    "InputError for a file instead of a model: whoever names it wants it translated."
     if Path(model).is_file():
-        raise InputError(f"{model} is a file and no model: the text comes by standard input, as by annotated-transformer "
+        raise InputError(f"{model} is a file and no model: the text comes from standard input, as in annotated-transformer "
                          f"{command} < {model}")
 
 
 def work_of_a_step(config: "TransformerConfig", search: "Search", sentences: int) -> int:
-    "Multiply-adds by which a search finds the next token of all hypotheses: the decoder's products and the vocabulary's."
-    attention = 3 * config.d_model * config.n_heads * (config.d_k + config.d_v)  # among themselves four, over the memory two
+    "Multiply-adds that a search needs for the next token of all hypotheses: products of the decoder and the vocabulary."
+    attention = 3 * config.d_model * config.n_heads * (config.d_k + config.d_v)  # four for self-attention, two over the memory
     layer = attention + 2 * config.d_model * config.d_ff
     return sentences * search.beam_size * (config.n_layers * layer + config.d_model * config.vocab_size)
 
@@ -77,7 +77,7 @@ def translate(
 
     translator = open_translator(model, search)
     if writes_trees(translator.tokenizer):
-        raise InputError(f"{model} writes trees and no language: `parse` makes them readable")
+        raise InputError(f"{model} writes trees, not sentences: `parse` makes them readable")
     settings = search.over(translator.search, translator.model.config.vocab_size)
     if at_terminal():
         print(greeting(model), file=sys.stderr)
@@ -144,7 +144,7 @@ def parse_command(
         choose_threads(work_of_a_step(parser.translator.model.config, settings, len(lines)))
         lines = words(lines)
         if not split_words and not warned and (joined := next(filter(None, map(treebank_words.joined_word, lines)), "")):
-            print(f"{joined[:40]!r} is more than one word in a treebank, and parsed as one; --split-words parts such words",
+            print(f"{joined[:40]!r} is more than one word in a treebank, and parsed as one; --split-words splits such words",
                   file=sys.stderr)
             warned = True
         printed, parses = parse_lines(parser, lines, least_confidence, search=settings, free=free)
@@ -153,4 +153,4 @@ def parse_command(
 
     answer_lines(answer, lambda lines: require_lines(parser, words(lines)))
     if sum(repaired):
-        print(f"{sum(repaired):,} of {len(repaired):,} outputs were no trees and had to be repaired", file=sys.stderr)
+        print(f"{sum(repaired):,} of {len(repaired):,} outputs were not trees and had to be repaired", file=sys.stderr)

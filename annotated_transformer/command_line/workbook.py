@@ -1,4 +1,4 @@
-"The command `workbook`: write the book's notebooks with their code left out, or check what stands in them."
+"The command `workbook`: write the book's notebooks with their code left out, or check the reader's code in them."
 import contextlib
 import json
 import os
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["judged_apart", "tell", "workbook_command"]
 
-SECONDS = 180  # for one exercise; the first of a notebook also waits for the notebook's own cells
+SECONDS = 180  # per exercise; the first of a notebook also waits for the notebook's own cells
 LONGEST = 1_000  # characters of a sentence
 PROGRAM = "from annotated_transformer.command_line.workbook import tell; tell()"
 
@@ -58,7 +58,7 @@ each exercise. nbgrader runs students' code with your rights.
         raise InputError(f"{str(directory[1])!r} is one word too many: only --check takes several directories")
     if for_ is not None:
         if language != "en":
-            raise InputError("--for nbgrader has its instructions in English alone: leave --language out")
+            raise InputError("--for nbgrader has its instructions only in English: leave --language out")
         write_course(directory[0], check)
     elif check:
         check_directories(tuple(found for one in directory for found in meant_by(one)), json_)
@@ -67,7 +67,7 @@ each exercise. nbgrader runs students' code with your rights.
 
 
 def write_notebooks(directory: Path, language: str) -> None:
-    "For a reader, who begins."
+    "Write the notebooks for a reader who begins."
     from ..workbook import exercises, write
 
     may_be_interrupted()
@@ -79,7 +79,7 @@ def write_notebooks(directory: Path, language: str) -> None:
 
 
 def meant_by(directory: Path) -> list[Path]:
-    "For students/*, which the shells of Windows hand on as it stands, the directories that other shells put in its place."
+    "For students/*, which Windows shells pass on unchanged, the directories that other shells would substitute."
     if "*" not in directory.name or directory.exists():
         return [directory]
     there = (path for path in directory.parent.glob("*") if path.is_dir() and not path.name.startswith("."))
@@ -87,7 +87,7 @@ def meant_by(directory: Path) -> list[Path]:
 
 
 def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
-    "Say what is green, and write it down. Of several directories, one that cannot be checked leaves the others' verdicts."
+    "Say what is green, and write it down. If one of several directories cannot be checked, the verdicts on the others stay."
     from ..files import require_place, write_text_file
 
     if out is not None:
@@ -113,7 +113,7 @@ def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
 
 
 def check_one(directory: Path, heading: str) -> list[dict]:
-    "Print what the book's tests say of each exercise in a directory, and return it."
+    "Print what the book's tests say about each exercise in a directory, and return it."
     from ..progress_bar import progress_bar
     from ..workbook import in_directory
 
@@ -131,7 +131,7 @@ def check_one(directory: Path, heading: str) -> list[dict]:
 
 
 def write_course(directory: Path, check: bool) -> None:
-    "For teachers."
+    "Write the course for teachers."
     if check:
         raise InputError("--check judges your own notebooks, and nbgrader judges those of --for nbgrader: leave one of them out")
     from ..files import new_directory
@@ -150,7 +150,7 @@ def judged_apart(
     directory: Path,
     seconds: float = SECONDS,
 ) -> Iterator[tuple["Exercise", "Verdict"]]:
-    "What a process of its own says of each: code that never ends, or that ends Python, is red, and the others are judged."
+    "Verdicts from a separate process: code that never ends, or that ends Python, is red, and the others are still judged."
     from ..workbook import Verdict
 
     left = list(there)
@@ -159,7 +159,7 @@ def judged_apart(
         for said in answers(left, directory, seconds):
             if isinstance(said, str):
                 page = left[0].page
-                reading = last is None or last.page != page  # then the notebook's own cells are to blame
+                reading = last is None or last.page != page  # if so, the notebook's own cells are to blame
                 for exercise in [one for one in left if one.page == page][: None if reading else 1]:
                     yield exercise, Verdict(exercise.name, False, f"{said}, and was stopped")
                     left.remove(exercise)
@@ -171,19 +171,19 @@ def judged_apart(
 
 
 class Said(TypedDict):
-    "What `tell` says of an exercise."
+    "What `tell` says about an exercise."
     name: str
     green: bool | None
     sentence: str
 
 
 def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator[dict | str]:
-    "What `tell` says in another process; at last why it says no more."
-    # Not the working directory before all others.
+    "What `tell` says in another process; finally, why it stopped."
+    # The working directory must not come first.
     own = [*map(str, filter(None, sys.path)), str(Path(__file__).parents[2]), str(directory)]
     program = f"import sys; sys.path[:] = {own!r}; {PROGRAM}"
     words = [sys.executable, "-c", program, str(directory), *(exercise.name for exercise in left)]
-    apart = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C is for us, and our end is the end of its input
+    apart = {"stdin": subprocess.PIPE, "start_new_session": True}  # Ctrl-C goes only to us, and when we end, its input ends
     with subprocess.Popen(words, stdout=subprocess.PIPE, **apart) as child:
         lines: queue.Queue[bytes] = queue.Queue()
         threading.Thread(target=pass_on, args=(child.stdout, lines), daemon=True).start()
@@ -200,16 +200,16 @@ def answers(left: list["Exercise"], directory: Path, seconds: float) -> Iterator
                     yield said
             yield f"it has ended Python (status {child.wait()})"
         except queue.Empty:
-            yield f"it has not come to an end within {limit:g} seconds"
+            yield f"it did not finish within {limit:g} seconds"
         finally:
             child.kill()
-            if os.name == "posix":  # and what readers' code has started, to which Ctrl-C does not come either
+            if os.name == "posix":  # including processes that readers' code has started, which Ctrl-C does not reach either
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
 
 
 def understood(line: bytes, name: str) -> dict | None:
-    "A line of `tell`, which speaks of this exercise next; None for one that readers' code has written to what it found open."
+    "A line from `tell`, which reports on this exercise next; None for a line that readers' code wrote into an open file."
     from ..json_files import checked, parsed
 
     try:
@@ -222,13 +222,13 @@ def understood(line: bytes, name: str) -> dict | None:
 
 
 def plain(sentence: str) -> str:
-    "A sentence as one line for any terminal, for what readers' code says goes into it; and not too long."
+    "A sentence as one line for any terminal, not too long; it may contain what readers' code says."
     return one_line(sentence[:LONGEST]) + "…" * (len(sentence) > LONGEST)
 
 
 def pass_on(stream: BinaryIO, lines: "queue.Queue[bytes]") -> None:
-    "Line after line, and an empty one at the end."
-    with contextlib.suppress(ValueError):  # the reader closes it, as after a time limit
+    "Pass on line after line, and an empty one at the end."
+    with contextlib.suppress(ValueError):  # whoever reads closes it, as after a time limit
         for line in stream:
             lines.put(line)
     lines.put(b"")
@@ -242,7 +242,7 @@ def end_with_parent() -> None:
 
 
 def tell() -> None:
-    "In that process: a line of JSON when ready, and for each exercise. What readers' code prints on standard output is lost."
+    "In that process: a line of JSON when ready, and one for each exercise. What readers' code prints to standard output is lost."
     directory, *names = sys.argv[1:]
     end_with_parent()
     with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(1), "w", encoding="utf-8") as out:
@@ -251,7 +251,7 @@ def tell() -> None:
 
         from ..workbook import exercises, verdicts_on
 
-        print("{}", file=out, flush=True)  # on a busy machine PyTorch alone takes long, and no exercise is to blame
+        print("{}", file=out, flush=True)  # on a busy machine loading PyTorch alone takes long, and no exercise is to blame
         try:
             for verdict in verdicts_on([exercises()[name] for name in names], Path(directory)):
                 print(json.dumps(verdict._replace(sentence=plain(verdict.sentence))._asdict()), file=out, flush=True)

@@ -1,4 +1,4 @@
-"Every corpus by its name, and those of a directory. What sets must not share is told on nbs/paper/5.1_corpora.ipynb."
+"Every corpus by name, and corpora in a directory. nbs/paper/5.1_corpora.ipynb explains what the splits must not share."
 import difflib
 import gzip
 import hashlib
@@ -40,7 +40,7 @@ CORPORA: dict[str, Callable[[], Corpus]] = {
     "craft-tags": partial(craft, leaves="tags"),
     "craft-words": partial(craft, leaves="words"),
 }
-VARIANTS = {  # what tells corpora of one function apart
+VARIANTS = {  # how corpora of the same function differ
     "de": "English to German.", "fr": "English to French.", "XX": "In the trees to be written, each word is XX.",
     "tags": "In the trees to be written, each word is its part of speech.", "words": "The trees to be written have the words.",
 }
@@ -55,39 +55,39 @@ def about(name: str) -> str:
 
 
 def require_files(first: str, files: list[str]) -> None:
-    "InputError for a directory behind the plus sign, or for what belongs before it."
+    "InputError for a directory after the plus sign, or for a suffix that belongs before it."
     for file in map(named, files):
         if file.is_dir():
-            raise InputError(f"{file} is a directory, and behind the plus sign stand files of trees: name each, as in "
+            raise InputError(f"{file} is a directory, and only files of trees can follow the plus sign: name each, as in "
                              f"{first}+{file / 'parsed.mrg'}")
         found = re.fullmatch("(.+)-(tags|words)", str(file))
         if found and not file.exists():
-            raise InputError(f"{file} does not exist: if -{found[2]} says what a row has for a word, it stands before the plus "
+            raise InputError(f"{file} does not exist: if -{found[2]} says how a row writes a word, it comes before the plus "
                              f"sign, as in {first}-{found[2]}+{found[1]}")
 
 
 def trees_of(
     name: str,
-) -> Treebank | None:  # None where the name says no trees
+) -> Treebank | None:  # None if the name does not mean trees
     "A directory of trees, with -tags or -words for their leaves; or TREEBANK+FILE, with more training trees."
     if "+" in name and not Path(name).is_dir():
         first, *files = name.split("+")
         gold = load(first)
         if not isinstance(gold, Treebank):
-            raise InputError(f"{gold.name} is no treebank, so no files of trees can stand behind it: leave out the plus sign")
+            raise InputError(f"{gold.name} is not a treebank, so no files of trees can follow it: leave out the plus sign")
         require_files(first, files)
         return with_parsed(gold, files)
     directory, leaves = name, "XX"
     if not Path(name).is_dir() and (found := re.fullmatch("(.+)-([A-Za-z]+)", name)) and Path(found[1]).is_dir():
         directory, leaves = found.groups()
         if leaves not in ("tags", "words"):
-            raise InputError(f"there is no corpus and no directory {name!r}: behind {directory} stands, if it has trees, -tags, "
+            raise InputError(f"there is no corpus and no directory {name!r}: if {directory} has trees, after it comes -tags, "
                              "-words or nothing")
     if not Path(directory).is_dir():
         return None
-    if leaves == "XX":  # nothing was said of trees
+    if leaves == "XX":  # the name did not mention trees
         found = tree_splits(Path(directory).rglob("*.*"))
-        texts = languages_of(files_of(Path(directory)))  # a file of test trees among them makes no treebank
+        texts = languages_of(files_of(Path(directory)))  # a file of test trees among them does not make a treebank
         if not (found["train"] or found["validation"] or found["test"] and not texts):
             return None
     return treebank(directory, leaves)
@@ -95,7 +95,7 @@ def trees_of(
 
 def load(name_or_directory: str | Path) -> Corpus:
     """A corpus by its name (see `CORPORA`), from a directory of text files or of trees, or from the hub as hub:OWNER/NAME;
-    DIRECTORY:fr-en says from which language into which, and TREEBANK+FILE has more training trees."""
+    DIRECTORY:fr-en gives the direction of translation, and TREEBANK+FILE adds training trees."""
     name = str(name_or_directory)
     if name.startswith("hub:"):
         return from_hub(name.removeprefix("hub:"))
@@ -124,7 +124,7 @@ VALIDATION = ("val", "valid", "dev")  # what others call it
 
 
 def in_direction(name: str) -> Corpus | None:
-    "A directory with the direction behind it, as mine:fr-en; None where there is none, or a directory is really called so."
+    "A directory with a direction after it, as in mine:fr-en; None if there is none, or if that is the directory's real name."
     found = re.fullmatch(f"(.+):({LANGUAGE})-({LANGUAGE})", name)
     if not found or Path(name).is_dir() or not Path(found[1]).is_dir():
         return None
@@ -134,7 +134,7 @@ def in_direction(name: str) -> Corpus | None:
 
 def directory_of(
     name: str,         # of a corpus, as `load` takes it
-) -> Path | None:      # None for one that is in no directory of the user's, or where it is not there now
+) -> Path | None:      # None if it is not in a directory of the user's, or is no longer there
     "Where the texts or trees of a corpus are."
     if name in CORPORA or name.startswith("hub:"):
         return None
@@ -148,7 +148,7 @@ def sums(
     name: str,                  # of a corpus, as `load` takes it
     languages: Iterable[str],   # of its texts; none for trees
 ) -> dict[str, str]:            # SHA-256 by name
-    "Of the user's own files that a corpus trains and validates on; nothing where it has none, or they are not there now."
+    "Checksums of the user's own files that a corpus trains and validates on; empty if it has none, or they are no longer there."
     if (directory := directory_of(name)) is None:
         return {}
     if texts := {f"{split}.{language}" for split in ("train", "validation") for language in languages}:
@@ -163,13 +163,13 @@ def sums(
 
 
 def text_sum(path: Path) -> str:
-    "SHA-256 of a text, the same whether it is gzipped."
+    "SHA-256 of a text, the same whether it is gzipped or not."
     with one_sentence_about(path), opened(path) as plain, gzip.open(plain) if path.suffix == ".gz" else plain as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def require(directory: str | Path, paths: list[Path], source: str, target: str) -> None:
-    "InputError names the first file that is not there."
+    "InputError names the first missing file."
     for path in paths:
         if not path.exists():
             for other in (path.with_name(f"{name}{path.suffix}{end}") for name in VALIDATION for end in ("", ".gz")):
@@ -182,18 +182,18 @@ def require(directory: str | Path, paths: list[Path], source: str, target: str) 
 
 
 def language_of(name: str) -> str | None:
-    "Of train.en or test.2016.en, en; None where the ending is no language, and for train.de.bak."
+    "en for train.en or test.2016.en; None if the ending is not a language, and for train.de.bak."
     found = re.fullmatch(rf"(?:train|test.*)\.({LANGUAGE})", name)
     return found[1] if found and found[1] not in NO_LANGUAGES else None
 
 
 def languages_of(names: Iterable[str]) -> list[str]:
-    "Those of files, in order."
+    "The languages of these files, in order."
     return sorted(set(filter(None, map(language_of, names))))
 
 
 def require_two(directory: Path, names: list[str], languages: list[str]) -> None:
-    "InputError for files, of training or of tests, that do not say which two languages are meant."
+    "InputError if the training or test files do not show which two languages are meant."
     unread = [name for name in names if not language_of(name)]
     kind = "test" if names and all(name.startswith("test") for name in names) else "training"
     said = f"{directory} has {kind} files in {', '.join(languages) or 'no language'}"
@@ -205,7 +205,7 @@ def require_two(directory: Path, names: list[str], languages: list[str]) -> None
     if named_txt := next((name for name, language in txt.items() if language and language not in languages), None):
         raise InputError(f"{said}: rename {named_txt} to {named_txt.removesuffix('.txt')}, and the others likewise")
     if len(languages) < 2 and seems_to_hold_trees(directory):
-        treebank(directory)  # says how its files must be called
+        treebank(directory)  # says how its files must be named
     if len(languages) < 2:
         raise InputError(f"{said}: give it train.en and train.TARGET, line i of one the translation of line i of the other")
     first, second, *_ = sorted(languages, key=lambda language: language != "en")
@@ -213,22 +213,22 @@ def require_two(directory: Path, names: list[str], languages: list[str]) -> None
 
 
 def files_of(directory: Path) -> dict[str, Path]:
-    "The files of a directory by name; .gz is no part of it, and a plain file wins over a gzipped one."
-    return {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}  # the plain one is later
+    "The files of a directory by name, without .gz; a plain file wins over a gzipped one."
+    return {path.name.removesuffix(".gz"): path for path in sorted(directory.iterdir(), reverse=True)}  # the plain one is last
 
 
 def from_directory(
     directory: str | Path,
-    source_language: str | None = None,  # the ending of the source files; without it, en where there is one
+    source_language: str | None = None,  # the ending of the source files; if not given, en if there is one
     target_language: str | None = None,
 ) -> Corpus:
     "train.en, train.fr (or another language), validation.en, validation.fr, any test*.en, test*.fr, all plain or .gz."
     directory = named(directory)
     if not directory.is_dir():
-        raise InputError(f"{directory} is no directory: give one with train.en and train.fr (or another language)")
+        raise InputError(f"{directory} is not a directory: give one with train.en and train.fr (or another language)")
     files = files_of(directory)
     names, tests = ([name for name in files if name.startswith(split)] for split in ("train.", "test"))
-    # A directory without training files can be scored on.
+    # A directory without training files can be used for scoring.
     to_fit = any(name.startswith("train") for name in files) or len(languages_of(tests)) < 2
     names = names if to_fit else tests
     languages = languages_of(names)
@@ -244,7 +244,7 @@ def from_directory(
     sets = sorted({name.removesuffix(f".{side}") for side in (source, target) for name in tests if name.endswith(f".{side}")})
     for path, partner in (pair for held in (*sets, "validation") for pair in (paths(held), paths(held)[::-1])):
         if partner.exists() and not path.exists():
-            raise InputError(f"{path} does not exist and {partner} does: add it, or take the other away")
+            raise InputError(f"{path} does not exist and {partner} does: add it, or remove the other")
     train = PairFiles([tuple(paths("train"))]) if to_fit else []
     validation = read_pairs(*paths("validation")) if paths("validation")[0].exists() else []
     held = {test: read_pairs(*paths(test)) for test in sets}

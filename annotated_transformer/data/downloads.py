@@ -32,31 +32,31 @@ def cache_directory() -> Path:
 
     try:
         return Path(pooch.os_cache("annotated_transformer"))
-    except RuntimeError:  # a user without an entry, as in a container
+    except RuntimeError:  # a user without a passwd entry, as in a container
         raise InputError("this user has no home directory to keep downloads in: let ANNOTATED_TRANSFORMER_DATA name a directory"
                          ) from None
 
 
 class Store(NamedTuple):
-    "A directory of the cache, where its files come from, and their sums."
+    "A directory of the cache, where its files come from, and their checksums."
 
     directory: Path
-    url: str                # what comes before the name of a file
+    url: str                # the part before the name of a file
     sha256: dict[str, str]  # of each file
 
 
 def require_writable(directory: Path) -> None:
-    "Make it if it is not there; InputError where no file can be written into it."
+    "Make it if it does not exist; InputError if no file can be written into it."
     try:
         directory.mkdir(parents=True, exist_ok=True)
         require_place(directory / "probe")
     except OSError as error:
-        raise InputError(f"{directory} cannot be written ({error.strerror}): mend that, or let ANNOTATED_TRANSFORMER_DATA name "
+        raise InputError(f"{directory} cannot be written ({error.strerror}): fix that, or let ANNOTATED_TRANSFORMER_DATA name "
                          "another directory") from None
 
 
 def download(url: str, wanted: str, path: Path) -> None:
-    "What stands at an address, into this file; ValueError where its SHA-256 is not the wanted one."
+    "Download an address into this file; ValueError if its SHA-256 is not the expected one."
     from pooch import HTTPDownloader
 
     HTTPDownloader(progressbar=sys.stderr.isatty())(url, str(path), None)
@@ -67,13 +67,13 @@ def download(url: str, wanted: str, path: Path) -> None:
 def fetch(store: Store, name: str) -> Path:
     "A file of the store: read from the cache if it is there and undamaged, otherwise downloaded and checked."
     path, url, wanted = Path(store.directory, name), f"{store.url}{name}", store.sha256[name]
-    if path.is_file() and sha256(path) == wanted:  # pooch, which downloads, need not be installed for that
+    if path.is_file() and sha256(path) == wanted:  # this works without pooch, which does the downloading
         return path
     require_writable(Path(store.directory))
     try:
-        write_file(path, partial(download, url, wanted))  # pooch's own file could be read by nobody else who shares the cache
+        write_file(path, partial(download, url, wanted))  # others who share the cache could not read pooch's own file
         return path
-    except (OSError, ValueError) as error:  # OSError: no network, no room; ValueError: a wrong checksum
+    except (OSError, ValueError) as error:  # OSError: no network or a full disk; ValueError: a wrong checksum
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise InputError(f"{path} could not be written ({error.strerror}): make room, or let ANNOTATED_TRANSFORMER_DATA name "
                              "a directory on another disk") from None
@@ -108,7 +108,7 @@ MULTI30K_SHA256 = {
 
 def multi30k(
     target_language: str = "de",  # or "fr"
-    directory: str | Path | None = None,  # the cache; a test passes one of its own, and an address and sums
+    directory: str | Path | None = None,  # the cache; a test passes its own, with an address and checksums
     base_url: str = MULTI30K_URL,
     sha256: dict[str, str] = MULTI30K_SHA256,
 ) -> Corpus:
@@ -125,12 +125,12 @@ def multi30k(
 
 
 class Archive(NamedTuple):
-    "A part of the training set: where it is, and what our files in it are called."
+    "A part of the training set: where it is, and the names of our files in it."
 
     url: str
     size: int  # bytes
     sha256: str
-    member: str  # a file in it; {other} is the language beside English, {side} that of the file
+    member: str  # a file in it; {other} is the language paired with English, {side} that of the file
     languages: str = "de fr"  # those that use it
 
     @property
@@ -179,7 +179,7 @@ WMT14 = (
 
 
 def check_room(directory: Path, size: int) -> None:
-    "InputError when the disk that holds a directory has fewer bytes left."
+    "InputError if the disk that holds a directory has fewer bytes left."
     if (free := shutil.disk_usage(directory).free) < size:
         raise InputError(
             f"{directory} needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB of its disk are free: "
@@ -194,16 +194,16 @@ def copy_entry(tar: tarfile.TarFile, entry: tarfile.TarInfo, path: Path) -> None
 
 
 def extract(archive: Path, members: Iterable[str], directory: Path) -> None:
-    "Those files of a tar archive and no others, each written whole or not at all."
+    "Extract these files of a tar archive and no others, each completely or not at all."
     wanted = set(members)
     options = dict(total=archive.stat().st_size, unit="B", unit_scale=True, desc=f"extract {archive.name}")
     try:
-        # The bar shows how much of the archive is read: what is in it, and where, is not known before.
+        # The bar shows how much of the archive has been read: what it holds, and where, is not known in advance.
         with open(archive, "rb") as file, progress_bar(**options) as bar, \
                 tarfile.open(fileobj=CallbackIOWrapper(bar.update, file)) as tar:
             for entry in tar:
                 name = entry.name.removeprefix("./")
-                if name not in wanted or not entry.isfile():  # so nothing is written to a place that the archive chooses
+                if name not in wanted or not entry.isfile():  # so the archive cannot choose where anything is written
                     continue
                 check_room(directory, entry.size)
                 path = directory / name
@@ -220,11 +220,11 @@ def extract(archive: Path, members: Iterable[str], directory: Path) -> None:
 
 
 def wmt14_files(
-    other: str,  # the language beside English
+    other: str,  # the language paired with English
     directory: Path,
     archives: Iterable[Archive] = WMT14,
 ) -> list[tuple[Path, Path]]:
-    "The training files, English first; what is missing is taken from its archive, and a missing archive is downloaded."
+    "The training files, English first; missing ones are extracted from their archive, and a missing archive is downloaded."
     chosen = [archive for archive in archives if other in archive.languages.split()]
     paths = {archive: [directory / member for member in archive.members(other)] for archive in chosen}
     missing = [archive for archive in chosen if not all(path.exists() for path in paths[archive])]
@@ -239,22 +239,22 @@ def wmt14_files(
 
 
 def similar_length(source: str, target: str) -> bool:
-    "The rule for French: on neither side more than 175 words, or more than 1.5 times the words of the other side."
+    "The rule for French: neither side has more than 175 words, or more than 1.5 times the words of the other side."
     fewer, more = sorted((len(source.split()), len(target.split())))
     return 0 < fewer and more <= 175 and more <= 1.5 * fewer
 
 
 def newstest(test_set: str, languages: str) -> Pairs:
     "A test set of sacreBLEU, which downloads it the first time: newstest2013 is its `wmt13`, newstest2014 its `wmt14/full`."
-    from sacrebleu import SACREBLEU_DIR  # here and not above: it takes a while to load
+    from sacrebleu import SACREBLEU_DIR  # imported here because it takes a while to load
     from sacrebleu.dataset import DATASETS
 
     dataset, directory, logger = DATASETS[test_set], Path(SACREBLEU_DIR, test_set), logging.getLogger("sacrebleu")
     level = logger.level
-    logger.setLevel(logging.CRITICAL)  # it would log what the sentence below says
+    logger.setLevel(logging.CRITICAL)  # it would log what the message below says
     try:
         source, target = dataset.get_source_file(languages), dataset.get_reference_files(languages)[0]
-    except (Exception, SystemExit) as error:  # no network, no room, a lock, a wrong sum (SystemExit), half an archive ...
+    except (Exception, SystemExit) as error:  # no network, full disk, lock, wrong checksum (SystemExit), half an archive ...
         for archive in (directory / "raw").glob("*.tgz"):
             if hashlib.md5(archive.read_bytes()).hexdigest() not in dataset.md5:
                 archive.unlink()

@@ -1,7 +1,7 @@
-"""Data sets of the Hugging Face hub as corpora, by Hugging Face's library `datasets` (extra `hub`).
+"""Data sets of the Hugging Face hub as corpora, through Hugging Face's library `datasets` (extra `hub`).
 
 A row holds a pair in one of two forms: a column `translation` with both sentences by language, as in WMT's sets, or a column
-for each language. A set may have several configurations, such as one for each pair of languages. Code of a data set is never
+for each language. A set may have several configurations, such as one for each language pair. A data set's code is never
 run: `datasets` 4 no longer can, and older versions are refused.
 """
 import os
@@ -18,14 +18,14 @@ from .parallel_text import Corpus, both_sides, two_languages
 __all__ = ["from_hub"]
 
 CODE = re.compile(r"[a-z]{2,3}([_-]\w+)?")  # en, de, pt_BR
-NO_LANGUAGES = ("id", "idx", "ref", "src", "tgt", "uid", "url")  # usual columns beside two languages
+NO_LANGUAGES = ("id", "idx", "ref", "src", "tgt", "uid", "url")  # common columns besides the two languages
 
 
 def languages(
     row: dict[str, Any],
-    named: Collection[str | None] = (),   # columns that are taken for languages whatever they are called
+    named: Collection[str | None] = (),   # columns that count as languages whatever their names
 ) -> list[str]:
-    "The languages of a row, in order of the alphabet."
+    "The languages of a row, in alphabetical order."
     texts = row.get("translation") or row
     if not isinstance(texts, dict):
         return []
@@ -34,14 +34,14 @@ def languages(
 
 @dataclass(frozen=True)
 class Rows:
-    "The pairs of a split, which stays on the disk: reread in each pass, a thousand rows at a time."
+    "The pairs of a split, which stays on the disk: each pass reads it again, a thousand rows at a time."
 
     table: Any  # datasets.Dataset
     name: str   # of the data set and of the split, for the message
     split: str
     source: str
     target: str
-    whole: bool = True  # also pairs with a blank side
+    whole: bool = True  # includes pairs with a blank side
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         number = 0  # of the row
@@ -52,7 +52,7 @@ class Rows:
                 texts = [row.get(side, self) if isinstance(row, dict) else self for side in (self.source, self.target)]
                 if not all(text is None or isinstance(text, str) for text in texts):
                     sides = f"text in {self.source} and {self.target}"
-                    raise InputError(f"hub:{self.name}, row {number} of {self.split}, has no {sides}: mend or leave out the row")
+                    raise InputError(f"hub:{self.name}, row {number} of {self.split}, has no {sides}: fix or leave out the row")
                 source, target = (" ".join((text or "").split()) for text in texts)  # one line each
                 if self.whole or both_sides(source, target):
                     yield source, target
@@ -78,14 +78,14 @@ def open_tables(name: str) -> dict[str, Any]:
         return dict(datasets.load_dataset(f"{owner}/{set_name}", configuration or None))
     except InputError:
         raise
-    except Exception as error:  # the library has dozens of its own, and those of the network and the disk
+    except Exception as error:  # the library has dozens of exceptions, besides those of the network and the disk
         reason = ": ".join(dict.fromkeys([type(error).__name__, reason_of(error)]))
         raise InputError(f"hub:{name}: the data set cannot be loaded ({reason})") from None
 
 
 def from_hub(
     name: str | Path,                    # OWNER/NAME, OWNER/NAME/CONFIGURATION, or a directory that `save_to_disk` wrote
-    source_language: str | None = None,  # without it, en where there is one
+    source_language: str | None = None,  # if not given, en if there is one
     target_language: str | None = None,
 ) -> Corpus:
     "A data set of the Hugging Face hub: its splits train, validation and any that begin with test."
@@ -93,7 +93,7 @@ def from_hub(
     validation = next((split for split in ("validation", "valid", "val", "dev") if split in tables), None)
     if "train" not in tables or validation is None or not len(tables["train"]):
         raise InputError(f"hub:{name} has the splits {', '.join(tables)}: a corpus needs train and validation; in Python "
-                         "train_test_split parts one, and DatasetDict(train=..., validation=...).save_to_disk keeps them")
+                         "train_test_split splits one, and DatasetDict(train=..., validation=...).save_to_disk keeps them")
     asked, first = {source_language, target_language}, tables["train"][0]
     found = languages(first, asked)
     if len(found) > 2 and "translation" not in first:

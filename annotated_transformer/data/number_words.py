@@ -30,7 +30,7 @@ TENS = {
     "en": "twenty thirty forty fifty sixty seventy eighty ninety".split(),
     "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split(),
 }
-ORDINAL = {  # those that take another form than the ending that the others take
+ORDINAL = {  # the ones that do not simply add the usual ending
     "en": {"one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
            "twelve": "twelfth"},
     "de": {"eins": "erste", "drei": "dritte", "sieben": "siebte", "acht": "achte"},

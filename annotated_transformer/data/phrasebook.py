@@ -1,5 +1,5 @@
 """Everyday pairs made by rule, to mix into a translator's training: clock times, dates, prices and numbers in sentences, names
-that are copied, greetings, ways to go; and sentences in which German must say er, sie or es.
+to copy, greetings, directions; and sentences in which German must say er, sie or es.
 
 The train leaves at a quarter to six.       Der Zug fährt um Viertel vor sechs ab.
 Carla Sutton from Leeds called yesterday.   Carla Sutton aus Leeds hat gestern angerufen.
@@ -26,7 +26,7 @@ def same(text: str) -> Draw:
 
 
 def number(rng: random.Random, least: int = 2, most: int = 99) -> Draw:
-    "In words up to twelve, above as often in digits."
+    "In words up to twelve; above that, half of the time in digits."
     n = rng.randint(least, most)
     digits = n > 12 and rng.random() < 0.5 or n > 100 and n % 100 == 1
     return same(str(n)) if digits else (words(n, "en"), words(n, "de"))
@@ -174,7 +174,7 @@ def fill(rng: random.Random, template: str) -> Draw:
 
 
 def phrases(n: int, seed: int = 1, leave_out: frozenset[str] = frozenset()) -> Pairs:
-    "`n` pairs, each once: all phrases without slots, also where `n` is less, and others made from templates of random groups."
+    "`n` pairs, each once: all phrases without slots, even if `n` is smaller, and others made from templates of random groups."
     rng = random.Random(seed)
     found = {source: target for source, target in (line.split(" = ") for line in FIXED) if source not in leave_out}
     groups = list(TEMPLATES.values())
@@ -197,9 +197,9 @@ def everyday_pair(rng: random.Random) -> Draw:
 
 
 def pronoun_pairs_both_orders(n: int, seed: int = 1) -> Pairs:
-    """Pairs to mix into the training of a translator for everything: the clause first or last in German, a quarter of those
-    drawn short everyday sentences, which repeat sooner, and each once. Of the pairs of nouns that `pronouns-en-de` keeps for its
-    tests only short sentences have some, and none those of NEVER_TRAINED."""
+    """Pairs to mix into the training of a general translator: the clause comes first or last in German. A quarter of the draws
+    are short everyday sentences, which repeat sooner; none occurs twice. The pairs of nouns that `pronouns-en-de` keeps for its
+    tests occur only in some short sentences, those of NEVER_TRAINED in none."""
     rng, found = random.Random(seed), {}
     while len(found) < n:
         if rng.random() < 0.25:

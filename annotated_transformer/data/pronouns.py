@@ -3,7 +3,7 @@
 The dog didn't cross the street because it was too tired.  Weil er zu müde war, überquerte der Hund die Straße nicht.
 The dog didn't cross the street because it was too wide.   Weil sie zu breit war, überquerte der Hund die Straße nicht.
 
-German says the clause first, so no German noun has been written from which a decoder could copy the gender.
+German puts the clause first, so the decoder has not yet written a noun whose gender it could copy.
 """
 import hashlib
 import itertools
@@ -19,7 +19,7 @@ __all__ = ["Meaning", "meanings", "pronouns", "sentences"]
 PRONOUNS = ("er", "sie", "es")  # masculine, feminine, neuter
 ARTICLES = {"nom": ("der", "die", "das"), "acc": ("den", "die", "das"), "dat": ("dem", "der", "dem")}
 
-# Nouns by kind: masculine; feminine; neuter, as many of each. None changes in the singular.
+# Nouns by kind: masculine; feminine; neuter, equally many of each. None changes in the singular.
 KINDS = {
     "being": "dog Hund, bird Vogel, fox Fuchs, donkey Esel, wolf Wolf, hedgehog Igel, tiger Tiger, hamster Hamster; "
              "cat Katze, mouse Maus, cow Kuh, goat Ziege, duck Ente, goose Gans, turtle Schildkröte, rat Ratte; "
@@ -64,7 +64,7 @@ KINDS = {
              "room Zimmer, car Auto, tent Zelt",
 }
 
-# What can be said of them. With ! nothing stands before it (no "too"); ~ is a verb, with its German past and present.
+# What can be said about them. ! means that nothing comes before it (no "too"); ~ is a verb, with its German past and present.
 BEING = ("tired müde, weak schwach, scared ängstlich, ill krank, nervous nervös, lazy faul, sleepy schläfrig, "
          "exhausted erschöpft, young jung, !injured verletzt, ~limping hinkte hinkt")
 WAY = "wide breit, broad breit, muddy schlammig, stony steinig, !flooded überschwemmt, !closed gesperrt"
@@ -74,7 +74,7 @@ LOAD = "heavy schwer, bulky sperrig, big groß"
 TIGHT = "small klein, tiny winzig, narrow eng"
 
 # Verb (base, third person, past), nouns by slot; the German infinitive (- where "could" would sound odd), present, past, and
-# the rest. `WE` instead of a first noun: several people. Of each kind, what the clause may say of it; then it is meant.
+# the rest. `WE` instead of a first noun: several people. For each kind, what the clause may say about it; then it is meant.
 FRAMES = [
     ("{0} | cross crosses crossed | {1}", "überqueren überquert überquerte | {1:acc} NOT", {"being": BEING, "way": WAY}),
     ("{0} | jump jumps jumped | over {1}", "springen springt sprang | NOT über {1:acc}", {"being": BEING, "obstacle": HIGH}),
@@ -99,7 +99,7 @@ FRAMES = [
     ("WE | lead lead led | {0} across {1}", "führen führen führten | {0:acc} NOT über {1:acc}", {"led": BEING, "slope": SLOPE}),
     ("WE | leave leave left | {0} in {1}", "lassen lassen ließen | {0:acc} NOT in {1:dat}",
      {"being": BEING, "place": "narrow eng, dusty staubig, damp feucht"}),
-    # The same kinds in another order, so that what an adjective says does not tell the place of the noun.
+    # The same kinds in another order, so that the adjective does not give away the position of the noun.
     ("WE | use use used | {0} for {1}", "benutzen benutzen benutzten | {0:acc} NOT für {1:acc}",
      {"container": TIGHT, "thing": "big groß, large groß, bulky sperrig"}),
     ("WE | use use used | {0} for {1}", "benutzen benutzen benutzten | {0:acc} NOT für {1:acc}",
@@ -138,17 +138,17 @@ FRAMES = [
 ]
 PEOPLE = [("we", "wir"), ("the children", "die Kinder"), ("the workers", "die Arbeiter"), ("my parents", "meine Eltern"),
           ("our friends", "unsere Freunde"), ("the students", "die Studenten")]
-# Before a noun; they decide nothing.
+# Adjectives before a noun; they decide nothing.
 QUALITIES = [("old", "alt"), ("other", "ander"), ("strange", "seltsam"), ("beautiful", "schön")]
 TIMES = {"past": [("yesterday", "gestern"), ("this morning", "heute Morgen"), ("on Sunday", "am Sonntag"),
                   ("last week", "letzte Woche")],
          "present": [("today", "heute"), ("now", "jetzt")]}
-REASONS = [("because", "weil"), ("since", "da")]             # with a sentence that says no
-CONTRASTS = [("although", "obwohl"), ("even though", "obwohl")]  # with one that says yes
+REASONS = [("because", "weil"), ("since", "da")]             # with a negative sentence
+CONTRASTS = [("although", "obwohl"), ("even though", "obwohl")]  # with a positive one
 DEGREES = {True: [("too", "zu")] * 3 + [("much too", "viel zu"), ("a bit too", "etwas zu")],
            False: [("very", "sehr"), ("quite", "ziemlich"), ("really", "wirklich")]}
-NEVER_TRAINED = ({"animal", "street"}, {"ball", "bag"})  # the examples that everybody knows
-DRAW = "second"  # of the pairs of nouns that are held out: the recipe was chosen on another draw
+NEVER_TRAINED = ({"animal", "street"}, {"ball", "bag"})  # the well-known examples
+DRAW = "second"  # which draw of held-out pairs of nouns: the recipe was chosen on another one
 
 
 @dataclass(frozen=True)
@@ -172,22 +172,22 @@ class Noun:
 
 @dataclass(frozen=True)
 class Meaning:
-    "What `it` stands for in a sentence. Places are counted in words, from 0."
+    "What `it` stands for in a sentence. Positions are counted in words, from 0."
 
     noun: str                          # the noun that is meant, in English
-    place: int                         # where it stands
+    place: int                         # its position
     gender: int                        # in German: 0 masculine, 1 feminine, 2 neuter
     pronoun: str                       # er, sie or es
-    it: int                            # the place of "it"
-    others: tuple[tuple[str, int, int], ...]  # the other nouns that it could stand for: English, place, German gender
+    it: int                            # the position of "it"
+    others: tuple[tuple[str, int, int], ...]  # the other nouns that it could stand for: English, position, German gender
 
     def tells(self) -> bool:
-        "Whether every other noun has another gender, so that the pronoun tells which noun is meant."
+        "Whether every other noun has a different gender, so that the pronoun tells which noun is meant."
         return all(gender != self.gender for _, _, gender in self.others)
 
 
 def plain_words(sentence: str) -> list[str]:
-    "The words of a sentence without commas and full stop, in small letters."
+    "The words of a sentence in lower case, without commas and the full stop."
     return [word.strip(".,").lower() for word in sentence.split()]
 
 
@@ -199,7 +199,7 @@ def nouns_of(kind: str) -> tuple[tuple[Noun, ...], ...]:
 
 
 def predicate(rng: random.Random, choices: str, tense: str, no: bool) -> tuple[str, str]:
-    "What the clause says of the noun: `was too tired`, `zu müde war`."
+    "What the clause says about the noun: `was too tired`, `zu müde war`."
     english, *german = rng.choice(choices.split(", ")).split()
     be, sein = ("was", "war") if tense == "past" else ("is", "ist")
     if english[0] == "~":
@@ -244,7 +244,7 @@ def main_clause(rng: random.Random, frame: tuple, nouns: list[Noun], tense: str,
 
 
 def pair_with_meaning(rng: random.Random, clause_first: float = 1) -> tuple[str, str, Meaning]:
-    "A sentence, its translation and what `it` means; in such a share of cases German begins with the clause."
+    "A sentence, its translation and what `it` means; in the share `clause_first` of the cases German begins with the clause."
     n = rng.choice((2, 3))
     frame = rng.choice([frame for frame in FRAMES if len(frame[2]) == n])
     nouns = [rng.choice(rng.choice(nouns_of(kind))) for kind in frame[2]]
@@ -268,7 +268,7 @@ def pair_with_meaning(rng: random.Random, clause_first: float = 1) -> tuple[str,
 
 
 def split_of(nouns: Iterable[str]) -> str | None:
-    "Where a sentence belongs, by the pairs of its nouns; None if it has pairs of both test and validation."
+    "The split that a sentence belongs to, by its pairs of nouns; None if it has pairs of both test and validation."
     found = set()
     for pair in itertools.combinations(sorted(nouns), 2):
         percent = int(hashlib.sha256(" ".join([DRAW, *pair]).encode()).hexdigest(), 16) % 100
@@ -279,13 +279,13 @@ def split_of(nouns: Iterable[str]) -> str | None:
 def sentences(
     train: int = 30_000, validation: int = 500, test: int = 2_000, seed: int = 1, clause_first: float = 1,
 ) -> dict[str, list[tuple[str, str, Meaning]]]:
-    "By split: sentences, each once. Each of validation and test has two nouns that stand together in no other split."
-    return {name: [*split] for name, split in made(train, validation, test, seed, clause_first).items()}  # the caller's own
+    "Sentences by split, each once. Each one in validation and test has two nouns that occur together in no other split."
+    return {name: [*split] for name, split in made(train, validation, test, seed, clause_first).items()}  # a copy for the caller
 
 
-@cache  # which takes no account of defaults
+@cache  # which knows nothing of default arguments
 def made(train: int, validation: int, test: int, seed: int, clause_first: float) -> dict[str, list[tuple[str, str, Meaning]]]:
-    "As `sentences`."
+    "Like `sentences`."
     wanted = {"train": train, "validation": validation, "test": test}
     splits: dict[str, dict[str, tuple[str, str, Meaning]]] = {name: {} for name in wanted}
     rng = random.Random(seed)
@@ -306,5 +306,5 @@ def pronouns(train: int = 30_000, validation: int = 500, test: int = 2_000, seed
 
 @cache
 def meanings() -> dict[str, Meaning]:
-    "By English sentence of the corpus: what `it` stands for."
+    "What `it` stands for, by English sentence of the corpus."
     return {source: meaning for split in sentences().values() for source, _, meaning in split}

@@ -1,6 +1,6 @@
-"""Trees as NLTK holds them: their signs, their picture, and a tree from any row of tokens, by six rules.
+"""Trees as NLTK represents them: their labels, their picture, and a tree from any row of tokens, by six rules.
 
-The page §6.3 Trees tells the rules, and writes the rows (`data.trees`)."""
+The page §6.3 Trees explains the rules and writes the rows (`data.trees`)."""
 import re
 import reprlib
 import sys
@@ -28,46 +28,46 @@ else:
                 return bool(there := sys.modules.get("nltk.tree")) and isinstance(given, there.Tree)
 
         class Tree(metaclass=NotYetInstalled):
-            "In the place of NLTK's, which was not installed: whoever makes a tree is told how to install it, and may go on then."
+            "Replaces NLTK's class if it was not installed: whoever makes a tree is told how to install it, and can then go on."
 
             @staticmethod
             def fromstring(*given):
                 return extra("nltk.tree").Tree.fromstring(*given)
 
 WORD = "XX"  # what stands for a word
-LEAVES = (WORD, "tags", "words")  # what a row may have for a word: the same sign for all, its part of speech, itself
+LEAVES = (WORD, "tags", "words")  # how a row may write a word: as the same sign for all, its part of speech, or itself
 TOP, EMPTY = "TOP", "-NONE-"
 ROOTS = ("", TOP, "ROOT", "S1", "VROOT")  # what various treebanks call the outermost bracket
-UNCLEAN = {*ROOTS, EMPTY} - {TOP}  # labels that `clean` leaves none of, but for words
+UNCLEAN = {*ROOTS, EMPTY} - {TOP}  # labels that `clean` removes, except from words
 DEEPEST = 100  # brackets within brackets; the deepest tree of the free sample has 30
 
 
 def is_word(tree: Tree) -> bool:
-    "Whether a bracket is that of one word with its tag. InputError for what is no tree, and for a bracket of nothing."
+    "Whether a bracket holds one word with its tag. InputError for anything but a tree, and for an empty bracket."
     if not isinstance(tree, Tree):
-        raise InputError(f"{reprlib.repr(tree)} is no tree: give one of NLTK, Tree.fromstring(text)")
+        raise InputError(f"{reprlib.repr(tree)} is not a tree: give one from NLTK, such as Tree.fromstring(text)")
     if not tree:
         raise InputError(f"the bracket ({tree.label()}) is empty: give it a word, or remove it")
     return isinstance(tree[0], str)
 
 
 def require_leaves(leaves: str) -> None:
-    "InputError for another word than those of LEAVES."
+    "InputError for anything not in LEAVES."
     if leaves not in LEAVES:
-        raise InputError(f"leaves is what a row has for a word, one of {', '.join(LEAVES)}, and not {leaves!r}")
+        raise InputError(f"leaves says how a row writes a word: one of {', '.join(LEAVES)}, not {leaves!r}")
 
 
 def require_clean(tree: Tree, leaves: str) -> None:
-    "InputError for a bracket that no row has: an empty element, or a nameless one; and as `require_leaves`."
+    "InputError for a bracket that no row can have, an empty element or one without a label; also checks `require_leaves`."
     require_leaves(leaves)
     if isinstance(tree, Tree) and tree.label() in UNCLEAN and (tree.label() == EMPTY or not is_word(tree)):
         sign = f"the label {tree.label()}" if tree.label() else "no label"
-        raise InputError(f"a bracket of the tree has {sign}, as none in a row: clean it first (`clean` of data.trees), or take "
-                         "read_trees")
+        raise InputError(f"a bracket of the tree has {sign}, which no row can have: clean it first (`clean` of data.trees), or "
+                         "use read_trees")
 
 
 def bracket_free(word: str) -> str:
-    "A round bracket in a word as the treebank writes it, for on paper the tree's own brackets would swallow it."
+    "A word with round brackets written as in the treebank; otherwise they would be taken for the tree's own."
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
@@ -76,7 +76,7 @@ def draw_tree(
     tree: Tree,
     tags: bool = True,
 ) -> None:
-    "The words in a row, each constituent above the middle of its children; no line crosses another."
+    "Draw the words in a row, and each constituent above the middle of its children; no line crosses another."
     words = 0
 
     def place(part: Tree) -> tuple[float, int]:  # middle, and height above the words
@@ -88,7 +88,7 @@ def draw_tree(
         else:
             middles = [place(child) for child in part]
             x, y = (middles[0][0] + middles[-1][0]) / 2, 1 + max(y for _, y in middles)
-            for child_x, child_y in middles:  # along, and then down: below a constituent there is nothing but its own
+            for child_x, child_y in middles:  # across and then down: below a constituent there is nothing but its own children
                 axis.plot([x, x, child_x, child_x], [y, y - 0.5, y - 0.5, child_y], color="0.7", zorder=0)
         if tags or not is_word(part):
             axis.text(x, y, part.label(), ha="center", va="center", bbox=dict(boxstyle="round,pad=0.15", fc="white", ec="none"),
@@ -101,8 +101,8 @@ def draw_tree(
 
 
 def is_unreadable(token: str) -> bool:
-    "Rule 4: a bracket inside a token, one without a label or with the outermost one's, or a mark that is no word."
-    is_bracket = token[:1] in "()"  # so is what is empty
+    "Rule 4: a bracket inside a token, one without a label or with the outermost label, or a mark that is not a word."
+    is_bracket = token[:1] in "()"  # so is an empty token
     return bool(re.search("[()]", token[1:])) or is_bracket and token[1:] in ROOTS or token in (TOP, EMPTY)
 
 
@@ -120,17 +120,17 @@ def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
 
 
 def is_bracket(token: str) -> bool:
-    "Whether a token is no word: a bracket with its label, or something with a bracket in it that nothing can be made of."
+    "Whether a token is not a word: a bracket with its label, or something unreadable with a bracket in it."
     return re.search("[()]", token) is not None
 
 
 def put_in_place(
     tokens: Sequence[str],  # brackets, and words as a model wrote them
     words: Sequence[str],   # the sentence, as rows write it
-) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and what was needed for that
-    "Find the sentence in a row that repeats it: a word that was skipped goes behind the one before it, one too many goes."
+) -> tuple[list[str], Counter]:  # the same brackets, WORD for each word of the sentence, and the repairs needed
+    "Find the sentence in a row that repeats it: a skipped word is put after the one before it, a surplus word is dropped."
     places = [i for i, token in enumerate(tokens) if not is_bracket(token)]
-    signs, repairs = Counter(), Counter()  # how many signs follow the token of an index; -1: before the first
+    signs, repairs = Counter(), Counter()  # how many signs follow the token at an index; -1: before the first
     alike = SequenceMatcher(None, [tokens[i] for i in places], words, autojunk=False)
     for kind, start, end, first, last in alike.get_opcodes():
         written, wanted = end - start, last - first
@@ -150,7 +150,7 @@ def put_in_place(
 def repair(
     tokens: Iterable[str],  # what a model wrote
     words: Sequence[str],   # the sentence
-    leaves: str = WORD,     # what it was to write for a word: one of LEAVES
+    leaves: str = WORD,     # how it was to write a word: one of LEAVES
 ) -> tuple[Tree, Counter]:  # a tree over exactly these words, and how often each rule was needed
     "A tree from any row of tokens."
     for text, name in ((tokens, "tokens"), (words, "words")):

@@ -1,4 +1,4 @@
-"The words of running text, apart as in the Penn Treebank: `didn't.` is three, `did`, `n't` and the stop."
+"The words of running text, separated as in the Penn Treebank: `didn't.` is three, `did`, `n't` and the full stop."
 import re
 
 from .. import extra
@@ -17,7 +17,7 @@ def split_words(
 
 
 def joined_word(line: str) -> str:
-    "The first word that still has its n't, 's, comma or the sentence's stop; empty if there is none."
+    "The first word that still has its n't, 's, comma or full stop attached; empty if there is none."
     line = line.strip()
     found = JOINED.search(line)
     return line[: found.end()].split()[-1] if found else ""

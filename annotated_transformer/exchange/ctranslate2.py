@@ -1,6 +1,6 @@
-"""To CTranslate2, which decodes in C++: one object in which each weight has its place, written as a directory.
+"""Export to CTranslate2, which decodes in C++: one object with a place for each weight, written as a directory.
 
-It keeps the table of positions that it is given and knows normalisation before the sub-layers, so nothing is reordered.
+It keeps the given position table and supports normalisation before the sub-layers, so nothing is reordered.
 """
 from pathlib import Path
 
@@ -17,16 +17,16 @@ __all__ = ["to_ctranslate2", "token_names"]
 
 
 def token_names(vocab_size: int) -> list[str]:
-    "What CTranslate2 calls the tokens of a model without a tokenizer: the special ones by name, the others by number."
+    "CTranslate2's names for the tokens of a model without a tokenizer: the special ones by name, the others by number."
     special = {PAD: "<pad>", EOS: "</s>", UNK: "<unk>"}
     return [special.get(token, str(token)) for token in range(vocab_size)]
 
 
 def to_ctranslate2(
-    what: Translator | Transformer,  # a model alone has its tokens named by `token_names`
+    what: Translator | Transformer,  # for a model alone, `token_names` names the tokens
     directory: str | Path,           # to be made
 ) -> None:
-    "Write the same model as a directory that `ctranslate2.Translator` opens, all or nothing; it puts EOS behind each source."
+    "Write the same model as a directory that `ctranslate2.Translator` opens, all or nothing; it appends EOS to each source."
     extra("ctranslate2")
     from ctranslate2.specs import TransformerSpec
 
@@ -55,7 +55,7 @@ def to_ctranslate2(
             take_norm(theirs.layer_norm, stack.norm)
         for their_layer, layer in zip(theirs.layer, stack.layers):
             own = layer.self_attention.sublayer
-            their_layer.self_attention.linear[0].weight = numbers(own.in_projection)  # W^Q, W^K, W^V below each other there too
+            their_layer.self_attention.linear[0].weight = numbers(own.in_projection)  # W^Q, W^K, W^V stacked there too
             their_layer.self_attention.linear[1].weight = numbers(own.out_projection.weight)
             take_norm(their_layer.self_attention.layer_norm, layer.self_attention.norm)
             if theirs is spec.decoder:

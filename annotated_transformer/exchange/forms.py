@@ -1,5 +1,5 @@
-"""What other software has no form for is refused before anything is written, with the reason; and what its files say of a model
-beside the weights."""
+"""Models that other software cannot represent are refused before anything is written, with the reason; and what exported files
+say about a model besides the weights."""
 from pathlib import Path
 
 from .. import InputError
@@ -11,7 +11,7 @@ __all__ = ["require_form", "require_our_tokenizer", "require_ours", "require_wid
 
 
 def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int) -> None:
-    "InputError for heads that together are not as wide as the model."
+    "InputError for heads whose widths do not add up to the model's."
     for name, width in (("d_k", d_k), ("d_v", d_v)):
         if n_heads * width != d_model:
             raise InputError(
@@ -21,16 +21,16 @@ def require_widths(software: str, d_model: int, n_heads: int, d_k: int, d_v: int
 
 
 def require_ours(model: Transformer, software: str) -> None:
-    "InputError for a model of another class than the paper's, whose parts may compute anything."
+    "InputError for a model of a class other than the paper's, whose parts may compute anything."
     kind = type(model)
     if kind.__module__.startswith("annotated_transformer.exchange."):
-        raise InputError(f"this model came out of other software and goes to {software} from there: take the files it came from")
+        raise InputError(f"this model came from other software: export to {software} from the files it came from")
     if kind is not Transformer:
         raise InputError(f"{kind.__name__} is a class of your own, which has no form in {software}: only Transformer itself has")
 
 
 def require_our_tokenizer(tokenizer: object) -> None:
-    "InputError for one of the user's own, of which other software knows nothing."
+    "InputError for a user's own tokenizer, which other software does not know."
     if tokenizer is not None and not type(tokenizer).__module__.startswith("annotated_transformer."):
         raise InputError(f"{type(tokenizer).__name__} is a tokenizer of your own, and the files of an export hold that of "
                          "SentencePiece: export the model alone")
@@ -41,7 +41,7 @@ def require_form(
     software: str,              # its name
     **known: tuple[str, ...],   # fields of the configuration, and the values that the software knows
 ) -> None:
-    "InputError with the reason, for a model that the software has no form for."
+    "InputError with the reason, for a model that the software cannot represent."
     c = model.config
     require_ours(model, software)
     require_widths(software, c.d_model, c.n_heads, c.d_k, c.d_v)
@@ -52,6 +52,6 @@ def require_form(
 
 
 def write_card(directory: Path, record: ModelRecord) -> None:
-    "README.md beside a model's files: its languages, and for what its weights may be used, which go where the files go."
+    "README.md next to a model's files: its languages, and what its weights may be used for, so that this travels with the files."
     text = f"# From `annotated_transformer`\n\n{facts(record)}\n"
     (directory / "README.md").write_text(text, encoding="utf-8", newline="\n")

@@ -3,7 +3,7 @@
 `exchange.marian` builds such a model from them. Marian's attention has biases on Q, K, V and on its output; two vectors do
 what these four do:
 
-- The bias of the keys adds to each score of a query the same number, (q + b_q)·b_k, and softmax ignores it.
+- The bias of the keys adds the same number to every score of a query, (q + b_q)·b_k, and softmax ignores it.
 - The weights of a query sum to one, so the bias of the values leaves every head as it entered it, and W^O multiplies it.
   It moves into the bias of the output: b = b_o + W^O b_v.
 """
@@ -26,7 +26,7 @@ __all__ = ["BiasedAttention", "BiasedEmbedding", "MarianPieces", "MarianTransfor
 
 
 class BiasedAttention(MultiHeadAttention):
-    "Attention with the biases that other software has, by two vectors in the place of four."
+    "Attention with the biases that other software has, using two vectors instead of four."
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
         super().__init__(d_model, n_heads, d_k, d_v)
@@ -39,7 +39,7 @@ class BiasedAttention(MultiHeadAttention):
         memory: Tensor | None = None,         # (B, S, d_model)
         cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:       # queries (B, h, T, d_k), keys (B, h, S, d_k) and values (B, h, S, d_v)
-        "As before, with the bias of the queries."
+        "As in the base class, plus the bias of the queries."
         query, key, value = super().project(x, memory, cache)
         return query + self.query_bias.view(self.n_heads, 1, self.d_k), key, value
 
@@ -50,12 +50,12 @@ def two_biases(
     output: Tensor,      # (d_model)
     matrix: Tensor,      # W^O (d_model, h·d_v)
 ) -> tuple[Tensor, Tensor]:
-    "The biases of queries (h·d_k) and output (d_model) that do what Marian's four do; the head of this module says why."
+    "The biases of queries (h·d_k) and output (d_model) that do what Marian's four do; the module docstring says why."
     return query, output + matrix @ value
 
 
 class SwishFeedForward(FeedForward):
-    "The feed-forward network with x·σ(x) in the place of ReLU."
+    "The feed-forward network with x·σ(x) instead of ReLU."
 
     def forward(
         self,
@@ -75,7 +75,7 @@ class BiasedEmbedding(SharedEmbedding):
         self,
         x: Tensor,  # (..., d_model)
     ) -> Tensor:    # logits (..., V)
-        "Logits by the same matrix, with their bias."
+        "Logits from the same matrix, plus their bias."
         return F.pad(F.linear(x, self.weight[PAD + 1 :], self.bias[PAD + 1 :]), (1, 0))
 
     def project_into(
@@ -83,14 +83,14 @@ class BiasedEmbedding(SharedEmbedding):
         space: Tensor,  # (N, V), overwritten
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits, in that space
-        "The same for decoding, into memory that exists already."
+        "The same for decoding, into existing memory."
         return super().project_into(space, x).add_(self.bias)
 
 
 class MarianTransformer(Transformer):
-    """The model of Figure 1 with what published Marian models have beside: biases, and swish.
+    """The model of Figure 1 with what published Marian models add to it: biases and swish.
 
-    It translates and is looked at. It is neither trained on nor saved here: Marian's own files and tools do both.
+    It can translate and be inspected. It is neither trained further nor saved here: Marian's own files and tools do both.
     """
 
     def __init__(self, config: TransformerConfig, swish: bool):
@@ -126,14 +126,14 @@ class MarianPieces:
     def __init__(
         self,
         tokenizer,      # transformers.MarianTokenizer
-        order: Tensor,  # (V,) its id of each of ours
+        order: Tensor,  # (V,) its id for each of ours
     ):
         self.tokenizer, self.theirs = tokenizer, order.tolist()
         self.ours = {their: our for our, their in enumerate(self.theirs)}
 
     @property
     def vocab_size(self) -> int:
-        "V: pieces of both languages, special tokens included."
+        "V: pieces of both languages, including special tokens."
         return len(self.theirs)
 
     def encode(self, text: str) -> list[int]:

@@ -1,4 +1,4 @@
-"Translate with the graphs that `exchange.onnx` writes, where PyTorch is not installed: nothing here imports it."
+"Translate with the graphs that `exchange.onnx` writes, without PyTorch: nothing here imports it."
 from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
@@ -23,17 +23,17 @@ class Settings(TypedDict):
     doubtful_below: NotRequired[float | None]
 
 
-Text = TypeVar("Text", str, list[str], str | list[str])  # what goes in comes out; of other iterables, a list
+Text = TypeVar("Text", str, list[str], str | list[str])  # the type that goes in comes out; for other iterables, a list
 GRAPHS = {"encoder": {"source"}, "decoder": {"tokens", "path", "kept", "memory", "source"}}  # and their inputs
 
 
 class Hypothesis(NamedTuple):
-    "A translation in token ids, as `translation.search` has it."
+    "A translation in token ids, as in `translation.search`."
 
     tokens: list[int]        # without PAD and EOS
     score: float             # log-probability over the length penalty
     log_probability: float   # of the tokens and the EOS, in nats
-    ended: bool = True       # by EOS; not where the search ran out of length
+    ended: bool = True       # with EOS; False if the search ran out of length
 
 
 def length_penalty(length: int, alpha: float) -> float:
@@ -45,8 +45,8 @@ def continuations(
     log_p: np.ndarray,    # (B, K) log-probabilities of the beams
     logits: np.ndarray,   # (B, K, V)
     n: int,
-) -> tuple[list[list[float]], list[list[int]]]:  # log-probabilities and places in (K·V), n of each sentence, likeliest first
-    "The likeliest of all that may follow."
+) -> tuple[list[list[float]], list[list[int]]]:  # log-probabilities and indices in (K·V), n per sentence, most likely first
+    "The most likely of all continuations."
     logits = logits - logits.max(-1, keepdims=True)
     total = (log_p[..., None] + logits - np.log(np.exp(logits).sum(-1, keepdims=True))).reshape(len(logits), -1)
     places = np.argpartition(-total, min(n, total.shape[1]) - 1)[:, :n]
@@ -56,12 +56,12 @@ def continuations(
 
 
 class OnnxTranslator:
-    "Translate with what `to_onnx` wrote: by numpy, ONNX Runtime and SentencePiece."
+    "Translate with what `to_onnx` wrote, using numpy, ONNX Runtime and SentencePiece."
 
     def __init__(
         self,
         directory: str | Path,
-        threads: int = 0,   # 0: as many as ONNX Runtime finds right
+        threads: int = 0,   # 0: ONNX Runtime chooses
     ):
         runtime, self.name, directory = extra("onnxruntime"), str(directory), named(directory)
         self.settings = read_json(directory / "settings.json", Settings, "is this a directory that to_onnx wrote?")
@@ -72,11 +72,11 @@ class OnnxTranslator:
                 runtime.InferenceSession(str(regular(directory / f"{name}.onnx")), options, providers=["CPUExecutionProvider"])
                 for name in GRAPHS
             )
-        except Exception as error:  # ONNX Runtime has a dozen kinds of its own
+        except Exception as error:  # ONNX Runtime has a dozen exceptions of its own
             raise InputError(f"{directory}: this is not what to_onnx wrote, or it is damaged ({reason_of(error)})") from None
         for (name, wanted), graph in zip(GRAPHS.items(), (self.encoder, self.decoder)):
             if {given.name for given in graph.get_inputs()} != wanted:
-                raise InputError(f"{directory / f'{name}.onnx'} is another graph: take all files of one directory")
+                raise InputError(f"{directory / f'{name}.onnx'} is a different graph: use only files of one directory")
         tokenizer, tokens = directory / "tokenizer.model", self.settings["config"].vocab_size
         self.tokenizer = Tokenizer.load(tokenizer) if tokenizer.exists() else None
         written = next(given.shape[-1] for given in self.decoder.get_outputs() if given.name == "logits")
@@ -90,7 +90,7 @@ class OnnxTranslator:
     def search(
         self,
         sentences: list[list[int]],      # ids of each source, EOS last
-        search: Search | None = None,    # None: as the settings say
+        search: Search | None = None,    # None: the one in the settings
     ) -> list[list[Hypothesis]]:         # per sentence, best first
         "The beam search of §6.1 over the two graphs."
         if not sentences:
@@ -124,7 +124,7 @@ class OnnxTranslator:
                     finished[i] = [Hypothesis(tokens, p / penalty, p, False) for tokens, (p, *_) in zip(history[i], going)]
             if not stay:
                 return finished
-            if len(stay) < len(alive):  # the others are done
+            if len(stay) < len(alive):  # the others are finished
                 alive, path, source, kept, memory = alive[stay], path[stay], source[stay], kept[:, stay], memory[:, stay]
             log_p = np.array([[p for p, *_ in row] for row in chosen], np.float32)
             beams, tokens = (np.array([[beam[k] for beam in row] for row in chosen], np.int64) for k in (1, 2))
@@ -143,9 +143,9 @@ class OnnxTranslator:
         sentences: str | Iterable[str],
         search: Search | None = None,
         batch: int = 32,     # sentences at a time
-        split: bool = True,  # a line of several sentences is cut, and each translated on its own
-    ) -> str | list[str]:    # of a sentence its translation; of a list one for each sentence, in the same order
-        "As `Translator.translate`. A blank sentence gives an empty one."
+        split: bool = True,  # cut a line of several sentences, and translate each separately
+    ) -> str | list[str]:    # the translation of a sentence; for a list, one for each sentence, in the same order
+        "Like `Translator.translate`. A blank sentence gives an empty one."
         lines = [sentences] if isinstance(sentences, str) else sentences
         found = [translation.text for translation in self.translations(lines, search, batch, split)]
         return found[0] if isinstance(sentences, str) else found
@@ -157,7 +157,7 @@ class OnnxTranslator:
         batch: int = 32,
         split: bool = True,
     ) -> list[Translation]:
-        "As `translate`, each with its log-probability and whether the model is unsure of it."
+        "Like `translate`, each with its log-probability and whether the model is unsure of it."
         def hypotheses(rows: list[list[int]]) -> list[Hypothesis | None]:
             out: list[Hypothesis | None] = [None for _ in rows]
             n = max(1, batch)
@@ -166,11 +166,11 @@ class OnnxTranslator:
                 part = order[start : start + n]
                 for i, found in zip(part, self.search([rows[i] for i in part], search)):
                     if not found:
-                        raise InputError("decoder.onnx gives no numbers for a sentence: it is damaged, so write it anew")
+                        raise InputError("decoder.onnx gives no numbers for a sentence: it is damaged, so write it again")
                     out[i] = found[0]
             return out
 
         if self.tokenizer is None:
-            raise InputError("there is no tokenizer.model beside the graphs: put the model's there, or call `search` with ids")
+            raise InputError("there is no tokenizer.model next to the graphs: put the model's there, or call `search` with ids")
         longest, below = self.settings["config"].max_length, self.settings.get("doubtful_below")
         return translate_lines(lines, self.tokenizer, longest, hypotheses, below, split)

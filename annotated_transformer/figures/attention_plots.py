@@ -1,10 +1,10 @@
 """Attention drawn in the form of the paper's Figures 3 to 5, and as heat maps, laid out so that no labels overlap.
 
-A drawing is a new figure, pyplot's current one, or stands in the axes that are given as `ax`. `hide_end` leaves out the tokens
-that stand for no word, `<eos>` or `[CLS]`, as queries and as keys, as Voita et al. (2019) and Clark et al. (2019) do. What they
-got is not shared out among the rest: a weight stays what the model gave, and a row then sums to less than one. The picture says
-how much is left out. `plot_figure` alone does so unless it is told not to: it chooses heads, and many rest on `<eos>`. The others
-draw what they are given, all of a row, which sums to one.
+A drawing is a new figure, pyplot's current one, or goes into the axes given as `ax`. `hide_end` leaves out the tokens that
+stand for no word, `<eos>` or `[CLS]`, as queries and as keys, as Voita et al. (2019) and Clark et al. (2019) do. Their weight is
+not redistributed: a weight stays what the model gave, and a row then sums to less than one. The picture says how much is left
+out. Only `plot_figure` does so by default: it chooses heads, and many rest on `<eos>`. The other functions draw all of a row,
+which sums to one.
 """
 import math
 import reprlib
@@ -25,21 +25,21 @@ __all__ = ["plot_heads", "plot_heat_maps", "plot_figure"]
 
 
 def require_maps(given: object) -> None:
-    "InputError for what is no AttentionMaps: a sentence or a translator, above all."
+    "InputError for anything but AttentionMaps, most often a sentence or a translator."
     if not hasattr(given, "kinds"):
-        raise InputError(f"what is drawn are attention maps, as of `translator.attention(sentence)`, not {reprlib.repr(given)}")
+        raise InputError(f"attention maps are drawn, such as `translator.attention(sentence)`, not {reprlib.repr(given)}")
 
 
 def asked_for(
     maps: drawn.Maps,
-    kind: str | None,    # "encoder" if there, else the first that is, where none is given
+    kind: str | None,    # if not given, "encoder" if present, else the first kind present
     whole_words: bool,
     hide_end: bool,
-) -> tuple[drawn.Maps, str]:  # as they are drawn, and the kind
+) -> tuple[drawn.Maps, str]:  # the maps as drawn, and the kind
     "What a call asks to see."
     require_maps(maps)
     kind = kind or ("encoder" if "encoder" in maps.kinds else next(iter(maps.kinds)))
-    maps.of(kind)  # refuses what is not there
+    maps.of(kind)  # refuses a missing kind
     maps = maps.words() if whole_words else maps
     return maps.without_end() if hide_end else maps, kind
 
@@ -51,13 +51,13 @@ def named_ends(maps: drawn.Maps, kind: str | None) -> list[str]:
 
 
 def refuse_heads(given: object) -> NoReturn:
-    "InputError for what names no head."
+    "InputError for anything that does not name heads."
     wanted = "layer must be a whole number, and heads a list of whole numbers or of pairs of layer and head"
     raise InputError(f"{wanted}, not {reprlib.repr(given)}")
 
 
 def listed(heads: Iterable[int | Head] | None) -> list:
-    "Heads as a list, of an array or a generator too; an empty one where none are given. InputError for what may be one pair."
+    "Heads as a list, also from an array or a generator; empty if none are given. InputError for what may be a single pair."
     if isinstance(heads, tuple) and len(heads) == 2 and all(isinstance(head, int) for head in heads):
         raise InputError(f"{heads} may be a pair or two heads: write [{heads}] for layer and head, {[*heads]} for two heads")
     try:
@@ -67,7 +67,7 @@ def listed(heads: Iterable[int | Head] | None) -> list:
 
 
 def as_pair(layer: int, head: int | Head) -> Head:
-    "A head of this layer, or a pair of layer and head, as Python's numbers."
+    "A head of this layer, or a pair of layer and head, as Python numbers."
     try:
         if isinstance(head, Sequence) or getattr(head, "ndim", 0):  # a tensor or an array of two is a pair
             layer, head = head
@@ -79,10 +79,10 @@ def as_pair(layer: int, head: int | Head) -> Head:
 def choose_heads(
     n_layers: int,
     n_heads: int,
-    layer: int | None = None,                    # the last but one if not given
+    layer: int | None = None,                    # the second to last if not given
     heads: Iterable[int | Head] | None = None,   # heads of that layer, or pairs of layer and head; all of the layer if not given
 ) -> list[Head]:
-    "The heads meant; InputError for a layer or a head that the model does not have."
+    "The selected heads; InputError for a layer or a head that the model does not have."
     layer = max(1, n_layers - 1) if layer is None else layer
     chosen = [as_pair(layer, head) for head in listed(heads) or range(1, n_heads + 1)]
     for layer, head in chosen:
@@ -94,7 +94,7 @@ def choose_heads(
 
 
 def write_title(canvas: Canvas, place: str, heads: list[Head], n_layers: int) -> float:
-    "Write what is drawn; how wide that is."
+    "Write the title of the drawing and return its width."
     layers = {layer for layer, _ in heads}
     title = f"{place}, layer {heads[0][0]} of {n_layers}" if len(layers) == 1 else place
     canvas.text(MARGIN, MARGIN, title, weight="bold", va="top")
@@ -102,7 +102,7 @@ def write_title(canvas: Canvas, place: str, heads: list[Head], n_layers: int) ->
 
 
 def head_names(heads: list[Head]) -> dict[Head, str]:
-    "What to call each head: its number, and its layer where that is not the same for all."
+    "The name of each head: its number, and its layer if not all share one."
     one_layer = len({layer for layer, _ in heads}) == 1
     return {(layer, head): f"head {head}" if one_layer else f"layer {layer}, head {head}" for layer, head in heads}
 
@@ -122,13 +122,13 @@ def draw_panel(
     canvas: Canvas,
     left: float,
     top: float,
-    heads: list[tuple[Tensor, tuple, str]],   # of each: weights (queries, keys), colour, name
+    heads: list[tuple[Tensor, tuple, str]],   # for each: weights (queries, keys), colour, name
     rows: Sequence[int],                      # the queries whose lines are drawn
     queries: list[str],
     keys: list[str],
-    sides: tuple[str, str],                   # what stands left and right
+    sides: tuple[str, str],                   # headings of the left and right side
     squares: bool,                            # one for each key and head, as dark as the lines
-    faintest: float,                          # weights below are not drawn as lines
+    faintest: float,                          # weights below this are not drawn as lines
 ) -> float:                                   # where the panel ends
     "Queries on the left, keys on the right, lines between."
     from matplotlib.collections import LineCollection, PatchCollection
@@ -144,7 +144,7 @@ def draw_panel(
             dim = align == "right" and i not in rows
             canvas.text(x, top + (i + 0.5) * ROW, label, ha=align, va="center_baseline", **({"color": quiet()} if dim else {}))
 
-    beside = [((n + 0.5) / len(heads) - 0.5) * SQUARE for n in range(len(heads))]  # lines of several heads end side by side
+    beside = [((n + 0.5) / len(heads) - 0.5) * SQUARE for n in range(len(heads))]  # the lines of several heads end side by side
     lines = [
         (float(weight[i, j]), (start + GAP, top + (i + 0.5) * ROW), (end, top + (j + 0.5) * ROW + shift), colour)
         for (weight, colour, _), shift in zip(heads, beside) for i in rows for j in range(len(keys)) if weight[i, j] >= faintest
@@ -168,14 +168,14 @@ def draw_panel(
 
 
 def hidden_share(weights: Tensor, heads: Sequence[Head], rows: Sequence[int]) -> float:
-    "What part of the weight of these rows, in these heads, lies on tokens that are not drawn."
+    "The share of the weight of these rows, in these heads, that lies on tokens not drawn."
     return 1 - float(weights[[layer - 1 for layer, _ in heads], [head - 1 for _, head in heads]][:, list(rows)].sum(-1).mean())
 
 
 def legend_lines(
     weights: Tensor,                          # (L, h, queries, keys)
-    every: Sequence[Head],                    # that are drawn
-    parts: Sequence[tuple[str, Sequence[Head], Sequence[int]]],  # of each part of the picture: its name, heads and rows
+    every: Sequence[Head],                    # the heads drawn
+    parts: Sequence[tuple[str, Sequence[Head], Sequence[int]]],  # for each part of the picture: its name, heads and rows
     hidden: Sequence[str],                    # tokens that are left out
     faintest: float,
 ) -> list[str]:
@@ -202,11 +202,11 @@ def plot_heads(
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
     faintest: float = FAINTEST,                  # weights below have no line; in a long sentence 0.15 leaves few
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
-    """Lines from each word to those it looks at, stronger for a larger weight. Without `words`, a panel for each head (Figure 5),
-    more than four in several rows.
+    """Lines from each word to those it looks at, stronger for a larger weight. Without `words`, a panel for each head (Figure 5);
+    more than four panels take several rows.
 
-    In a model with up to twenty heads a layer, a head has the colour of its number, the same in each picture, unless two heads
-    drawn have the same number: then the first has the first colour, the second the second, and so on.
+    In a model with up to twenty heads per layer, the number of a head decides its colour, in every picture, unless two of the
+    heads drawn have the same number: then the first head has the first colour, the second the second, and so on.
     """
     hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, whole_words, hide_end)
@@ -258,7 +258,7 @@ def plot_heat_maps(
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
-    "Each head as a table of its weights: a row for each query, a column for each key; pieces of words apart, as `maps` has them."
+    "Each head as a table of its weights: a row for each query, a column for each key; pieces of words stay separate."
     hidden = named_ends(maps, kind) if hide_end else []
     maps, kind = asked_for(maps, kind, False, hide_end)
     weights, queries, keys = maps.of(kind)
@@ -282,7 +282,7 @@ def plot_heat_maps(
         if n % columns == 0:
             for i, label in enumerate(queries):
                 canvas.text(x - GAP / 2, y + (i + 0.5) * CELL, label, SMALL, ha="right", va="center_baseline")
-        if n + columns >= len(chosen):  # nothing stands below
+        if n + columns >= len(chosen):  # nothing is below it
             for j, label in enumerate(keys):
                 canvas.text(x + (j + 0.5) * CELL, y + high + GAP / 2, label, SMALL, ha="center", va="top", rotation=90)
     x, legend = left + columns * across, top + 5 * CELL
@@ -292,7 +292,7 @@ def plot_heat_maps(
     canvas.text(x + 0.16, legend, "0", SMALL, va="bottom")
     right = max(x + canvas.width(["weight"], SMALL), MARGIN + title_width, MARGIN + canvas.width([sides], SMALL))
     below = top + (math.ceil(len(chosen) / columns) - 1) * down + high + GAP / 2 + canvas.width(keys, SMALL)
-    bottom = max(below, legend)  # of a short sentence the bar of weights is the higher
+    bottom = max(below, legend)  # for a short sentence the weight bar is the taller one
     if hidden:
         said = f"left out: {', '.join(hidden)}, with {hidden_share(weights, chosen, range(len(queries))):.0%} of the weight"
         canvas.text(MARGIN, bottom := bottom + GAP, said, SMALL, va="top", color=quiet())
@@ -308,9 +308,9 @@ def sharpness(
     maps: drawn.Maps,
     kind: str,
     word: str,
-    words_alone: bool,     # weights on other words count, and none on the word itself or on a sign
+    words_alone: bool,     # only weights on other words count, not those on the word itself or on punctuation
 ) -> Tensor:               # (L, h)
-    "The strongest weight on a piece of the word, averaged over its pieces, of each head."
+    "For each head, the strongest weight on a piece of the word, averaged over its pieces."
     weights, queries, keys = maps.of(kind)
     rows, columns = find(queries, word), range(len(keys))
     if words_alone:
@@ -321,7 +321,7 @@ def sharpness(
 
 
 def difference(weights: Tensor) -> Tensor:  # (n, queries, keys) to (n, n)
-    "Of each pair of heads, the part of the weight that would have to move, averaged over the rows."
+    "For each pair of heads, the share of the weight that would have to move, averaged over the rows."
     flat = weights.flatten(1)
     return torch.cdist(flat, flat, p=1.0) / (2 * weights.size(1))
 
@@ -330,9 +330,9 @@ def plot_figure(
     maps: drawn.Maps,                            # AttentionMaps
     number: int,                                 # 3, 4 or 5
     kind: str | None = None,                     # encoder if there, else the first that is
-    layer: int | None = None,                    # all if not given; with `hide_end=False`, or of bare numbers, the last but one
+    layer: int | None = None,                    # if not given, all; with `hide_end=False` or bare numbers, the second to last
     heads: Iterable[int | Head] | None = None,   # chosen from the layer, or layers, by rule if not given
-    word: str | None = None,                     # of Figures 3 and 4; a pronoun, or the longest, if not given
+    word: str | None = None,                     # for Figures 3 and 4; a pronoun, or the longest word, if not given
     whole_words: bool = True,                    # the pieces of a word as one
     hide_end: bool = True,                       # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
@@ -340,13 +340,13 @@ def plot_figure(
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     """The paper's Figure 3, 4 or 5, of this sentence.
 
-    Where no word is named, it is the first pronoun, or the longest word where there is none. Where no heads are named, they are
-    chosen from the layer, or from all. Figure 3 has as many as a layer has, Figure 4 two: those whose strongest weight on a piece
-    of the word is largest, averaged over its pieces; only weights on other words count, not those on signs or on the word itself.
-    Figure 5 has the two that differ most, by half the sum of the absolute differences of two rows, which is the part of the
-    weight that would have to move, averaged over the rows.
+    If no word is named, it is the first pronoun, or the longest word if there is no pronoun. If no heads are named, they are
+    chosen from the layer, or from all layers. Figure 3 shows as many heads as a layer has, Figure 4 two: those whose strongest
+    weight on a piece of the word is largest, averaged over its pieces. Only weights on other words count, not those on
+    punctuation or on the word itself. Figure 5 shows the two heads that differ most. The measure is half the sum of the absolute
+    differences of two rows, which is the share of the weight that would have to move, averaged over the rows.
 
-    With `hide_end=False` every token counts and is drawn, and the layer is the last but one unless another is named.
+    With `hide_end=False` every token counts and is drawn, and the layer is the second to last unless another is named.
     """
     shown_maps, kind = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, _ = shown_maps.of(kind)

@@ -1,11 +1,11 @@
-"""The canvas on which the figures are drawn: boxes, words, arrows and lines at computed places.
+"""The canvas on which the figures are drawn: boxes, words, arrows and lines at computed positions.
 
-It differs from a figure of Matplotlib in one point: its size is set last, by `finish`, when everything has been drawn. So a
+It differs from a Matplotlib figure in one respect: its size is set last, by `finish`, when everything has been drawn. So a
 unit has the same length in every drawing, and a longer sentence makes a larger figure, not smaller letters. Matplotlib's
-`font.size` makes the whole drawing larger: 10 points, its default, are the size that is written here. The maps of
-attention count inches from the upper left corner, in reading order; Figures 1 and 2 count units of about two centimetres from
-the lower left corner, because the paper draws the model from the bottom up. Axes that are given have their size already: the
-drawing takes their upper left corner, and what does not fit is made smaller as a whole, letters too. Matplotlib is loaded only
+`font.size` scales the whole drawing: at 10 points, its default, sizes are as written here. The attention
+maps count inches from the upper left corner, in reading order; Figures 1 and 2 count units of about two centimetres from
+the lower left corner, because the paper draws the model from the bottom up. Axes passed in already have a size: the
+drawing takes their upper left corner, and if it does not fit, all of it shrinks, letters too. Matplotlib is loaded only
 when a canvas is made, because the command line imports this module and rarely draws.
 """
 import logging
@@ -27,7 +27,7 @@ INK, GREY = "#333333", "#666666"
 class Look(NamedTuple):
     "How a box is painted."
 
-    section: str = ""        # of the paper, whose page builds what the box stands for, if there is one
+    section: str = ""        # of the paper, if its page builds what the box stands for
     light: str = "#e4e4e4"
     dark: str = "#777777"
 
@@ -41,17 +41,17 @@ def new_axes():
 
     from .pyplot_figure import Figure
 
-    return plt.figure(FigureClass=Figure, layout="none").add_axes((0, 0, 1, 1))  # whatever `figure.autolayout` says
+    return plt.figure(FigureClass=Figure, layout="none").add_axes((0, 0, 1, 1))  # regardless of `figure.autolayout`
 
 
-# As Debian, macOS and Windows call them.
+# Their names on Debian, macOS and Windows.
 CHINESE = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "Source Han Sans SC", "WenQuanYi Zen Hei",
            "WenQuanYi Micro Hei", "PingFang SC", "Hiragino Sans GB", "Arial Unicode MS", "Microsoft YaHei", "SimHei",
            "Yu Gothic", "Malgun Gothic")
 
 
 def script_of(letter: str) -> str:
-    "As Unicode names its letters: THAI, DEVANAGARI, CJK; a sign that is no letter by its whole name, GRINNING FACE."
+    "The script in the letter's Unicode name: THAI, DEVANAGARI, CJK; for other signs the whole name: GRINNING FACE."
     name = unicodedata.name(letter, "UNNAMED")
     return name if unicodedata.category(letter).startswith("S") else name.split()[0]
 
@@ -66,30 +66,30 @@ def has_glyph(file: str, letter: str) -> bool:
         return False
 
 
-FOUND: dict[tuple, str | None] = {}  # by one's own fonts and a script: a font that has it; "": one's own have, None: none has
+FOUND: dict[tuple, str | None] = {}  # by configured fonts and script: a font that has it; "": the configured ones; None: none
 
 
 def font_for(letter: str, own: tuple[str, ...]) -> str | None:
-    "A font of this machine for its script, if one's own lack it; where there is none, a warning in place of Matplotlib's."
+    "A font of this machine for the letter's script, if the configured ones lack it; if there is none, our warning instead."
     from matplotlib import font_manager
 
     there, script = font_manager.fontManager.ttflist, script_of(letter)
     if (asked := (own, script, len(there))) not in FOUND:
         usual = [font_manager.findfont(font_manager.FontProperties(family=[name])) for name in own]
-        fonts = [font for font in there if "Last Resort" not in font.name]  # it has boxes alone
+        fonts = [font for font in there if "Last Resort" not in font.name]  # it has only boxes
         fonts.sort(key=lambda font: ("Sans" not in font.name, font.name))
         found = (font.name for font in fonts if has_glyph(font.fname, letter))
         FOUND[asked] = "" if any(has_glyph(file, letter) for file in usual) else next(found, None)
         if FOUND[asked] is None:
             said = "no font here has letters as %s (%s): pictures show boxes; install one, as of https://fonts.google.com/noto"
             logging.getLogger(__name__).warning(said, letter, script.title())
-    if FOUND[asked] is None:  # Matplotlib would warn of each letter, at each size; each time, for `catch_warnings` forgets it
+    if FOUND[asked] is None:  # Matplotlib would warn of each letter at each size; done each time: `catch_warnings` forgets it
         warnings.filterwarnings("ignore", rf"Glyph \d+ \(\\N\{{{re.escape(script)}\b.*missing from font", UserWarning)
     return FOUND[asked]
 
 
 def families(string: str) -> dict[str, list[str]]:
-    "Matplotlib's own fonts lack many scripts, as Chinese and Thai: for such letters, fonts of this machine that have them."
+    "Matplotlib's own fonts lack many scripts, such as Chinese and Thai: add fonts of this machine that have these letters."
     from matplotlib import font_manager, rcParams
 
     own, chinese = tuple(rcParams["font.family"]), []
@@ -107,7 +107,7 @@ def checked_axes(axes):
     from matplotlib.axes import Axes
 
     if not isinstance(axes, Axes) or axes.name != "rectilinear":
-        raise InputError(f"ax: give one of matplotlib's Axes, and flat ones, not {type(axes).__name__}")
+        raise InputError(f"ax: give one of matplotlib's two-dimensional Axes, not {type(axes).__name__}")
     if any(len(shared.get_siblings(axes)) > 1 for shared in (axes.get_shared_x_axes(), axes.get_shared_y_axes())):
         raise InputError("ax: these axes share a scale with others, whose plots the drawing would turn upside down: make them "
                          "without sharex and sharey")
@@ -115,10 +115,10 @@ def checked_axes(axes):
 
 
 def fit(axes, width: float, height: float, before: list) -> None:
-    "Put a drawing of so many inches into the corner of its axes; where they are smaller, all but what was there before shrinks."
+    "Put a drawing of this size in inches into the corner of its axes; if they are smaller, everything new shrinks."
     root = axes.figure.canvas.figure
     if root.get_layout_engine() is not None:
-        root.draw_without_rendering()  # the axes get their place
+        root.draw_without_rendering()  # the axes get their position
     box = axes.get_window_extent()
     scale = min(1.0, box.width / axes.figure.dpi / width, box.height / axes.figure.dpi / height)
     for artist in axes.get_children():
@@ -135,12 +135,12 @@ def fit(axes, width: float, height: float, before: list) -> None:
 
 
 class Canvas:
-    "Text, boxes and arrows. A canvas takes its size last, from what was drawn."
+    "Text, boxes and arrows. A canvas gets its size last, from what was drawn."
 
     def __init__(
         self,
         unit: float = 1.0,     # inches
-        upward: bool = False,  # y counts from the lower edge and not from the upper
+        upward: bool = False,  # y counts from the lower edge, not the upper
         axes=None,             # matplotlib's Axes to draw into; a new figure, pyplot's current one, if not given
     ):
         from matplotlib import rcParams
@@ -156,7 +156,7 @@ class Canvas:
         FigureCanvasAgg(self.probe)  # measures texts without a window
 
     def finish(self, width: float, height: float):
-        "The figure, cut to this size; or the axes that were given, which have their own."
+        "The figure, cut to this size; or the given axes, which keep their own."
         self.axes.set(xlim=(0, width), ylim=(0, height) if self.upward else (height, 0), aspect="auto")
         if self.given:
             fit(self.axes, self.unit * width, self.unit * height, self.before)
@@ -165,11 +165,11 @@ class Canvas:
         return self.figure
 
     def text(self, x: float, y: float, string: str, size: float = TEXT, **style):
-        "A text as it is written, and not as mathematics."
+        "A text exactly as written, not as mathematics."
         return self.axes.text(x, y, string, fontsize=self.scale * size, **{"parse_math": False} | families(string) | style)
 
     def width(self, strings: Iterable[str], size: float = TEXT, **style) -> float:
-        "Of the widest string, as the renderer sets it."
+        "The width of the widest string, as the renderer sets it."
         probes = [self.probe.text(0, 0, string, fontsize=self.scale * size, **{"parse_math": False} | families(string) | style)
                   for string in strings]
         widest = max(probe.get_window_extent().width for probe in probes) / self.probe.dpi / self.unit
@@ -178,7 +178,7 @@ class Canvas:
         return widest
 
     def note(self, x: float, y: float, text: str, size: float = 9, **style) -> None:
-        "A text beside or within boxes; what stands between dollar signs is mathematics."
+        "A text next to or inside boxes; anything between dollar signs is mathematics."
         self.text(x, y, text, size, **{"parse_math": True, "va": "center", "color": GREY, "zorder": 5} | style)
 
     def frame(self, x: float, y: float, width: float, height: float, rounding: float = 0.12, **style):
@@ -215,7 +215,7 @@ class Canvas:
         return y + height
 
     def arrow(self, *points: tuple[float, float], bend: float = 0.15, **style) -> None:
-        "From point to point along right angles, the corners rounded."
+        "An arrow from point to point at right angles, with rounded corners."
         from matplotlib.patches import FancyArrowPatch
         from matplotlib.path import Path
 

@@ -1,7 +1,7 @@
-"""The colours of heads, on a light ground and on a dark one.
+"""The colours of heads, on a light background and on a dark one.
 
-There are twenty: ten, and the same ten mixed with black, or with white on a dark ground. All are easily seen as thin lines, also
-where the line is pale because its weight is small; more than twenty heads share them.
+There are twenty: ten, and the same ten mixed with black, or with white on a dark background. All are easy to see as thin lines,
+even pale ones with a small weight; more than twenty heads share them.
 """
 __all__ = ["COLOURS", "DARK_EDGE", "DARK_QUIET", "EDGE", "ON_DARK", "QUIET", "Head", "head_colours", "on_dark", "quiet"]
 
@@ -9,7 +9,7 @@ Head = tuple[int, int]  # layer and head, both counted from 1
 
 
 def mixed(colours: list[str], ground: int) -> list[str]:
-    "Each colour with so bright a grey, 0 to 255."
+    "Each colour mixed with a grey of this brightness, 0 to 255."
     parts = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in colours]
     return ["#" + "".join(f"{round(0.55 * part + 0.45 * ground):02x}" for part in three) for three in parts]
 
@@ -22,7 +22,7 @@ DARK_QUIET, DARK_EDGE = "#a3a3a3", "#4d535c"
 
 
 def on_dark() -> bool:
-    "Whether matplotlib's style, `dark_background` say, writes light on dark."
+    "Whether matplotlib's style, for example `dark_background`, writes light on dark."
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
@@ -35,7 +35,7 @@ def quiet() -> str:
 
 
 def head_colours(heads: list[Head]) -> dict[Head, tuple]:
-    "Each head's colour: by its number, or by the heads' order where two would have the same."
+    "Each head's colour: by its number, or by the order of the heads if two would have the same."
     from matplotlib.colors import to_rgb
 
     palette, places = [*map(to_rgb, ON_DARK if on_dark() else COLOURS)], [head - 1 for _, head in heads]

@@ -1,6 +1,6 @@
-"""Types of what the drawings take and give, for type checkers and editors: nothing here is loaded for them but `torch`.
+"""Types of what the drawings take and return, for type checkers and editors: the only package they load is `torch`.
 
-`AttentionMaps` stands above the modules that draw it, so that these cannot name it: they ask for `Maps`, and it is one.
+`AttentionMaps` is above the modules that draw it, so they cannot name it: they ask for `Maps`, and it is one.
 """
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,7 +14,7 @@ __all__ = ["Maps"]
 
 HOME = {"Axes": "matplotlib.axes", "Figure": "matplotlib.figure"}
 
-if not TYPE_CHECKING:  # for programs that look types up: `typing.get_type_hints`, nbdev's `show_doc`
+if not TYPE_CHECKING:  # for programs that look up types: `typing.get_type_hints`, nbdev's `show_doc`
     def __getattr__(name: str) -> Any:
         if name not in HOME:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -24,21 +24,21 @@ if not TYPE_CHECKING:  # for programs that look types up: `typing.get_type_hints
 
 
 class Maps(Protocol):
-    "What the drawings ask of attention maps."
+    "What the drawings require of attention maps."
 
     @property
     def kinds(self) -> dict[str, Any]:
-        "By name, those kinds of attention of which there are weights: title, queries, keys."
+        "The kinds of attention that have weights, by name: title, queries, keys."
 
     @property
     def aligned(self) -> tuple[int, int] | None:
-        "Layer and head that most often look at the word being translated, where measured."
+        "Layer and head of the head that most often looks at the word being translated, if measured."
 
     def of(self, kind: str) -> tuple[Tensor, list[str], list[str]]:
         "Weights (L, h, queries, keys), labels of the queries, labels of the keys."
 
     def words(self) -> "Maps":
-        "The same with the pieces of each word made one."
+        "The same with the pieces of each word merged."
 
     def without_end(self) -> "Maps":
         "The same without tokens that stand for no word."

@@ -2,8 +2,8 @@
 
 Data: one record for each head, which the chart divides into its cells; a record for each weight would take many times as much.
 Weights are whole thousandths, since the eye cannot tell finer ones apart.
-Places: all are computed beforehand, in pixels (`Layout`). The width of a label is needed before its font is known: 0.62 of the
-letters' height for each letter is enough for the common sans-serif fonts, and a label that is still wider is cut off.
+Positions: all are computed beforehand, in pixels (`Layout`). The width of a label is needed before its font is known: 0.62 of
+the letters' height for each letter is enough for the common sans-serif fonts, and a label that is still wider is cut off.
 Pointer: `pointed` holds the query and the key under it. The focus is the query's row if there is one, otherwise the key's
 column, otherwise everything: lines are drawn for the cells in focus, and in the heat map the others fade.
 """
@@ -33,13 +33,13 @@ def head_records(
 
 
 class Layout:
-    "Where things stand, in pixels from the upper left: two columns of tokens with lines between, then the heat map."
+    "Where things are, in pixels from the upper left: two columns of tokens with lines between them, then the heat map."
 
     NUMBERS, BETWEEN, GAP = 46, 170, 34  # widths: a column of numbers, the lines, what separates the two halves
 
     def __init__(
         self,
-        axes: list[list[str]],  # the labels of every axis: a choice must move nothing, so all kinds get the same space
+        axes: list[list[str]],  # the labels of every axis: a choice must not move anything, so all kinds get the same space
     ):
         most = max(map(len, axes))
         self.step = max(12, min(22, 660 // most))  # height of a row, width and height of a cell
@@ -54,18 +54,18 @@ class Layout:
         self.width, self.height = self.cells + most * self.step, self.top + most * self.step
 
     def numbers(self) -> tuple:
-        "All that it has come to."
+        "All computed numbers."
         return tuple(vars(self).items())
 
     @classmethod
     def of(cls, numbers: tuple) -> "Layout":
-        "The same again, for whoever needs no labels."
+        "Rebuild the layout from its numbers, without labels."
         found = cls.__new__(cls)
         vars(found).update(numbers)
         return found
 
     def text_width(self, text: str) -> float:
-        "Enough for a text: East Asian letters are as wide as high."
+        "Enough width for a text: East Asian letters are as wide as they are high."
         return self.font * sum(1 if unicodedata.east_asian_width(letter) in "WF" else 0.62 for letter in text)
 
     def boxes(
@@ -74,7 +74,7 @@ class Layout:
         queries: list[str],  # labels
         keys: list[str],
     ) -> Iterator[dict]:
-        "Each label with its box. Queries stand in the left column and in rows, keys in the right column and in columns."
+        "Each label with its box. Queries are in the left column and in rows, keys in the right column and in columns."
         columns = [("query", self.query, queries), ("key", self.key, keys), ("row", self.row, queries)]
         standing = [  # place, index, label, x, y, width, height
             *((place, i, label, x, self.top + i * self.step, self.label, self.step)
@@ -91,7 +91,7 @@ class Layout:
 INK, FAINT, BLUE, PALE_BLUE, NAVY, AMBER = "#222222", "#6b6b6b", "#1f5fa8", "#6aa5e3", "#0a2142", "#f5c242"
 COLOURS = ["#0b62b8", "#c2410c", "#0b7a52", "#9b2f8f", "#7a6000", "#00707f", "#b3003b", "#4d5763"]  # of several heads at once
 
-# What is pointed at, in Vega's language. `query` and `key` are -1 while there is none.
+# What the pointer is on, in Vega's language. `query` and `key` are -1 if there is none.
 ROW, COLUMN = "(query >= 0 && datum.query == query)", "(query < 0 && key >= 0 && datum.key == key)"
 FOCUS = f"{ROW} || {COLUMN} || query < 0 && key < 0"
 
@@ -107,7 +107,7 @@ def down(field: str) -> alt.Y:
 
 
 def chosen_heads() -> alt.Chart:
-    "The head that is chosen, all heads of its layer, or those that `Explorer.only` has left; of several, each has its colour."
+    "The chosen head, all heads of its layer, or those that `Explorer.only` has left; if there are several, each has its colour."
     return (
         alt.Chart(alt.NamedData("heads"))
         .transform_filter("datum.kind == kind && (left || datum.layer == layer && (together || datum.head == head))")
@@ -117,7 +117,7 @@ def chosen_heads() -> alt.Chart:
 
 
 def chosen_cells(at: Layout) -> alt.Chart:
-    "The cells of the chosen heads: weight, labels and place of each. Lines of several heads lie beside each other."
+    "The cells of the chosen heads: weight, labels and position of each. Lines of several heads lie side by side."
     beside = f"{at.step / 2} + (datum.place - (shown - 1) / 2) * min(3, {at.step - 8} / shown)"
     return (
         chosen_heads()
@@ -139,7 +139,7 @@ def chosen_cells(at: Layout) -> alt.Chart:
 
 
 def draw_weights(at: Layout) -> list[alt.Chart]:
-    "The heat map, the lines, and for the token that is pointed at its weights beside the others, in colour and in numbers."
+    "The heat map, the lines, and for the token under the pointer its weights next to the other tokens, in colour and in numbers."
     cells, weight = chosen_cells(at), alt.Tooltip("weight:Q", title="weight", format=".3f")
     tooltip = [alt.Tooltip("query_label:N", title="query"), alt.Tooltip("key_label:N", title="key"), weight]
     heat_map = cells.transform_filter("shown == 1").mark_square(size=(at.step - 1) ** 2, opacity=1).encode(
@@ -169,7 +169,7 @@ def draw_weights(at: Layout) -> list[alt.Chart]:
 
 
 def draw_strips(at: Layout, visible: alt.Chart, tooltip: list) -> alt.Chart:
-    "The heat map of several heads: each has its strip of every cell."
+    "The heat map of several heads: each has a strip of every cell."
     within = {name: f"{at.cells} + {at.step} * datum.key + {at.step - 1} * (datum.place + {more}) / shown"
               for name, more in (("from", 0), ("to", 1))}
     ends = {"top": f"datum.query_y - {at.step / 2 - 0.5}", "bottom": f"datum.query_y + {at.step / 2 - 0.5}"}
@@ -180,7 +180,7 @@ def draw_strips(at: Layout, visible: alt.Chart, tooltip: list) -> alt.Chart:
 
 
 def name_heads(at: Layout) -> alt.Chart:
-    "Below the lines, each of several heads in its colour."
+    "Below the lines, the name of each of several heads in its colour."
     return (
         chosen_heads().transform_filter("shown > 1")
         .transform_calculate(name="'layer ' + datum.layer + ', head ' + datum.head", x=f"{at.query} + 105 * (datum.place % 4)",
@@ -194,7 +194,7 @@ def draw_labels(
     at: Layout,
     kinds: dict,                             # of an AttentionMaps
 ) -> tuple[alt.Chart, list[alt.Chart]]:      # boxes, which belong behind the weights, and texts
-    "The tokens of both halves. Their boxes answer to the pointer, and that of the token that is pointed at is coloured."
+    "The tokens of both halves. Their boxes respond to the pointer, and the box of the token under it is coloured."
     pointed = alt.selection_point("pointed", fields=["query", "key"], on="mouseover", clear="mouseout", toggle=False)
     labels = alt.Chart(alt.NamedData("labels")).transform_filter("datum.kind == kind")
     same = "datum.query >= 0 && datum.query == query || datum.key >= 0 && datum.key == key"
@@ -225,11 +225,11 @@ def draw_labels(
 
 @functools.lru_cache(maxsize=8)
 def drawing(
-    at: tuple,     # what the layout comes to: `Layout.numbers`
+    at: tuple,     # the layout: `Layout.numbers`
     kinds: tuple,  # of an AttentionMaps: pairs of name and `Kind`
     sizes: tuple,  # of each: layers and heads
 ) -> str:
-    "What no weight, no label's text and no choice changes, as JSON: much work for Altair, done once for each sentence."
+    "The part that no weight, label text or choice changes, as JSON: much work for Altair, done once per sentence."
     n_layers, n_heads = (max(numbers) for numbers in zip(*sizes))
     at, names, buttons = Layout.of(at), {name: kind.title for name, kind in kinds}, alt.binding_radio
     choices = [
@@ -241,7 +241,7 @@ def drawing(
     size = f"{json.dumps(dict(zip(names, sizes)))}[kind]"
     derived = [
         alt.param("axes", value={}),
-        alt.param("left", value=0),  # how many heads `Explorer.only` has left; nothing else is then chosen
+        alt.param("left", value=0),  # how many heads `Explorer.only` has left; then nothing else is chosen
         alt.param("shown", expr=f"left || (together ? {size}[1] : 1)"),
         alt.param("query", expr="pointed.query ? pointed.query[0] : -1"),
         alt.param("key", expr="pointed.key ? pointed.key[0] : -1"),
@@ -257,7 +257,7 @@ def drawing(
         .properties(width=at.width, height=at.height, padding=10, background="white")
         .properties(title=alt.Title(alt.expr(title), subtitle=subtitle, anchor="start", fontSize=15, subtitleColor=FAINT))
         .configure(aria=False, view=alt.ViewConfig(stroke=None))
-        .to_json(indent=None, validate=False)  # which takes a third of the time, and says each time the same: a test asks once
+        .to_json(indent=None, validate=False)  # validating takes a third of the time and always says the same: a test does it
     )
 
 
@@ -288,7 +288,7 @@ def specification(
 def sentence(
     labels: list[str],  # of the pieces; a dot begins one that continues a word
 ) -> str:
-    "The labels as running text, without `<eos>` and its like: no blank within a word, and none before what ends a clause."
+    "The labels as running text, without `<eos>` and similar tokens: no space within a word or before closing punctuation."
     words, _ = group_words([written_out(label) for label in labels if not is_special(label)])
     return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(words))
 
@@ -296,10 +296,10 @@ def sentence(
 def both_texts(
     maps,                # AttentionMaps
 ) -> tuple[str, str]:
-    "What was read and what was written, as running text; of an encoder or a decoder alone what it has read, and nothing."
+    "What was read and what was written, as running text; for an encoder or a decoder alone, what it has read, and nothing."
     if maps.source:
         return sentence(maps.source), sentence(maps.target)
     return sentence(maps.target_input), ""
 
 
-VEGA_LITE = "5.20"  # the version of vl-convert's that draws pictures, and the site's
+VEGA_LITE = "5.20"  # the version that vl-convert draws pictures with, and the site's

@@ -1,7 +1,7 @@
-"""What `AttentionMaps` is made of when the weights are another model's: tensors, or the outputs of Hugging Face's transformers.
+"""What `AttentionMaps` is made from if the weights come from another model: tensors, or outputs of Hugging Face's transformers.
 
-Nothing of that package is imported here: its outputs are taken for what they hold. Weights stay as they are, number for number,
-but for 16 bits, which become 32. A kind of attention that is missing has no layers: its tensor is (0, 0, queries, keys).
+That package is not imported here: only the contents of its outputs matter. Weights stay as they are, number for number,
+except that 16 bits become 32. A missing kind of attention has no layers: its tensor is (0, 0, queries, keys).
 """
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ __all__ = ["AXES", "LABELS", "checked_labels", "cropped", "from_outputs", "from_
 
 AXES = {"encoder": ("source", "source"), "decoder": ("target_input", "target_input"), "encoder_decoder": ("target", "source")}
 LABELS = ("source", "target_input", "target")
-NOT_YET = "…"  # what the last position writes, where that is not known
+NOT_YET = "…"  # stands for what the last position writes, if that is unknown
 
 Fields = dict[str, Any]  # of AttentionMaps, by name
 
@@ -30,7 +30,7 @@ def checked_labels(name: str, labels: Any) -> list[str]:
 
 
 def as_tensor(kind: str, given: Any) -> Tensor:
-    "Weights as one tensor without a gradient, in 32 bits or 64; InputError where they differ in shape, or are not plain."
+    "Weights as one tensor without a gradient, in 32 or 64 bits; InputError if they differ in shape or are not plain."
     try:
         one = given if hasattr(given, "shape") else torch.stack([torch.as_tensor(layer) for layer in given])
         weights = torch.as_tensor(one).detach().cpu()
@@ -43,7 +43,7 @@ def as_tensor(kind: str, given: Any) -> Tensor:
 
 
 def checked_weights(kind: str, given: Any, labels: dict[str, list[str]]) -> Tensor:
-    "Weights (L, h, queries, keys) that fit their labels; InputError for others."
+    "Weights (L, h, queries, keys) that fit their labels; InputError otherwise."
     weights = as_tensor(kind, given)
     queries, keys = (len(labels[axis]) for axis in AXES[kind])
     if weights.dim() != 4 or weights.shape[2:] != (queries, keys):
@@ -63,7 +63,7 @@ def from_weights(
     target: list[str] | None,
     given: dict[str, Any],           # by kind: weights (L, h, queries, keys), as a tensor, an array or a list of layers, or None
 ) -> Fields:
-    "The fields of an AttentionMaps; InputError where labels are missing, or weights do not fit them."
+    "The fields of an AttentionMaps; InputError if labels are missing or weights do not fit them."
     given = {kind: weights for kind, weights in given.items() if weights is not None}
     if not given:
         raise InputError(f"give weights of at least one kind: {', '.join(AXES)}")
@@ -82,7 +82,7 @@ def from_weights(
 
 
 def cropped(fields: Fields, kept: Callable[[str, int], bool]) -> Fields:
-    "The same for some of the tokens, those of which `kept(name of the labels, place)` is true; their weights stay as they are."
+    "The same for only those tokens for which `kept(name of the labels, position)` is true; their weights stay as they are."
     places = {name: [i for i in range(len(fields[name])) if kept(name, i)] for name in LABELS}
     weights = {kind: fields[kind] for kind in AXES if fields.get(kind) is not None}
     weights = {kind: found[:, :, places[AXES[kind][0]]][..., places[AXES[kind][1]]] for kind, found in weights.items()}
@@ -98,7 +98,7 @@ NO_WEIGHTS = 'load the model with attn_implementation="eager" and call it with o
 
 
 def one_sentence(name: str, layers: Any, number: int) -> list[Tensor]:
-    "Of each layer the weights (h, queries, keys) of one sentence of the batch; none where the outputs have none of this name."
+    "For each layer, the weights (h, queries, keys) of one sentence of the batch; empty if the outputs have none of this name."
     if layers is None:
         return []
     if any(isinstance(layer, tuple | list) for layer in layers):
@@ -126,7 +126,7 @@ def row_of(name: str, ids: Any, number: int) -> list:
 
 
 class Reader:
-    "What the model has read, one sentence of a batch: pieces as labels, and which of them are no padding."
+    "What the model has read, one sentence of a batch: pieces as labels, and which of them are not padding."
 
     def __init__(self, tokens: Any, target_tokens: Any, tokenizer: Any, number: int):
         self.tokenizer, self.number = tokenizer, number
@@ -157,7 +157,7 @@ class Reader:
         return self.labels(row), [bool(seen) for seen in self.row(mask) or [1] * len(row)]
 
     def padding(self) -> set:
-        "What stands for no token: ids, and the piece."
+        "What stands for padding: ids, and the piece."
         return {-100, *(getattr(self.tokenizer, name, None) for name in ("pad_token_id", "pad_token"))}
 
     def target(self) -> tuple[list[str], list[str], list[bool]]:
@@ -166,10 +166,10 @@ class Reader:
         if (row := self.row("decoder_input_ids")) is not None:
             read, counts = self.read("decoder_input_ids", "decoder_attention_mask")
             written = [*read[1:], NOT_YET]
-            if self.row("decoder_attention_mask") is None:  # what `generate` has written ends in padding, which may begin it, too
+            if self.row("decoder_attention_mask") is None:  # output of `generate` ends in padding, and may begin with it
                 last = max((place for place, piece in enumerate(row) if piece not in self.padding()), default=0)
                 if getattr(self.tokenizer, "eos_token_id", None) == getattr(self.tokenizer, "pad_token_id", None) is not None:
-                    last = min(last + 1, len(row) - 1)  # the first of those that look alike was written
+                    last = min(last + 1, len(row) - 1)  # the first of the identical tokens was written
                 counts = [place <= last for place in range(len(row))]
                 written[last] = NOT_YET
             return read, written, counts
@@ -189,7 +189,7 @@ def of_one_stack(layers: list[Tensor], reader: Reader) -> Fields:
         raise InputError(f"attentions: {queries} queries look at {keys} keys, as where keys are kept from earlier calls: call "
                          "the model once, with the whole text and without past_key_values")
     maps = from_weights(labels, None, None, {"encoder": layers})
-    maps = cropped(maps, lambda name, place: counts[place])  # a row of padding may look anywhere
+    maps = cropped(maps, lambda name, place: counts[place])  # a padding row may look anywhere
     weights, labels = maps["encoder"], maps["source"]
     if len(labels) == 1 or weights.triu(1).any():
         return maps
@@ -200,10 +200,10 @@ def from_outputs(
     outputs: Any,               # of a model of transformers, called with output_attentions=True
     tokens: Any,                # what it has read: the tokenizer's output, ids, or pieces
     tokenizer: Any,             # None where there are no ids
-    target_tokens: Any,         # what the decoder has read, where `tokens` does not say it
+    target_tokens: Any,         # what the decoder has read, if `tokens` does not say
     number: int,                # of the sentence in the batch
 ) -> Fields:
-    "The fields of an AttentionMaps; padding is left out. InputError where weights or tokens are missing, or do not fit."
+    "The fields of an AttentionMaps; padding is left out. InputError if weights or tokens are missing or do not fit."
     names = {"encoder": "encoder_attentions", "decoder": "decoder_attentions", "encoder_decoder": "cross_attentions"}
     value = outputs.get if isinstance(outputs, Mapping) else lambda name: getattr(outputs, name, None)
     given = {kind: layers for kind, name in names.items() if (layers := one_sentence(name, value(name), number))}
@@ -214,7 +214,7 @@ def from_outputs(
         raise InputError(f"the outputs hold no attentions: {NO_WEIGHTS}")
     if alone and not given:
         return of_one_stack(alone, reader)
-    if alone:  # a decoder beside an encoder of another model, whose tokens are not in the decoder's inputs
+    if alone:  # a decoder that reads another model's encoder, whose tokens are not in the decoder's inputs
         if target_tokens is None:
             raise InputError("this decoder looks at another model's output: give what that one has read, as tokens=..., and "
                              "what the decoder has read, as target_tokens=...")

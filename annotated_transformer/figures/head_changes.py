@@ -1,6 +1,6 @@
 """Heads switched off, and heads that are told where to look: what a model does without what a head found.
 
-A head that is off gives zeros, so its rows of W^O add nothing (§3.2.2). Nothing is trained anew, and the weights of the model
+A head that is off gives zeros, so its rows of W^O add nothing (§3.2.2). Nothing is retrained, and the weights of the model
 stay as they are.
 """
 import reprlib
@@ -17,21 +17,21 @@ from ..model.transformer import Transformer
 
 __all__ = ["KINDS", "Change", "attention_of", "changed_heads", "every_head", "without_heads"]
 
-KINDS = ("encoder", "decoder", "encoder_decoder")  # the three places with attention, as the maps name them (§3.2.3)
-Change = Tensor | None  # weights, broadcastable to (B, T, S), in place of a head's own; None: the head is off
+KINDS = ("encoder", "decoder", "encoder_decoder")  # the three kinds of attention, as the maps name them (§3.2.3)
+Change = Tensor | None  # weights, broadcastable to (B, T, S), that replace a head's own; None: the head is off
 
 
 def layers_of(model: Transformer, kind: str) -> nn.ModuleList:
-    "The layers that have attention of this kind; InputError where there is none."
+    "The layers that have attention of this kind; InputError if there are none."
     if not isinstance(model, nn.Module):
-        raise InputError(f"heads are those of a model, as `translator.model`, and not of {reprlib.repr(model)}")
+        raise InputError(f"heads belong to a model, such as `translator.model`, not to {reprlib.repr(model)}")
     if kind not in KINDS:
         raise InputError(f"there is no attention of the kind {kind!r}: choose one of {', '.join(KINDS)}")
     return (model.encoder if kind == "encoder" else model.decoder).layers
 
 
 def attention_of(model: Transformer, kind: str, layer: int) -> MultiHeadAttention:
-    "The attention of this kind in a layer, counted from 1; InputError where there is none."
+    "The attention of this kind in a layer, counted from 1; InputError if there is none."
     layers = layers_of(model, kind)
     if not 1 <= layer <= len(layers):
         raise InputError(f"there is no layer {layer}: the model has {len(layers)}, counted from 1")
@@ -58,7 +58,7 @@ def changed(attend: Attend, changes: Mapping[int, Change]) -> Attend:
 
 
 def told(weights: Tensor, query: Tensor, value: Tensor) -> Tensor:
-    "The weights that a head is to have, (B, T, S); InputError where they are of another batch."
+    "The weights that a head should have, (B, T, S); InputError if they belong to another batch."
     wanted = (len(query), query.size(2), value.size(2))
     try:
         return weights.to(value).expand(wanted)
@@ -72,12 +72,12 @@ def changed_heads(
     model: Transformer,
     changes: Mapping[str, Mapping[tuple[int, int], Change]],  # by kind; then by layer and head, both from 1
 ) -> Iterator[None]:
-    """Within, each of these heads is off (None) or averages its values by the weights given instead of its own.
+    """Within, each of these heads is off (None) or averages its values with the given weights instead of its own.
 
-    Weights (B, T, S), or what broadcasts to that, hold for batches of this shape alone; the rows should sum to one. Everything
-    that runs this very model notices, in this thread: losses, searches, `attention_maps` (which go on showing the weights that
-    a changed head would have had). A `Translator` in 8 or 16 bits searches by the model itself meanwhile.
-    Call `backward` within, too: activation checkpointing computes layers again there.
+    Weights (B, T, S), or what broadcasts to that, fit only batches of this shape; the rows should sum to one. Everything
+    that runs this model in this thread is affected: losses, searches, `attention_maps` (which still show the weights that
+    a changed head would have had). Meanwhile a `Translator` in 8 or 16 bits searches with the model itself.
+    Call `backward` within too: activation checkpointing computes layers again there.
     """
     wanted: dict[MultiHeadAttention, dict[int, Change]] = {}
     for kind, of_kind in changes.items():

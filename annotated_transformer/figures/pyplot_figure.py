@@ -1,7 +1,7 @@
 """A figure that is pyplot's current one, so that `plt.savefig` writes it, and that a notebook shows only once.
 
-A notebook shows what a cell ends with, and after it all figures of pyplot that are still open. So a figure that has been shown
-leaves pyplot there. Windows of other backends stay open.
+A notebook shows the value that a cell ends with, and then all pyplot figures that are still open. So in a notebook a figure
+leaves pyplot once it has been shown. Windows of other backends stay open.
 """
 import matplotlib
 import matplotlib.figure
@@ -11,10 +11,10 @@ __all__ = ["Figure"]
 
 
 class Figure(matplotlib.figure.Figure):
-    "Matplotlib's, shown once by a notebook."
+    "Matplotlib's figure, shown only once by a notebook."
 
     def _repr_mimebundle_(self, include=None, exclude=None) -> dict:
-        "Nothing of its own: the notebook asks for this first, and then draws the figure as any other."
+        "Returns nothing: the notebook asks for this first, and then draws the figure like any other."
         if "inline" in matplotlib.get_backend():
             plt.close(self)
         return {}

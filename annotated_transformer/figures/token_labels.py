@@ -4,7 +4,7 @@ Tokens are pieces of words. SentencePiece marks each piece that begins a word wi
 others: a piece that continues a word has a dot before it, as in `play ·ing`. A piece that would be misread under this rule (a
 lone `▁`, or a word that itself begins with a dot) keeps its `▁`. Punctuation continues a word too, but is drawn without the dot.
 
-Other tokenizers have other marks, and `pieces_labelled` makes the same labels of them: `Ġ` before a piece with a space before it
+Other tokenizers have other marks, and `pieces_labelled` turns them into the same labels: `Ġ` before a piece that follows a space
 (GPT-2, RoBERTa, which also write each byte beyond ASCII as a letter), `##` before a piece that continues a word (BERT), `</w>`
 after one that ends a word (CLIP, XLM), `@@` after one whose word goes on (BERTweet, CTRL).
 """
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 START, END = "<start>", "<eos>"
-CONTINUES = "·"  # before a piece that goes on with a word
+CONTINUES = "·"  # before a piece that continues a word
 BEGINS, SPACE, GOES_ON = BEFORE = "▁", "Ġ", "##"  # how SentencePiece, GPT-2's and BERT's tokenizers mark pieces
 ENDS, JOINED = AFTER = "</w>", "@@"  # those that mark their ends
-WHOLE = re.compile(r"<\w+>|\[\w+\]")  # <unk>, which no mark is put behind
+WHOLE = re.compile(r"<\w+>|\[\w+\]")  # such as <unk>, after which no mark is put
 
-# Tokens that stand for no word: ours, those of BERT, T5, GPT and their kin, and the languages that translation models are told.
+# Tokens that stand for no word: ours, those of BERT, T5, GPT and their relatives, and the language codes of translation models.
 SPECIAL = re.compile(
     r"<(start|eos|pad|bos|s|/s|cls|sep)>|\[(CLS|SEP|PAD|BOS|EOS)\]|<[|｜][^<>]+[|｜]>"
     r"|>>[\w-]+<<|__\w+__|[a-z]{2}_[A-Z]{2}|[a-z]{3}_[A-Z][a-z]{3}"
@@ -40,7 +40,7 @@ SPECIAL = re.compile(
 def piece_label(
     piece: str,   # as SentencePiece writes it: "▁" begins a word
 ) -> str:
-    "A piece as the figures show it: bare where it begins a word, after a dot where it goes on with one."
+    "A piece as the figures show it: bare if it begins a word, with a dot before it if it continues one."
     if not piece.startswith("▁"):
         return CONTINUES + piece
     bare = piece[1:]
@@ -48,7 +48,7 @@ def piece_label(
 
 
 def mark_of(pieces: Collection[str]) -> str:
-    "The mark that most of these pieces begin or end with; an empty string where none has one."
+    "The mark that most of these pieces begin or end with; an empty string if none has one."
     count = {mark: sum(piece.startswith(mark) and piece != mark for piece in pieces) for mark in BEFORE}
     count |= {mark: sum(piece.endswith(mark) and piece != mark for piece in pieces) for mark in AFTER}
     mark = max(count, key=count.get)
@@ -56,7 +56,7 @@ def mark_of(pieces: Collection[str]) -> str:
 
 
 def byte_letters() -> dict[str, int]:
-    "How GPT-2's tokenizer writes each byte: as the letter of that number if it can be seen, else as one from 256 onwards."
+    "How GPT-2's tokenizer writes each byte: as the letter of that number if it is visible, else as one from 256 onwards."
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in seen]
     return {chr(byte): byte for byte in seen} | {chr(256 + n): byte for n, byte in enumerate(hidden)}
@@ -64,7 +64,7 @@ def byte_letters() -> dict[str, int]:
 
 def spelled(
     pieces: list[str],   # written as bytes
-) -> list[str]:          # as text; a letter that is cut stands with the piece that begins it
+) -> list[str]:          # as text; a split letter goes with the piece that begins it
     "What GPT-2's pieces say."
     table = byte_letters()
     run = [bytes(map(table.get, piece)) if table.keys() >= set(piece) else piece.encode() for piece in pieces]
@@ -82,23 +82,23 @@ def spelled(
 
 
 def begins_word(text: str, mark: str) -> bool:
-    "Whether a piece begins a word by this mark; where there is no mark, each does."
+    "Whether a piece begins a word according to this mark; without a mark, each does."
     found = {BEGINS: text.startswith(BEGINS), SPACE: text[:1].isspace(), GOES_ON: not text.startswith(GOES_ON)}
     return found.get(mark, mark not in AFTER)
 
 
 def goes_out(text: str, mark: str) -> bool:
-    "Whether the next piece begins a word, whatever stands before it."
+    "Whether the next piece begins a word, whatever its own mark."
     ends = text.endswith(ENDS) or WHOLE.fullmatch(text)
     return text.endswith("\n") or mark == ENDS and bool(ends) or mark == JOINED and not text.endswith(JOINED)
 
 
 def pieces_labelled(
-    pieces: list[str],                    # as a tokenizer of Hugging Face's writes them
-    vocabulary: Collection[str] = (),     # all of its pieces, which say how it marks them; these alone if not given
-    special: Collection[str] = (),        # tokens that are no pieces, beside those that `is_special` knows
+    pieces: list[str],                    # as a Hugging Face tokenizer writes them
+    vocabulary: Collection[str] = (),     # all of its pieces, which show how it marks them; only these if not given
+    special: Collection[str] = (),        # tokens that are not pieces, besides those that `is_special` knows
 ) -> list[str]:
-    "The labels of another tokenizer's pieces; a piece continues a word or not as its mark says."
+    "The labels of another tokenizer's pieces; the mark decides whether a piece continues a word."
     mark, labels, begins = mark_of(vocabulary or pieces), [], True
     for apart, run in groupby(pieces, lambda piece: piece in special or is_special(piece)):
         if apart:
@@ -115,46 +115,46 @@ def pieces_labelled(
 
 
 NO_BLANKS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
-VARIANT = re.compile("[\ufe00-\ufe0f]")  # a mark that says how the sign before it looks, as in ❤️
+VARIANT = re.compile("[\ufe00-\ufe0f]")  # a mark that decides how the sign before it looks, as in ❤️
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
 def written_out(text: str) -> str:
-    "A text with \\x01 for a control character: no program reads an SVG that holds one."
+    "A text with \\x01 instead of a control character: no program reads an SVG that holds one."
     return CONTROLS.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def has_letter(text: str) -> bool:
-    "Whether a text has a letter, a digit, or a mark of one, as Hindi and Thai write vowels: `str.isalnum` knows no marks."
+    "Whether a text has a letter, a digit, or a combining mark, as in Hindi and Thai vowels: `str.isalnum` ignores marks."
     return any(one.isalnum() or unicodedata.category(one) in ("Mn", "Mc") and not VARIANT.match(one) for one in text)
 
 
 def shown(label: str) -> str:
-    "A label as it is drawn: without control characters; punctuation alone gets no dot before it, for `·.` is taken for dirt."
+    "A label as it is drawn: without control characters; punctuation alone gets no dot, because `·.` looks like dirt."
     label = written_out(label)
     rest = label.removeprefix(CONTINUES)
     return label if has_letter(rest) or not rest.strip(CONTINUES) else rest
 
 
 def is_sign(label: str) -> bool:
-    "Whether a label holds punctuation and nothing else."
+    "Whether a label holds only punctuation."
     rest = label.removeprefix(CONTINUES).removeprefix("▁")
     return bool(rest) and not has_letter(rest)
 
 
 def is_special(label: str) -> bool:
-    "Whether a token stands for no word, as `<eos>` and `[CLS]` do; punctuation, `<unk>` and `[MASK]` stand for something."
+    "Whether a token stands for no word, like `<eos>` and `[CLS]`; punctuation, `<unk>` and `[MASK]` do stand for something."
     return SPECIAL.fullmatch(label) is not None
 
 
 def word_starts(
     labels: list[str],      # of pieces
-    signs_apart: bool,      # punctuation before and after a word is a word of its own; inside, as in well-known, it is not
+    signs_apart: bool,      # punctuation before and after a word is a separate word; inside, as in well-known, it is not
 ) -> list[bool]:
-    """Which pieces begin a word: those without a dot, and the first. One that has no letter of its own begins none.
+    """Which pieces begin a word: those without a dot, and the first. A piece without a whole letter does not begin one.
 
-    In a script without blanks nothing tells where a word ends, so there each piece is one, unless it begins with a mark."""
-    if CONTINUES in labels[1:]:  # a part of a letter: another has the whole
+    In a script without spaces nothing shows where a word ends, so each piece is a word, unless it begins with a mark."""
+    if CONTINUES in labels[1:]:  # part of a letter: another piece has the whole letter
         kept = [i for i, label in enumerate(labels) if i == 0 or label != CONTINUES]
         found = dict(zip(kept, word_starts([labels[i] for i in kept], signs_apart)))
         return [found.get(i, False) for i in range(len(labels))]
@@ -168,14 +168,14 @@ def word_starts(
             starts[i] |= is_sign(labels[i]) and (i + 1 == len(labels) or starts[i + 1])
         for i in range(1, len(labels)):
             starts[i] |= is_sign(labels[i - 1]) and (starts[i - 1] or i > 1 and labels[i - 2] == BEGINS)
-        for i in range(1, len(labels)):  # a blank before a sign, as French has it before `!`, is no word
+        for i in range(1, len(labels)):  # a space before a sign, as before `!` in French, is not a word
             starts[i] &= not (labels[i - 1] == BEGINS and labels[i].startswith(CONTINUES) and is_sign(labels[i]))
     return starts
 
 
 def group_words(
     labels: list[str],                 # (n) of pieces
-    signs_apart: bool = False,         # whether punctuation is a word of its own
+    signs_apart: bool = False,         # whether punctuation is a separate word
 ) -> tuple[list[str], Tensor]:         # labels of the W words, and (n, W): 1 where the piece belongs to the word
     "Which pieces make which word."
     if not labels:
@@ -190,7 +190,7 @@ def group_words(
 
 
 def bare(word: str) -> str:
-    "Without the punctuation around it."
+    "The word without the punctuation around it."
     letters = [i for i, one in enumerate(word) if has_letter(one) or one == "_"]
     return word[letters[0] : letters[-1] + 1] if letters else ""
 
@@ -198,8 +198,8 @@ def bare(word: str) -> str:
 def find(
     labels: list[str],
     word: str,
-) -> list[int]:    # positions of its pieces, wherever it stands; those of punctuation only if `word` has it
-    "Where a word stands, whole or in pieces; InputError when it does not."
+) -> list[int]:    # positions of its pieces at every occurrence; those of punctuation only if `word` has it
+    "Where a word occurs, whole or in pieces; InputError if it does not."
     words, belongs = group_words(labels)
     whole = [words[row.index(1)] for row in belongs.tolist()]
     found = [i for i, (label, of) in enumerate(zip(labels, whole)) if word in (label, of) or word == bare(of) and bare(label)]

@@ -1,4 +1,4 @@
-"A model without dropout for a while, whatever its mode: what measures, translates or records by it needs that."
+"A model without dropout for a while, whatever its mode: measuring, translating and recording need that."
 from collections.abc import Iterator
 from contextlib import contextmanager
 from weakref import WeakKeyDictionary
@@ -10,13 +10,13 @@ from ..threads import OneThread, one_thread_after_fork
 
 __all__ = ["evaluating"]
 
-LOCK = OneThread()  # of its own: who evaluates shall not wait for who loads
+LOCK = OneThread()  # a separate lock: evaluating should not wait for loading
 Modes = list[tuple[nn.Module, bool]]  # of all parts, the model itself first
-WITHIN: WeakKeyDictionary[nn.Module, tuple[set[object], Modes]] = WeakKeyDictionary()  # who, and the modes before the first came
+WITHIN: WeakKeyDictionary[nn.Module, tuple[set[object], Modes]] = WeakKeyDictionary()  # who is within, and the modes before
 
 
 def enter(model: nn.Module, who: object) -> None:
-    "No part is in training any more."
+    "Take every part out of training mode."
     with LOCK.lock:
         others, modes = WITHIN.get(model) or (set(), [(part, part.training) for part in model.modules()])
         WITHIN[model] = {*others, who}, modes
@@ -24,13 +24,13 @@ def enter(model: nn.Module, who: object) -> None:
 
 
 def leave(model: nn.Module, who: object) -> None:
-    "The last one puts the modes back. What an interruption broke off can be done anew."
+    "The last one restores the modes. After an interruption it can be called again."
     with LOCK.lock:
         there, modes = WITHIN.get(model) or (set(), [])
         if there == {who}:
-            model.train(modes[0][1])  # before the others: a part may have a `train` of its own
+            model.train(modes[0][1])  # before the others: a part may define its own `train`
             for part, training in modes:
-                if part.training != training:  # a part that is frozen, say
+                if part.training != training:  # for example a frozen part
                     part.training = training
             del WITHIN[model]
         elif who in there:
@@ -39,11 +39,11 @@ def leave(model: nn.Module, who: object) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and gradients; afterwards each part of the model is in its former mode, also after an error.
+    """Without dropout and gradients; afterwards each part of the model is back in its former mode, even after an error.
 
-    Several threads may be within at a time; the last one that leaves puts the modes back.
+    Several threads may be within at a time; the last one to leave restores the modes.
     """
-    one_thread_after_fork()  # also here: a model need not be loaded by `filled`
+    one_thread_after_fork()  # needed here too: a model need not be loaded by `filled`
     who = object()
     try:
         enter(model, who)
@@ -52,6 +52,6 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     finally:
         try:
             leave(model, who)
-        except BaseException:  # Ctrl-C, or what else a signal raises, while the parts change their modes
+        except BaseException:  # Ctrl-C, or another exception from a signal, while the parts change their modes
             leave(model, who)
             raise

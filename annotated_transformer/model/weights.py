@@ -1,4 +1,4 @@
-"Files of weights: read, checked, put into a model; and where a model is found: here, in the package, or on the hub."
+"Weight files: reading, checking, putting into a model; and where a model is found: here, in the package, or on the hub."
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -18,16 +18,16 @@ from ..model_record import PRETRAINED, shipped_models
 __all__ = ["load_into", "load_weights", "model_directory", "of_one_save", "reader_of_others", "require_real", "require_shapes",
            "to_be_saved"]
 
-REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)  # what a weight may be written in
-WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)  # and what a buffer may be, besides
+REAL = (torch.float32, torch.float16, torch.bfloat16, torch.float64)  # the types that a weight may have
+WHOLE = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)  # further types for buffers
 
 
 def load_weights(
     path: str | Path,        # a `.safetensors` file
-    hashed: bool = False,    # its sum has just been compared: a large file takes seconds
+    hashed: bool = False,    # its checksum has just been compared: a large file takes seconds
 ) -> dict[str, Tensor]:
-    """Read weights; InputError when the file is missing, or damaged, also by the SHA256SUMS that stands beside it, and when its
-    numbers are neither real nor whole. Which must be real and finite is asked by `load_into`, which knows the model."""
+    """Read weights; InputError if the file is missing or damaged, which the SHA256SUMS next to it may show, or if its numbers
+    are neither real nor whole. `load_into`, which knows the model, checks which of them must be real and finite."""
     path = Path(path)
     try:
         expected = None if hashed else read_sums(regular(path).parent).get(path.name)
@@ -47,10 +47,10 @@ def load_weights(
 def to_be_saved(
     model: nn.Module,
 ) -> dict[str, Tensor]:
-    """What a file holds of a model: each tensor contiguous, in memory of its own.
+    """What a file holds of a model: each tensor contiguous, in its own memory.
 
-    InputError for what could not be read again as it was: a parameter under two names or of no real numbers, a buffer of
-    numbers that are neither real nor whole, as complex ones are, and a tensor that holds others, as of `fully_shard`.
+    InputError for anything that could not be read back as it was: a parameter under two names or without real numbers, a
+    buffer whose numbers are neither real nor whole, such as complex ones, and a tensor that holds others, as with `fully_shard`.
     """
     kind, names = type(model).__name__, {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -66,7 +66,7 @@ def to_be_saved(
                              "whole ones: write it in these, or register it with persistent=False")
         if any(step == 0 and size > 1 for step, size in zip(value.stride(), value.shape)):
             raise InputError(f"{kind}: {name!r} is an expanded tensor, into which no file can be read: call contiguous() on it")
-        place = value.untyped_storage().data_ptr()  # two layers may have one mask
+        place = value.untyped_storage().data_ptr()  # two layers may share one mask
         found[name] = value.clone(memory_format=torch.contiguous_format) if place in places else value.contiguous()
         places.add(place)
     return found
@@ -74,12 +74,13 @@ def to_be_saved(
 
 def require_real(
     weights: dict[str, Tensor],
-    path: Path | str,                # where they come from, or the model that is to be saved: for the message
+    path: Path | str,                # where they come from, or the model to be saved: for the message
 ) -> None:
-    "InputError names the first that is no finite number of 32 bits."
+    "InputError names the first with a value that is not a finite 32-bit number."
     for name, weight in weights.items():
         if weight.dtype not in REAL or not weight.float().isfinite().all():
-            raise InputError(f"{path}: {name!r} holds what is no finite real number; take an earlier checkpoint or another copy")
+            raise InputError(f"{path}: {name!r} holds something that is not a finite real number; take an earlier checkpoint or "
+                             "another copy")
 
 
 def require_shapes(
@@ -88,7 +89,7 @@ def require_shapes(
     path: Path,                      # where they come from, for the message
     problem: str,
 ) -> None:
-    "InputError names the first that is missing, one too many, or of another shape."
+    "InputError names the first that is missing, one too many, or has another shape."
     for name in sorted(shapes.keys() | weights.keys()):
         if name not in shapes or name not in weights or weights[name].shape != shapes[name]:
             raise InputError(f"{path}: {problem} (first at {name!r}); take those of one run")
@@ -99,9 +100,9 @@ def load_into(
     weights: dict[str, Tensor],
     path: Path,                   # where they come from, for the message
 ) -> None:
-    """Put weights into a model; InputError when they belong to another configuration.
+    """Put weights into a model; InputError if they belong to another configuration.
 
-    A parameter must be finite; a buffer may be infinite, as a mask is, or whole numbers where the model has such.
+    A parameter must be finite; a buffer may be infinite, as masks are, or hold whole numbers if the model's does.
     """
     own = model.state_dict()
     shapes = {name: value.shape for name, value in own.items()}
@@ -111,7 +112,7 @@ def load_into(
         raise InputError(f"{path}: {kind} has weights that these lack, first {first!r}: give these to load_state_dict of a new "
                          f"{kind}, with strict=False, save it, and load or start from what was saved (docs/your-own-parts.md)")
     require_shapes(weights, shapes, path, "weights, configuration and vocabulary do not fit one another")
-    if any(value.is_meta for value in own.values()):  # a model on no device is only asked whether the weights would fit
+    if any(value.is_meta for value in own.values()):  # for a model on the meta device we only check whether the weights would fit
         return
     parameters = {name for name, _ in model.named_parameters()}
     asked = {name: w for name, w in weights.items() if name in parameters or w.dtype not in (*REAL, own[name].dtype)}
@@ -123,17 +124,17 @@ Found = TypeVar("Found")
 OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them
 
 
-HUB = ("revision", "token", "cache_dir", "local_files_only", "force_download")  # what may be said to the hub
+HUB = ("revision", "token", "cache_dir", "local_files_only", "force_download")  # options for the hub
 
 
 class AnyConfig(TypedDict):
-    "What a config.json may say, among other things."
+    "What a config.json may hold, among other things."
     model_type: NotRequired[str]   # of Hugging Face's library
     training: NotRequired[Any]     # of a run
 
 
 def said_by(directory: Path) -> AnyConfig:
-    "What a directory's config.json says; nothing where it cannot be read."
+    "What a directory's config.json says; empty if it cannot be read."
     try:
         return read_json(directory / "config.json", AnyConfig, "")
     except InputError:
@@ -143,7 +144,7 @@ def said_by(directory: Path) -> AnyConfig:
 def reader_of_others(
     directory: Path,
 ) -> Callable | None:  # takes the directory, a device and a precision, and gives a Translator; None for a directory of ours
-    "What reads a directory of other software; InputError says what it holds if nothing does."
+    "The function that reads a directory of other software; if there is none, InputError says what the directory holds."
     said = said_by(directory).get("model_type")
     if said is None and (directory / "model.bin").exists() and any(directory.glob("*_vocabulary.*")):
         said = "CTranslate2"  # its config.json does not say so
@@ -166,9 +167,9 @@ def model_directory(
     path_or_name: str | Path,
     **options,               # for the hub: those of `HUB`
 ) -> Path:
-    "A directory of the user's, that of the weights that ship under this name, or a copy of what the hub has."
+    "A directory of the user's, the directory of shipped weights with this name, or a copy of the model on the hub."
     for option in sorted(options.keys() - set(HUB)):
-        raise InputError(f"{option} is no option here; for the hub there are {', '.join(HUB)}")
+        raise InputError(f"{option} is not an option here; those for the hub are {', '.join(HUB)}")
     name, directory = str(path_or_name), named(path_or_name)
     if directory.is_dir():
         finished(directory)
@@ -177,7 +178,7 @@ def model_directory(
 
 
 def finished(directory: Path) -> None:
-    "Bring what was broken off while a model was saved in it to its end; InputError where that cannot be."
+    "Complete an interrupted save of a model in this directory; InputError if that is impossible."
     try:
         finish(directory)
     except OSError as error:
@@ -188,11 +189,11 @@ def of_one_save(
     directory: Path,                # of a model
     read: Callable[[], Found],      # its files
 ) -> Found:
-    """What is read, all of it written by one save: another program may save a model there meanwhile, and a new vocabulary of the
-    same size would not be missed beside the old weights. Then all is read anew."""
+    """What is read, all of it from one save. Another program may save a model there meanwhile, and a new vocabulary of the same
+    size would go unnoticed next to the old weights. In that case everything is read again."""
     while True:
         before, fault = age_of(directory / SUMS), None
-        finished(directory)  # so these sums are of files that are all there, unless they are others at the end
+        finished(directory)  # so these checksums belong to files that are all there, unless they have changed at the end
         try:
             found = read()
         except InputError as error:
@@ -204,7 +205,7 @@ def of_one_save(
 
 
 def age_of(path: Path) -> tuple[int, ...]:
-    "What tells a file from one that takes its place; nothing where there is none."
+    "What distinguishes a file from one that replaces it; empty if there is none."
     try:
         now = path.stat()
     except OSError:
@@ -224,7 +225,7 @@ def from_hub(
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
-    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS, "*.spm"]  # the last of Marian's
+    wanted = ["*.json", "model.safetensors", "tokenizer.model", SUMS, "*.spm"]  # the last is for Marian's
     try:
         return Path(snapshot_download(name, allow_patterns=wanted, **options))
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:

@@ -1,6 +1,6 @@
-"""The rows of Table 3: what each changes, what the paper prints of it, how all are trained, their table and their picture (§6.2).
+"""The rows of Table 3: what each changes, what the paper prints for it, how all are trained, their table and picture (§6.2).
 
-What of a difference may be noise: `tables.noise`, with the page §6.2 Variations."""
+How much of a difference may be noise: see `tables.noise`, and the page §6.2 Variations."""
 import json
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ __all__ = ["PRINTED", "collect", "joined", "longest", "plot_variations", "run_va
 
 
 class Printed(NamedTuple):
-    "What Table 3 prints of a row."
+    "What Table 3 prints for a row."
 
     perplexity: float              # per piece, on newstest2013
     bleu: float                    # on newstest2013
@@ -52,7 +52,7 @@ PRINTED = {  # perplexity, BLEU, millions of parameters
 def printed_difference(
     name: str,
 ) -> Difference | None:  # None for rows that are ours
-    "As Table 3 prints it."
+    "The difference as Table 3 prints it."
     if name not in PRINTED:
         return None
     row, base = PRINTED[name], PRINTED["base"]
@@ -62,8 +62,8 @@ def printed_difference(
 def difference(
     table: dict,
     name: str,
-) -> Difference | None:  # None where the row and the base have no seed in common
-    "As measured: the mean over the seeds that both have, which order the batches of both alike."
+) -> Difference | None:  # None if the row and the base have no seed in common
+    "The difference as measured: the mean over the seeds that both have; a seed gives both the same order of batches."
     found = pairs(table, name)
     return Difference(*map(statistics.mean, zip(*found))) if found else None
 
@@ -72,7 +72,7 @@ def table_3(
     base: TrainingConfig,
     big: TrainingConfig | None = None,  # the last of the paper's rows; the base at twice its width if not given
 ) -> dict[str, TrainingConfig]:         # rows by name: the paper's in their order, then two of ours
-    "Every row of Table 3 for this base (§6.2), but for those that would be the base again, as less than one layer."
+    "Every row of Table 3 for this base (§6.2), except those that would only repeat the base, as with less than one layer."
     m = base.model
     width = m.n_heads * m.d_k
 
@@ -116,7 +116,7 @@ SYMBOLS = {
 def sizes(
     config: TrainingConfig,
 ) -> dict[str, object]:  # by the paper's symbols
-    "All that the rows vary."
+    "Everything that the rows vary."
     return {symbol: getattr(config.model, name, getattr(config, name, None)) for name, symbol in SYMBOLS.items()}
 
 
@@ -124,7 +124,7 @@ def change(
     row: TrainingConfig,
     base: TrainingConfig,
 ) -> str:
-    "In what a row differs from the base, as in `h = 1, d_k = 512, d_v = 512`."
+    "How a row differs from the base, as in `h = 1, d_k = 512, d_v = 512`."
     before = sizes(base)
     return ", ".join(
         f"{symbol} = {value:,}" if isinstance(value, int) else f"{symbol} = {value}"
@@ -135,7 +135,7 @@ def change(
 def parameters(
     config: TransformerConfig,
 ) -> int:
-    "Trained numbers of a model of these sizes, counted on the module itself."
+    "The number of parameters of a model of these sizes, counted on the module itself."
     with torch.device("meta"):  # shapes without numbers
         return count_parameters(Transformer(config))
 
@@ -144,7 +144,7 @@ def longest(
     table: dict,
     what: int,   # 0 perplexity, 1 BLEU
 ) -> float:
-    "Where a bar is cut, so that one row does not flatten the others: three times the median, and all of Table 3 in sight."
+    "Where a bar is cut off, so that one row does not flatten the others: three times the median, with all of Table 3 visible."
     rows = [name for name in table if name != "base"]
     ours = [abs(found[what]) for name in rows if (found := difference(table, name))]
     printed = [abs(found[what]) for name in rows if (found := printed_difference(name))]
@@ -155,7 +155,7 @@ def longest(
 def plot_variations(
     table: dict,
 ) -> Figure:
-    "How much each row differs from its base: here, and in the paper."
+    "Plot how much each row differs from its base, here and in the paper."
     names, places = [name for name in table if name != "base"], {}
     for before, name in zip([None, *names], names):  # a gap between two groups
         places[name] = places[before] + (1 if before[0] == name[0] else 1.6) if before else 0
@@ -175,12 +175,12 @@ def plot_variations(
                 ax.plot(printed[what], place, "o", mfc="white", mec="0.6" if within else "C1", ms=7, mew=1.5)
             if ours:
                 ax.barh(place, max(-limit, min(limit, ours[what])), height=0.55, color="C0")
-                if abs(ours[what]) > limit:  # cut, and said
+                if abs(ours[what]) > limit:  # cut off, and labelled
                     side = 1 if ours[what] > 0 else -1
                     text = f" {ours[what]:+.1f} " if what else f" {ours[what]:+.0f}% "
                     ax.text(side * limit, place, text, va="center", fontsize=8, ha="left" if side > 0 else "right")
             elif not what:
-                left = ax.get_yaxis_transform()  # x in shares of the panel
+                left = ax.get_yaxis_transform()  # x as a fraction of the panel
                 ax.text(0.01, place, "not run", transform=left, va="center", fontsize=8, color="0.4")
         ax.spines[["top", "right", "left"]].set_visible(False)
         ax.tick_params(axis="y", length=0)
@@ -225,7 +225,7 @@ def keep(
     run: Path,
     values: dict,
 ) -> None:
-    "Beside the run, for `measured`."
+    "Save next to the run, for `measured`."
     text = json.dumps(values) + "\n"
     write_text_file(run / "measured.json", text)
 
@@ -233,8 +233,8 @@ def keep(
 def measured(
     run: Path,
     config: TrainingConfig,
-) -> dict | None:  # what was measured of this very training, if it was
-    "What an earlier start has left."
+) -> dict | None:  # what was measured for exactly this training, if anything
+    "The results that an earlier start has left."
     try:
         values = read_json(run / "measured.json", Measured, "")
     except InputError:  # missing or damaged: it is measured again
@@ -246,9 +246,9 @@ def run_variations(
     base: TrainingConfig,
     directory: Path,                           # of the runs: ROW-seedS
     names: Sequence[str] = (),                 # rows to run; all if none are named
-    seeds: Sequence[int] = (),                 # of each of them; if none are named, two
+    seeds: Sequence[int] = (),                 # for each of them; if none are named, two
     big: TrainingConfig | None = None,
-    report: Callable[[dict], None] = lambda table: None,  # called with all that is measured, after each run
+    report: Callable[[dict], None] = lambda table: None,  # called after each run with everything measured
 ) -> dict:                                     # the same, at the end: see `collect`
     "Train and measure the rows that are not measured yet."
     rows = table_3(base, big)
@@ -261,7 +261,7 @@ def run_variations(
             if not measured(run, config):
                 Run(run).require_no_more(config.steps)
                 if ready := next((other for other in map(Run, directory.glob("*-seed*")) if other.has_data()), None):
-                    Run(run).take_data(ready)  # all rows have one corpus and one vocabulary, so it is prepared once
+                    Run(run).take_data(ready)  # all rows share corpus and vocabulary, so they are prepared once
                 train(config, run)
                 keep(run, measure(run))
                 report(collect(base, directory, big))
@@ -274,7 +274,7 @@ def collect(
     directory: Path,
     big: TrainingConfig | None = None,
 ) -> dict:  # by row: what it changes, its parameters, and what was measured with each seed
-    "All that is measured so far. A row that was not run is there and has no seeds."
+    "Everything measured so far. A row that was not run is included, with no seeds."
     rows = table_3(base, big)
     found = {}
     for name, row in rows.items():
@@ -291,8 +291,8 @@ def collect(
 
 def joined(
     tables: Iterable[dict],
-) -> dict:  # as of `collect`
-    "Tables of the same rows as one, each row with the seeds of all. InputError for other rows, and for a seed that comes twice."
+) -> dict:  # as from `collect`
+    "Merge tables of the same rows; each row has the seeds of all. InputError if rows differ or a seed occurs twice."
     first, *others = tables
     found = {name: {**row, "seeds": [*row["seeds"]]} for name, row in first.items()}
     for table in others:
@@ -309,7 +309,7 @@ def joined(
 def variations_table(
     table: dict,
 ) -> str:  # Markdown
-    "Each row with its figures, its difference to the base, and that of Table 3."
+    "Each row with its figures, its difference from the base, and the difference in Table 3."
     lines = [
         "| row | change | parameters | seeds | perplexity | to the base | Table 3 | BLEU | to the base | Table 3 |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",

@@ -1,4 +1,4 @@
-"What a device decides: where a process computes, by which kernels, in which number format, and what becomes of freed memory."
+"What depends on the device: where a process computes, with which kernels and number format, and what happens to freed memory."
 import ctypes
 import functools
 import logging
@@ -26,7 +26,7 @@ def own_device(
     local: int,          # the number of this process on its machine
     size: int = 1,       # processes, on all machines
 ) -> torch.device:
-    "Where this process computes; InputError where PyTorch finds no such device, or where several would take the same GPU."
+    "Where this process computes; InputError if PyTorch finds no such device, or if several processes would use the same GPU."
     try:
         chosen = torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device is None else device)
     except RuntimeError:
@@ -56,12 +56,12 @@ def own_device(
 def ready(
     device: torch.device,
 ) -> None:
-    "Make a GPU this process's own, and decide which kernels of attention it may take. Elsewhere there is nothing to do."
+    "Select this process's GPU, and decide which attention kernels it may use. On other devices there is nothing to do."
     if device.type == "cuda":
         torch.cuda.set_device(device)
-        # On Hopper and Blackwell, PyTorch from 2.11 on takes cuDNN's kernels first. They plan anew for every shape of a batch, of
-        # which there are thousands: half a second each way (FunASR issue 3704, on a B200). With a mask, their gradient may be no
-        # number (PyTorch issue 196678, on H100 and H200). PyTorch's own kernels do neither.
+        # On Hopper and Blackwell, PyTorch from 2.11 on prefers cuDNN's kernels. They plan again for every new batch shape, of
+        # which there are thousands: half a second each way (FunASR issue 3704, on a B200). With a mask, their gradient may be
+        # NaN (PyTorch issue 196678, on H100 and H200). PyTorch's own kernels have neither problem.
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
@@ -69,7 +69,7 @@ def on_device(
     execution: Execution,
     device: torch.device,
 ) -> Execution:
-    "The same with every choice made."
+    "The same settings with every choice made."
     precision = execution.precision or ("auto" if device.type == "cuda" else "float32")
     if precision == "auto":
         precision = "bfloat16" if time_in_16_bits(device) < 1 else "float32"
@@ -83,7 +83,7 @@ def on_device(
 
 @functools.cache
 def time_in_16_bits(device: torch.device) -> float:
-    "How many times as long products take in bfloat16 as in float32, as far as it matters: below 1 where bfloat16 is the faster."
+    "How many times as long products take in bfloat16 as in float32, as far as it matters: below 1 if bfloat16 is faster."
     if device.type == "cuda":
         return 0.5 if torch.cuda.get_device_capability(device)[0] >= 8 else 2.0  # older chips only imitate it
     has = {name: getattr(torch.cpu, f"_is_{name}_supported", lambda: False)() for name in ("amx_tile", "avx512_bf16")}
@@ -105,18 +105,18 @@ def time_in_16_bits(device: torch.device) -> float:
 
 @functools.cache
 def say_if_slow(device: torch.device) -> None:
-    "One warning, once, by one process, to a user who asked for bfloat16."
+    "Warn a user who asked for bfloat16, once and from one process only."
     if time_in_16_bits(device) >= 1 and launched().rank == 0:
         why = "products in bfloat16 are slower than in float32 here"
         logging.getLogger(__name__).warning(f"precision bfloat16: {why}; take float32 or auto")
 
 
 def compile_each(layers: Iterable[nn.Module]) -> None:
-    "Let PyTorch compile each layer by itself: layers of one kind share what is compiled."
+    "Let PyTorch compile each layer separately: layers of the same kind share the compiled code."
     import torch._dynamo  # takes a second to load
 
     known = torch._dynamo.config
-    known.recompile_limit = max(64, known.recompile_limit)  # beyond it, a layer would run without being compiled, and say nothing
+    known.recompile_limit = max(64, known.recompile_limit)  # beyond it, a layer would silently run without being compiled
     for layer in layers:
         layer.compile(dynamic=True)
 
@@ -124,23 +124,23 @@ def compile_each(layers: Iterable[nn.Module]) -> None:
 def compiles_loss(
     execution: Execution,  # with every choice made
 ) -> bool:
-    "Whether the loss is compiled: on a GPU, unless somebody wants nothing compiled."
+    "Whether the loss is compiled: on a GPU, unless the user wants nothing compiled."
     return execution.device == "cuda" and execution.compile is not False
 
 
 def autocast(
     device: str,
-    precision: str,  # "bfloat16", or one that products of 32-bit numbers have
+    precision: str,  # "bfloat16", or a precision for products of 32-bit numbers
 ) -> torch.autocast:
-    "Within it, matrix products take numbers of this precision."
+    "Within it, matrix products use numbers of this precision."
     return torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16")
 
 
 @contextmanager
 def products(
-    precision: str,  # "tf32": a GPU rounds the factors of a product to 10 bits after the point, and weights and sums stay long
+    precision: str,  # "tf32": a GPU rounds the factors of a product to 10 mantissa bits; weights and sums keep 32 bits
 ) -> Iterator[None]:
-    "Within it, products of 32-bit numbers have this precision; for all other precisions nothing is changed."
+    "Within it, products of 32-bit numbers have this precision; with any other precision nothing changes."
     before = torch.get_float32_matmul_precision()
     if precision == "tf32":
         torch.set_float32_matmul_precision("high")
@@ -152,19 +152,19 @@ def products(
 
 @contextmanager
 def memory_kept() -> Iterator[None]:
-    "Let the C library keep freed memory for the next step instead of handing it back; where it cannot, nothing happens."
+    "Let the C library keep freed memory for the next step instead of returning it to the system; if it cannot, nothing happens."
     keep_few_kernels()
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
     if not hasattr(libc, "mallopt"):
         yield
         return
-    trim, mmap = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD: above how many bytes memory goes back, or comes, piece by piece
+    trim, mmap = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD: bytes above which memory is returned, or obtained, piece by piece
     libc.mallopt(trim, 2**31 - 1)
     libc.mallopt(mmap, 2**31 - 1)
     try:
         yield
     finally:
-        libc.mallopt(trim, 2**26)  # what these grow to in a process that uses large pieces
+        libc.mallopt(trim, 2**26)  # the value that these reach in a process that uses large pieces
         libc.mallopt(mmap, 2**25)
         libc.malloc_trim(0)
 
@@ -172,5 +172,5 @@ def memory_kept() -> Iterator[None]:
 def as_chosen(
     execution: Execution,  # with every choice made
 ) -> AbstractContextManager[None]:
-    "Within it, a CPU keeps freed memory, and a GPU's products have the precision that was asked for."
+    "Within it, a CPU keeps freed memory, and a GPU's products have the requested precision."
     return memory_kept() if execution.device == "cpu" else products(execution.precision)

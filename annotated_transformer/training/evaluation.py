@@ -25,7 +25,7 @@ class Evaluation(NamedTuple):
 
 def evaluate(
     model: Transformer,
-    data: Iterable[Batch],       # of several processes: each its own share
+    data: Iterable[Batch],       # with several processes, each has its own share
     smoothing: float,
     group: Group | None = None,  # the processes that measure together
 ) -> Evaluation:
@@ -52,7 +52,7 @@ def validate(
     execution: Execution,
     group: Group,
 ) -> Evaluation:
-    "Loss and perplexity on the validation split, of which each process takes its share."
+    "Loss and perplexity on the validation split; each process computes its share."
     own = batches(pairs.lengths, config.batch_tokens, epoch=None)[group.rank :: group.size]
     with autocast(group.device.type, execution.precision):
         return evaluate(model, (collate(pairs, rows) for rows in own), config.smoothing, group)

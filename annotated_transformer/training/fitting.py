@@ -1,4 +1,4 @@
-"How many tokens a device takes at a time, found out before the first update: what does not fit is accumulated."
+"How many tokens fit on a device at a time, determined before the first update: larger batches are accumulated."
 import gc
 import logging
 import math
@@ -15,11 +15,11 @@ from .processes import Group
 
 __all__ = ["LEAST", "fitting", "may_run_out", "warn_of_memory"]
 
-LEAST = 64  # positions at a time below which it is no use to look further: a single sentence may be as long
+LEAST = 64  # positions at a time below which searching further is useless: a single sentence may be as long
 
 
 def may_run_out(device: torch.device) -> bool:
-    "Whether it says so when its memory is full. A CPU's system does not: it ends the process."
+    "Whether the device reports that its memory is full. On a CPU the system does not: it ends the process."
     return device.type == "cuda"
 
 
@@ -27,16 +27,16 @@ def fitting(
     execution: Execution,
     batch_tokens: int,
     group: Group,
-    rehearse: Callable[[int], object],  # the passes of one update in so many parts, without the update and without an exchange
+    rehearse: Callable[[int], object],  # runs the passes of an update in this many parts, without updating or exchanging
 ) -> Execution:
-    "The same, with `device_tokens` halved until no process runs out of memory. All processes take the same."
+    "The same, with `device_tokens` halved until no process runs out of memory. All processes use the same value."
     while True:
         out_of_memory = False
         try:
             rehearse(execution.parts(batch_tokens, group.size))
         except torch.OutOfMemoryError:
             out_of_memory = True
-        if out_of_memory:  # out here no traceback holds the tensors any more
+        if out_of_memory:  # here no traceback keeps the tensors alive any more
             gc.collect()
             if group.device.type == "cuda":
                 torch.cuda.empty_cache()
@@ -59,15 +59,15 @@ def warn_of_memory(
     config: TrainingConfig,
     execution: Execution,   # with every choice made
     model: nn.Module,
-    n_parts: int,           # into which all processes together cut a batch
+    n_parts: int,           # the number of parts into which all processes together cut a batch
     tokens: int,            # of the training split, both sides
-    own_loss: bool = False, # which takes the logits of all positions; ours takes some at a time
+    own_loss: bool = False, # a user's loss takes the logits of all positions; ours takes some at a time
 ) -> None:
-    """A warning where an update on a CPU takes more memory than this process may have: the system would end it without a word.
+    """Warn if an update on a CPU needs more memory than this process may use: the system would end it without a word.
 
-    Python and PyTorch take a quarter of a GiB; a weight, its gradient and Adam's two means 16 bytes, a frozen weight 4 (of
-    the embedding 8: the loss makes its gradient all the same, which is not counted here). What the
-    backward pass needs of a source and a target token together was measured for tiny, base and parsing: in float32 it is within
+    Python and PyTorch take a quarter of a GiB; a weight with its gradient and Adam's two means takes 16 bytes, a frozen weight 4
+    (in the embedding 8: the loss computes its gradient anyway, which is not counted here). What the backward
+    pass needs for a source and a target token together was measured for tiny, base and parsing: in float32 it is within
     a fifth of this. In bfloat16 it is three quarters: what the LayerNorms and sums keep stays in float32.
     """
     c, there = config.model, allowed_memory()
@@ -80,7 +80,7 @@ def warn_of_memory(
     needed = fixed + each * min(math.ceil(config.batch_tokens / n_parts), tokens // 2)
     if there is None or needed <= there:
         return
-    fewer = (there - fixed) // (2 * each)  # so that as much again is left to others
+    fewer = (there - fixed) // (2 * each)  # leaves as much again for other programs
     advice = f"--device-tokens {fewer} takes a batch in parts" if fewer >= LEAST else "choose a smaller model"
     logging.getLogger(__name__).warning("an update takes some %.1f GiB of memory, and this process may take %.1f: the system "
                                         "may end it without a word; %s", needed / 2**30, there / 2**30, advice)

@@ -1,4 +1,4 @@
-"Start a training on several processes of this machine from a notebook, which is one process and cannot become eight."
+"Start training in several processes on this machine from a notebook, which is a single process and cannot become eight."
 import subprocess
 import sys
 import tempfile
@@ -37,14 +37,14 @@ def launch(
     processes: int,
     restarts: int = 0,      # how many times the processes are restarted after one dies
 ) -> None:
-    "Train by several processes of this machine, started by torchrun, and show how far they are. Interrupting stops them."
+    "Train with several processes on this machine, started by torchrun, and show their progress. Interrupting stops them."
     run = Run(directory)
     before = contents(run.directory)
     planned(Transformer, config.model)
     run.open(config)
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     command = [*torchrun, f"--max-restarts={restarts}", "-m", "annotated_transformer", "train", "--run-directory", str(run)]
-    file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # the command writes UTF-8 whatever the locale
+    file = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # the command writes UTF-8 in any locale
     with file as output, progress_bar(total=config.steps, unit="step", desc=run.directory.name) as bar:
         child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=with_this_package())
         try:
@@ -65,5 +65,5 @@ def launch(
             if not run.checkpoints():
                 undo(run.directory, before)
             raise InputError(mistakes[0])
-        # torchrun's report takes up to 4,000 characters; what a process said before it died stands above
+        # torchrun's report has up to 4,000 characters; what a process said before it died comes before it
         raise RuntimeError(f"torchrun ended with status {child.returncode}:\n{said[-6000:]}")

@@ -20,7 +20,7 @@ class Line(TypedDict):
 
 
 def read_lines(path: Path) -> list[bytes]:
-    "The lines of metrics.jsonl; none when there is no such file."
+    "The lines of metrics.jsonl; none if there is no such file."
     if not path.exists():
         return []
     with opened(path) as file:
@@ -28,7 +28,7 @@ def read_lines(path: Path) -> list[bytes]:
 
 
 def record(line: bytes) -> dict | None:
-    "The values of a line; None if it is not whole: a damaged log must not stop a run."
+    "The values of a line; None if it is incomplete: a damaged log must not stop a run."
     try:
         return parsed(line, Line)
     except InputError:
@@ -36,13 +36,13 @@ def record(line: bytes) -> dict | None:
 
 
 class Metrics:
-    "metrics.jsonl and tensorboard/ of a run, from the step on where it stands."
+    "metrics.jsonl and tensorboard/ of a run, from its current step on."
 
     def __init__(self, run: Path, step: int):
         path = run / METRICS
         if lines := read_lines(path):
             records = list(map(record, lines))
-            if damaged := records[:-1].count(None):  # the last one may just have been broken off
+            if damaged := records[:-1].count(None):  # the last one may simply have been cut off
                 what = "line is" if damaged == 1 else "lines are"
                 logging.getLogger(__name__).warning("%s: %d damaged %s left out", path, damaged, what)
             text = "".join(f"{json.dumps(values)}\n" for values in records if values and values["step"] <= step)
@@ -55,20 +55,20 @@ class Metrics:
         return self
 
     def __exit__(self, *error) -> None:
-        with suppress(OSError):  # what a full disk does not take was told when the line was written
+        with suppress(OSError):  # a full disk was already reported when the line was written
             self.log.close()
         if self.board:
             self.board.close()
 
     def record(self, state: dict, **values: float | dict) -> dict:
-        "One line, as it is returned; one point in each curve: of slow updates, which the line names, their number."
+        "Write one line, which is returned, and one point of each curve; for slow updates, which the line lists, their number."
         place = {"step": state["step"], "epoch": state["epoch"], "seconds": round(state["seconds"], 2)}
         try:
             self.log.write(json.dumps(place | values) + "\n")
         except OSError as error:
-            error.filename = self.log.name  # a full disk names no file
+            error.filename = self.log.name  # the error of a full disk names no file
             raise
-        if self.board and not self.curves.is_dir():  # its own thread would fail at the next write, and end the run
+        if self.board and not self.curves.is_dir():  # TensorBoard's thread would fail at the next write and end the run
             logging.getLogger(__name__).warning("%s is gone: no more curves for TensorBoard; metrics.jsonl has all", self.curves)
             self.board = None
         for name, value in values.items() if self.board else ():
@@ -77,7 +77,7 @@ class Metrics:
 
 
 def curves(directory: Path, step: int):
-    "TensorBoard's writer, from the step on where the run stands; None where TensorBoard, an extra, is not installed."
+    "TensorBoard's writer, from the run's current step on; None if TensorBoard, an extra, is not installed."
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ModuleNotFoundError:

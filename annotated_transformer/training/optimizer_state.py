@@ -1,4 +1,4 @@
-"What an optimizer keeps beside the weights: whether a checkpoint can hold it, how it is written, and put back."
+"What an optimizer keeps in addition to the weights: whether a checkpoint can hold it, how it is written and restored."
 import logging
 import math
 import sys
@@ -18,23 +18,23 @@ from ..model.weights import require_real, require_shapes
 __all__ = ["MakeOptimizer", "plain", "put_back", "require_held", "to_be_held", "tried"]
 
 MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
-NUMBERS = {"int": int, "float": float}  # kinds of Python's numbers, as the names of tensors in a file note them: `step:int`
-OTHERWISE = "take another optimizer, or make the updates yourself, by train_step"
+NUMBERS = {"int": int, "float": float}  # types of Python numbers, as written in the names of a file's tensors: `step:int`
+OTHERWISE = "take another optimizer, or make the updates yourself, with train_step"
 WITHIN = (dict, list, tuple, set, frozenset, deque)
 OUTSIDE = ("{} keeps {} outside its state, in its groups or attributes, and a checkpoint would not hold them: keep them in "
            "`state[parameter]`")
-UPDATES = 3  # that are tried: some keep nothing until the second
-# What an update does not depend on, or only in its rounding: the loop sets the rate.
+UPDATES = 3  # number of trial updates: some optimizers keep nothing until the second
+# What an update does not depend on, except perhaps in its rounding: the loop sets the rate.
 FREE = {"params", "lr", "initial_lr", "foreach", "fused", "capturable", "differentiable"}
 
 
 def is_adam(optimizer: torch.optim.Optimizer) -> bool:
-    "Whether it is known what it keeps."
+    "Whether we know what the optimizer keeps."
     return type(optimizer) in (torch.optim.Adam, torch.optim.AdamW)
 
 
 def plain(value: Any) -> Any:
-    "A setting as JSON holds it: numbers and texts as they are (NaN and infinity as texts), other things by name."
+    "A setting in a form for JSON: numbers and texts as they are (NaN and infinity as texts), other things by name."
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     if isinstance(value, Tensor) and value.numel() == 1:
@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
 
 
 def settings_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    "What its updates depend on, by name; a list where its groups differ."
+    "The settings that its updates depend on, by name; a list if its groups differ."
     found = {}
     for key in sorted({key for group in optimizer.param_groups for key in group} - FREE):
         values = [plain(group.get(key)) for group in optimizer.param_groups]
@@ -54,7 +54,7 @@ def settings_of(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
 
 
 def picture(value: Any, known: set[int], numbers: int = 0) -> Any:
-    "What can be compared of a value and of all within it; InputError for tensors that are unknown and hold more numbers."
+    "A comparable form of a value and of everything in it; InputError for unknown tensors that hold more numbers than `numbers`."
     if id(value) in known:
         return None
     if isinstance(value, Tensor):
@@ -67,7 +67,7 @@ def picture(value: Any, known: set[int], numbers: int = 0) -> Any:
         value = vars(value)
     if not isinstance(value, WITHIN):
         return plain(value)
-    known.add(id(value))  # it may hold itself
+    known.add(id(value))  # it may contain itself
     pairs = value.items() if isinstance(value, dict) else enumerate(value)
     return [(plain(key) if isinstance(key, (str, int, float)) else id(key), picture(one, known, numbers)) for key, one in pairs]
 
@@ -80,7 +80,7 @@ def pytorchs() -> set[str]:
 
 
 def beside(optimizer: torch.optim.Optimizer) -> list:
-    "What it keeps in groups and attributes, where a checkpoint has no place for it. InputError for tensors."
+    "What it keeps in groups and attributes, which a checkpoint does not save. InputError for tensors."
     known = {id(optimizer)} | {id(weight) for group in optimizer.param_groups for weight in group["params"]}
     groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
     attributes = {name: value for name, value in vars(optimizer).items() if name not in pytorchs()}
@@ -91,7 +91,7 @@ def beside(optimizer: torch.optim.Optimizer) -> list:
 
 
 def require_held(optimizer: torch.optim.Optimizer) -> None:
-    "InputError for what a checkpoint would not hold, or would not give back as it was."
+    "InputError for anything that a checkpoint would not hold, or would not restore as it was."
     kind = type(optimizer).__name__
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InputError(f"optimizer gives what is of the type {kind}: give a torch.optim.Optimizer, as AdamW is")
@@ -107,22 +107,22 @@ def require_held(optimizer: torch.optim.Optimizer) -> None:
 
 
 def warn_of_left(optimizer: torch.optim.Optimizer, weights: list[nn.Parameter]) -> None:
-    "A warning that counts the weights that it has not got, though they require gradients."
+    "A warning with the number of weights that it was not given, although they require gradients."
     had = {id(weight) for group in optimizer.param_groups for weight in group["params"]}
     if left := sum(weight.requires_grad and id(weight) not in had for weight in weights):
-        said = "%s has not got %d of the %d weights that require gradients: they are not trained"
+        said = "%s was not given %d of the %d weights that require gradients: they are not trained"
         every = sum(weight.requires_grad for weight in weights)
         logging.getLogger(__name__).warning(said, type(optimizer).__name__, left, every)
 
 
 def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[str, Any]:
-    "As `tried`, on these weights, which change."
-    optimizer = make(list(weights))  # a list, since some go through them once for each group
+    "Like `tried`, on these weights, which change."
+    optimizer = make(list(weights))  # a list, since some optimizers iterate over them once for each group
     require_held(optimizer)
     settings, before, kind = settings_of(optimizer), beside(optimizer), type(optimizer).__name__
     if len(rates := {plain(group.get("lr")) for group in optimizer.param_groups}) > 1:
         rates = sorted(rates, key=str)
-        raise InputError(f"optimizer: its groups have rates of their own, {rates}, and one rate is set for all")
+        raise InputError(f"optimizer: its groups have their own rates, {rates}, and one rate is set for all")
     if is_adam(optimizer):
         warn_of_left(optimizer, weights)
         return settings
@@ -141,7 +141,7 @@ def after_an_update(make: MakeOptimizer, weights: list[nn.Parameter]) -> dict[st
 
 
 def tried(make: MakeOptimizer, weights: Iterable[nn.Parameter]) -> dict[str, Any]:
-    "The settings of an optimizer; InputError, after a few updates of other weights of these shapes, where it cannot be resumed."
+    "The settings of an optimizer; InputError if it cannot be resumed, found by a few updates of other weights of these shapes."
     shapes = [(weight.shape, weight.requires_grad) for weight in weights]
 
     def on(device: str) -> list[nn.Parameter]:
@@ -151,7 +151,7 @@ def tried(make: MakeOptimizer, weights: Iterable[nn.Parameter]) -> dict[str, Any
         return after_an_update(make, on("meta"))  # no number is computed, no memory taken
     except InputError:
         raise
-    except Exception:  # some read a number, and some know no such device
+    except Exception:  # some read a number, and some do not know this device
         pass
     try:
         return after_an_update(make, on("cpu"))
@@ -166,7 +166,7 @@ def named(optimizer: torch.optim.Optimizer, model: nn.Module) -> list[tuple[str,
 
 
 def to_be_held(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, Tensor]:
-    "What a file holds of its state: tensors, by the names of the weights."
+    "The part of its state that a file holds: tensors, by the names of the weights."
     require_held(optimizer)
     found = {}
     for name, parameter in model.named_parameters():
@@ -180,7 +180,7 @@ def to_be_held(optimizer: torch.optim.Optimizer, model: nn.Module) -> dict[str, 
 
 
 def require_adams(optimizer: torch.optim.Optimizer, model: nn.Module, held: dict[str, Tensor], path: Path) -> None:
-    "InputError where these are not Adam's means. Fused Adam trusts its state: it would write past the end of one too short."
+    "InputError if these are not Adam's means. Fused Adam trusts its state: it would write past the end of one that is too short."
     order = named(optimizer, model)
     # A frozen weight has no means.
     moved = [name for name, _ in order if f"{name}.step" in held] or [name for name, _ in model.named_parameters()]
@@ -195,7 +195,7 @@ def require_adams(optimizer: torch.optim.Optimizer, model: nn.Module, held: dict
 
 
 def as_it_was(value: Tensor, weight: Tensor, kind: str) -> Tensor | int | float:
-    "A number of Python's; or a tensor, in the order in memory that its weight has: fused Adam reads both from first to last."
+    "A Python number; or a tensor with the same memory layout as its weight: fused Adam reads both from first to last."
     if kind:
         return NUMBERS[kind](value.item())
     if value.shape != weight.shape:
@@ -204,7 +204,7 @@ def as_it_was(value: Tensor, weight: Tensor, kind: str) -> Tensor | int | float:
 
 
 def put_back(optimizer: torch.optim.Optimizer, model: nn.Module, held: dict[str, Tensor], path: Path) -> None:
-    "What `to_be_held` gave, on whatever device the weights are. InputError where it does not fit."
+    "Restore what `to_be_held` returned, on the device of the weights. InputError if it does not fit."
     if is_adam(optimizer):
         require_adams(optimizer, model, held, path)
     states, left = {}, dict(held)

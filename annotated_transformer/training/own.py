@@ -1,4 +1,4 @@
-"What a training may have of its user's own: the class of its model, its optimizer, learning rate and loss, and what watches it."
+"What users may provide for training: the class of the model, the optimizer, the learning rate, the loss, and what watches it."
 import copy
 import logging
 import math
@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import TypeVar  # PyTorch brings it; Python's own has no default before 3.13
+from typing_extensions import TypeVar  # installed with PyTorch; Python's own has no default before 3.13
 
 from .. import EOS, PAD, UNK, InputError
 from ..config import TrainingConfig
@@ -28,25 +28,25 @@ from .optimizer_state import MakeOptimizer, plain, tried
 __all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer",
            "warn_of_future"]
 
-Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class that is given, for type checkers
-Rate = Callable[[int], float]  # of each update, counted from 1
-Loss = Callable[[Model, Batch], Tensor]  # of each target token, PAD included, which is not counted
-# Gets each line of metrics.jsonl, and the model if it can take two arguments; True ends the training, and nothing else.
+Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class given, for type checkers
+Rate = Callable[[int], float]  # for each update, counted from 1
+Loss = Callable[[Model, Batch], Tensor]  # for each target token, including PAD, which is not counted
+# Gets each line of metrics.jsonl, and the model if it can take two arguments; only True ends the training.
 Watch = Callable[[dict[str, Any]], bool | None] | Callable[[dict[str, Any], Model], bool | None]
-NOTED = (1, 100, 10_000)  # updates whose rates are noted; where they are others when a run goes on, it says so
+NOTED = (1, 100, 10_000)  # updates whose rates are recorded; if they differ when a run continues, it says so
 
 
 def require_transformer(kind: type[Transformer]) -> None:
-    "InputError for what is no class of models."
+    "InputError for anything but a class of models."
     if not (isinstance(kind, type) and issubclass(kind, Transformer)):
         raise InputError(f"model={kind!r}: give a class that inherits from Transformer")
 
 
-MANY = 99  # arguments, that are taken only by what takes any number, as print does
+MANY = 99  # arguments: only a function that takes any number, like print, takes so many
 
 
 def takes(given: object, arguments: int) -> bool:
-    "Whether it can be called with so many arguments; of what Python cannot look into, whether it can be called."
+    "Whether it can be called with this many arguments; if Python cannot inspect it, whether it can be called at all."
     try:
         signature(given).bind(*[None] * arguments)
     except TypeError:
@@ -57,7 +57,7 @@ def takes(given: object, arguments: int) -> bool:
 
 
 def checked_rate(given: object, step: int) -> float:
-    "The same as a number; InputError for what is no learning rate."
+    "The given rate as a number; InputError if it is not a learning rate."
     try:
         number = float(given)
     except (TypeError, ValueError):
@@ -68,39 +68,39 @@ def checked_rate(given: object, step: int) -> float:
 
 
 def mean_loss(
-    losses: Tensor,  # as `Loss` gives them
+    losses: Tensor,  # as returned by `Loss`
     target: Tensor,  # (B, T)
-    tokens: int,     # real ones of the whole batch, of which this may be a part
+    tokens: int,     # real tokens of the whole batch, of which this may be a part
 ) -> Tensor:
-    "Mean per real token of a batch; of a part of it, its share of that mean: those of all parts and processes add up to it."
+    "Mean per real token of a batch; for a part of it, its share of that mean: the shares of all parts and processes add up."
     if not isinstance(losses, Tensor) or losses.shape != target.shape:
         what = f"a tensor {tuple(losses.shape)}" if isinstance(losses, Tensor) else f"what is of the type {type(losses).__name__}"
         raise InputError(f"loss gives {what}: give a number for each target token, {tuple(target.shape)}, and not their mean")
     if torch.is_grad_enabled() and not losses.requires_grad:
-        raise InputError("loss gives numbers that require no gradients, so that nothing would be learnt: compute them from the "
+        raise InputError("loss gives numbers that require no gradients, so nothing would be learnt: compute them from the "
                          "model's output, without detach(), item() or torch.no_grad()")
     return torch.where(target != PAD, losses, 0).sum(dtype=torch.float32) / tokens
 
 
 def warn_of_future(model: Transformer) -> None:
-    "A warning where a model with parts of one's own sees target tokens that it has yet to predict; others cost nothing."
+    "Warn if a model with a user's own parts sees target tokens that it has yet to predict; other models are not checked."
     if only_known(model):
         return
     target = torch.full((1, min(32, model.config.max_length)), UNK, device=model.embedding.weight.device)
     other = target.clone()
     other[:, -1] = EOS
-    with suppress(Exception), torch.random.fork_rng(devices=[]):  # what fails here says so in training
-        tried_on = copy.deepcopy(model)  # a part may keep what it computes, which no inference tensor may be, either
+    with suppress(Exception), torch.random.fork_rng(devices=[]):  # an error here will be reported in training
+        tried_on = copy.deepcopy(model)  # a part may keep what it computes, and that must not be an inference tensor either
         with evaluating(tried_on), torch.inference_mode(False), torch.no_grad():
             first, again, found = (tried_on(target, ids)[:, :-1] for ids in (target, target, other))
         if torch.equal(first, again) and not torch.allclose(first, found, 1e-4, 1e-4):
-            said = ("%s sees target tokens before it predicts them: another last one changes what it gives before. Its loss will "
+            said = ("%s sees target tokens before it predicts them: changing the last one changes earlier outputs. Its loss will "
                     "fall, and its search will fail; look at other tokens in attention alone (docs/your-own-parts.md)")
             logging.getLogger(__name__).warning(said, type(model).__name__)
 
 
 def some_rates(rate: Rate) -> dict[str, Any]:
-    "What is compared when the run goes on, as far as it gives any: a table may be shorter."
+    "The rates to compare when the run continues, as far as there are any: a table may be shorter."
     found = {}
     for step in NOTED:
         with suppress(Exception):
@@ -110,7 +110,7 @@ def some_rates(rate: Rate) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Own:
-    "What was given in place of the paper's."
+    "What the user gave instead of the paper's parts."
 
     model: type[Transformer] = Transformer
     optimizer: MakeOptimizer | None = None
@@ -119,12 +119,12 @@ class Own:
     loss: Loss[Any] | None = None
 
     def names(self) -> dict[str, str]:
-        "Of what is not the paper's, as config.json of a run notes it."
+        "The names of the parts that are not the paper's, as recorded in a run's config.json."
         given = {"model": self.model, "optimizer": self.optimizer, "rate": self.rate, "loss": self.loss}
         return {name: name_of(what) for name, what in given.items() if what not in (None, Transformer)}
 
     def require_loss(self, config: TrainingConfig) -> None:
-        "InputError for settings that a loss of one's own makes void, and for weights of its own that nobody would train."
+        "InputError for settings that have no effect on the user's loss, and for weights in the loss that nobody would train."
         for name in ("smoothing", "consistency") if self.loss is not None else ():
             if value := getattr(config, name):
                 raise InputError(f"{name}={value} has no effect on a loss of your own: set it to 0 in the configuration")
@@ -133,9 +133,9 @@ class Own:
                              "class, or call loss.requires_grad_(False)")
 
     def require_fit(self, config: TrainingConfig) -> dict[str, Any]:
-        """InputError, before anything is written, for what the loop would not train as it is meant, or not save.
+        """InputError, before anything is written, for what the loop could not train as intended, or could not save.
 
-        What of the optimizer and the rate is compared when the run goes on."""
+        Returns the facts about optimizer and rate that are compared when the run continues."""
         require_transformer(self.model)
         for name, number, wanted in (("optimizer", (1,), "the parameters"), ("rate", (1,), "the number of an update"),
                                      ("watch", (1, 2), "a line, or a line and the model"), ("loss", (2,), "model and batch")):
@@ -143,10 +143,10 @@ class Own:
                 what = "takes other arguments" if callable(given) else f"is of the type {type(given).__name__}"
                 raise InputError(f"{name} {what}: give a function that takes {wanted}")
         self.require_loss(config)
-        made = planned(self.model, config.model)  # a model that cannot stand must not bind the run to its configuration
-        to_be_saved(made)                         # refuses what no checkpoint could hold
+        made = planned(self.model, config.model)  # an invalid model must not bind the run to its configuration
+        to_be_saved(made)                         # refuses what a checkpoint could not hold
         if not any(weight.requires_grad for weight in made.parameters()):
-            raise InputError(f"no weight of {self.model.__name__} requires gradients, so that nothing would be learnt")
+            raise InputError(f"no weight of {self.model.__name__} requires gradients, so nothing would be learnt")
         table = type(made.embedding)
         for kind, base, name in (
             (self.model, Transformer, "forward"), (self.model, Transformer, "decode"), (table, SharedEmbedding, "project"),
@@ -161,19 +161,19 @@ class Own:
         return settings
 
     def optimizer_of(self, model: Transformer) -> torch.optim.Optimizer:
-        "For all parameters; unless another was given, the Adam of §5.3."
+        "The optimizer of all parameters; unless another was given, the Adam of §5.3."
         fused = model.embedding.weight.device.type in ("cpu", "cuda")
         return (self.optimizer or partial(adam, fused=fused))(list(model.parameters()))
 
     def rate_of(self, config: TrainingConfig) -> Rate:
-        "Unless another was given, (3)."
+        "The learning rate; unless another was given, (3)."
         if self.rate is None:
             settings = {"d_model": config.model.d_model, "warmup_steps": config.warmup_steps, "factor": config.rate_factor}
             return partial(learning_rate, **settings)
         return lambda step: checked_rate(self.rate(step), step)
 
     def watch_of(self, model: Transformer) -> Callable[[dict], Any] | None:
-        "`watch` as it takes a line alone. Meanwhile the model is in eval mode, and afterwards in its own, whatever happens."
+        "`watch` as a function of the line alone. While it runs, the model is in eval mode; its own mode is always restored."
         if self.watch is None:
             return None
         beside = (model,) if takes(self.watch, 2) and not takes(self.watch, MANY) or not takes(self.watch, 1) else ()
@@ -185,4 +185,4 @@ class Own:
         return show
 
 
-PAPERS = Own()  # nothing of one's own
+PAPERS = Own()  # everything as in the paper

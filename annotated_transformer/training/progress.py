@@ -1,4 +1,4 @@
-"What is due after an update (a line, a validation, a checkpoint), and how it is counted and reported; no update depends on it."
+"What is due after an update (a line, validation, a checkpoint), and how it is counted and reported; no update depends on it."
 import signal
 import time
 from collections.abc import Callable
@@ -24,12 +24,12 @@ class Due(NamedTuple):
     line: bool        # of metrics.jsonl
     measure: bool     # on the validation split
     save: bool
-    regular: bool     # a checkpoint in its turn, not for the sake of a signal
+    regular: bool     # a scheduled checkpoint, not one because of a signal
     stop: int | None  # the signal that ends the run
 
 
 def signal_of(terminated: float, interrupted: float) -> int | None:
-    "The one to answer."
+    "The signal to act on."
     return signal.SIGTERM if terminated else signal.SIGINT if interrupted else None
 
 
@@ -39,7 +39,7 @@ class Schedule:
     def __init__(self, config: TrainingConfig, group: Group, received: list[int]):
         self.config, self.group, self.received = config, group, received
         self.saved = time.perf_counter()
-        self.asked: Callable[[], list[float]] | None = None  # the answer to what was asked after the last update
+        self.asked: Callable[[], list[float]] | None = None  # the answer to the question sent after the last update
 
     def due(self, step: int) -> Due | None:
         "What is due after this update; None: nothing."
@@ -60,26 +60,26 @@ class Schedule:
         return due if due.line or due.measure or due.save else None
 
     def agreed(self, terminated: bool, interrupted: bool, by_minutes: bool, last: bool) -> list[bool]:
-        "A signal to any process, the leader's clock: of one process, now; of several, as after the update before: nobody waits."
+        "Signals to any process and the leader's clock; with several processes, as of the update before, so that nobody waits."
         if self.group.size == 1:
             return [terminated, interrupted, by_minutes]
         found = [False] * 3 if self.asked is None else [bool(wish) for wish in self.asked()]
-        over = last or found[0] or found[1]  # then nobody asks again: all leave with nothing on the way
+        over = last or found[0] or found[1]  # then nobody asks again: all leave with no message in flight
         wishes = terminated, interrupted, by_minutes and not found[2] and self.group.rank == 0
         self.asked = None if over else self.group.highest_later(*wishes)
         return found
 
     def leave(self, stopped: Callable[[int], BaseException]) -> None:
-        """Wait for what was asked, so that all leave with nothing on the way, also where `watch` ended the training.
+        """Wait for pending answers, so that all leave with no message in flight, even if `watch` ended the training.
 
-        A signal to any process that came too late for an update to answer still ends the program: it may have more to train."""
+        A signal that came too late to be answered by an update still ends the program: it may have more to train."""
         if self.asked is not None:
             self.asked()
         if late := signal_of(*self.group.highest(signal.SIGTERM in self.received, signal.SIGINT in self.received)):
             raise stopped(late)
 
     def has_saved(self, due: Due) -> None:
-        "Count the minutes to the next checkpoint from here."
+        "Count the minutes until the next checkpoint from here."
         if due.regular:
             self.saved = time.perf_counter()
 
@@ -88,7 +88,7 @@ NOBODY = Watch()  # nothing is watched
 
 
 class Meter:
-    "Adds up losses, tokens and seconds. Losses stay on the device until they are read, since reading waits for it."
+    "Adds up losses, tokens and seconds. Losses stay on the device until they are read, since reading waits for the device."
 
     def __init__(self, state: dict, group: Group, watch: Watch = NOBODY):
         self.state, self.group, self.watch = state, group, watch
@@ -98,7 +98,7 @@ class Meter:
         self.clock = time.perf_counter()
 
     def add(self, share: Tensor, source_tokens: int, tokens: int, lengths: np.ndarray | None = None, **place: int) -> None:
-        "Another update, and where the run stands after it."
+        "Count another update and the run's position after it."
         self.watch.updated(lengths)
         self.unread = self.unread + share * tokens
         self.since["tokens"] += tokens
@@ -107,7 +107,7 @@ class Meter:
         self.state["target_tokens"] += tokens
 
     def read(self) -> float:
-        "The loss of all tokens since it was last read, in all processes; and the clock."
+        "Read the loss of all tokens since the last reading, over all processes, and the clock."
         loss, = self.group.total(float(self.unread))
         seconds = time.perf_counter() - self.clock
         self.state["seconds"] += seconds
@@ -118,41 +118,41 @@ class Meter:
         return loss
 
     def line(self) -> dict[str, float]:
-        "Mean loss and speed since the last line, and what else was watched."
+        "Mean loss and speed since the last line, and whatever else was watched."
         loss, tokens, seconds = (self.since[name] for name in ("loss", "tokens", "seconds"))
         self.since.update(loss=0.0, tokens=0, seconds=0.0)
         return {"loss": loss / tokens, "target_tokens_per_second": round(tokens / seconds, 1), **self.watch.line()}
 
     def go_on(self) -> None:
-        "Start the clock again: validation and saving are not training time."
+        "Restart the clock: validation and saving are not training time."
         self.watch.go_on()
         self.clock = time.perf_counter()
 
 
 def is_true(answer: object) -> bool:
-    "Whether this is True, NumPy's and PyTorch's included. A number or a list that a function happens to return is not."
+    "Whether this is True, including NumPy's and PyTorch's. A number or a list that a function happens to return is not."
     return (answer.item() if getattr(answer, "ndim", None) == 0 else answer) is True
 
 
 class Reporter:
-    "What a run reports: metrics.jsonl and curves, both written by the leader, and the bar."
+    "What a run reports: metrics.jsonl and curves, both written by the leader, and the progress bar."
 
     def __init__(
         self, run: Run, config: TrainingConfig, state: dict, group: Group, stack: ExitStack,
         watch: Callable[[dict], Any] | None = None,  # gets each line
     ):
         self.state, self.group, self.watch, self.unseen = state, group, watch, []
-        self.watched = bool(group.highest(group.rank == 0 and watch is not None)[0])  # others may have been given none
+        self.watched = bool(group.highest(group.rank == 0 and watch is not None)[0])  # other processes may not have one
         self.metrics = group.lead(lambda: stack.enter_context(Metrics(run.directory, state["step"])))
         named = {"unit": "step", "desc": run.directory.name, "dynamic_ncols": True, "shown": group.rank == 0}
         self.bar = stack.enter_context(progress_bar(total=config.steps, initial=state["step"], **named))
 
     def record(self, **values: float | dict) -> None:
-        "The leader writes a line, which `watch` will see."
+        "Let the leader write a line, which `watch` will see."
         self.unseen.append(self.metrics.record(self.state, **values))
 
     def enough(self) -> bool:
-        "Whether `watch` wants the training to end, now that the leader shows it the new lines; all get the same answer."
+        "Show `watch` the new lines, in the leader, and return whether it wants the training to end; all get the same answer."
         lines, self.unseen = self.unseen, []
         if not self.watched:
             return False
@@ -160,7 +160,7 @@ class Reporter:
         return bool(self.group.highest(any(answers or []))[0])
 
     def line(self, loss: float, target_tokens_per_second: float, learning_rate: float, **watched) -> None:
-        "Of the updates since the last line."
+        "Report the updates since the last line."
         speed = {"target_tokens_per_second": target_tokens_per_second, **watched}
         self.group.lead(lambda: self.record(loss=loss, learning_rate=learning_rate, **speed))
         share = f", {watched['share_of_peak']:.0%} of peak" if "share_of_peak" in watched else ""
@@ -169,7 +169,7 @@ class Reporter:
             self.bar.write(f"step {step:,} took {seconds:.3f} s; the median is {watched['seconds_per_update']:.3f} s")
 
     def measure(self, loss: float, perplexity: float) -> None:
-        "On the validation split."
+        "Report a measurement on the validation split."
         values = {"validation_loss": loss, "validation_perplexity": perplexity}
         self.group.lead(lambda: self.record(**values))
         if not self.bar.disable:

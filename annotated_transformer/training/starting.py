@@ -38,9 +38,9 @@ def new_model(
     vocab_size: int,
     kind: type[Transformer] = Transformer,
 ) -> Transformer:
-    "A model with the initial weights that (seed, init_gain) decide."
+    "A model with the initial weights determined by seed and init_gain."
     torch.manual_seed(config.seed)
-    with torch.device("cpu"):  # whatever the user's default is: a GPU draws other numbers
+    with torch.device("cpu"):  # regardless of the user's default: a GPU draws other numbers
         model = kind(dataclasses.replace(config.model, vocab_size=vocab_size))
     with torch.no_grad():
         for name, weight in model.named_parameters():
@@ -53,7 +53,7 @@ def load_start(
     config: TrainingConfig,
     kind: type[Transformer] = Transformer,
 ) -> LoadedModel:
-    "The model that a run starts from, of a run the mean of the checkpoints that it keeps; InputError if its sizes are others."
+    "The model that a run starts from (for a run, the mean of the checkpoints that it keeps); InputError if its sizes differ."
     start = load(config.start_from, model=kind)
     free = {"vocab_size", "dropout"} | (set() if any(True for _ in start.model.positions.parameters()) else {"max_length"})
     for name, there in dataclasses.asdict(start.model.config).items():
@@ -63,7 +63,7 @@ def load_start(
     return start
 
 
-LOOKED_AT = 20_000  # training pairs, from the first to the last, that are searched for unknown letters
+LOOKED_AT = 20_000  # training pairs, spread from the first to the last, that are searched for unknown letters
 
 
 def warn_of_unknown(
@@ -71,7 +71,7 @@ def warn_of_unknown(
     tokenizer: Tokenizer,   # taken over from another model
     train: TokenizedPairs,
 ) -> None:
-    "A warning where more than one training source or target in a hundred has letters that the vocabulary lacks."
+    "Warn if more than one training source or target in a hundred has letters that the vocabulary lacks."
     rows = range(0, len(train), max(1, len(train) // LOOKED_AT))
     for side, name, so in ((0, "sources", "read them all as one"), (1, "targets", "never write them")):
         share = sum(UNK in train[i][side] for i in rows) / len(rows)
@@ -88,7 +88,7 @@ def warn_of_unknown(
 
 
 def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer, n: int) -> None:
-    "A warning where the vocabulary writes more than one of a hundred targets of one's own texts in other letters (§5.1)."
+    "Warn if the vocabulary writes more than one in a hundred targets of the user's texts in other letters (§5.1)."
     def written(text: str) -> str:
         return "".join(tokenizer.decode(tokenizer.encode_target(text)).split())
 
@@ -105,13 +105,13 @@ def warn_of_variants(config: TrainingConfig, tokenizer: Tokenizer, n: int) -> No
               if (new := written(letter)) not in (letter, "") and known(letter)]
     logging.getLogger(__name__).warning(
         "%.0f%% of the training targets have letters that the model will write in another form%s, and sacreBLEU counts these "
-        "as wrong: if that form is as good, bring all texts to Unicode's NFKC", 100 * len(changed) / len(targets),
+        "as wrong: if that form is as good, normalise all texts to Unicode's NFKC", 100 * len(changed) / len(targets),
         f" ({', '.join(others[:6])})" if others else "",
     )
 
 
 def warn_of_long(longest: int, splits: Sequence[TokenizedPairs]) -> None:
-    "A warning where pairs of the training or of the validation split are longer than the model takes."
+    "Warn if pairs of the training or the validation split are too long for the model."
     left = [f"{pairs.left_out:,} of {len(pairs) + pairs.left_out:,} {name} pairs"
             for name, pairs in zip(("training", "validation"), splits) if pairs.left_out]
     if left:
@@ -122,7 +122,7 @@ def warn_of_long(longest: int, splits: Sequence[TokenizedPairs]) -> None:
 
 
 def contents(directory: Path) -> set[Path] | None:
-    "What is in a directory; None if there is none."
+    "The contents of a directory; None if it does not exist."
     return set(directory.iterdir()) if directory.exists() else None
 
 
@@ -130,7 +130,7 @@ def undo(
     directory: Path,           # of a run
     before: set[Path] | None,  # its contents, before it was begun
 ) -> None:
-    "Remove what a start has left that was a mistake, unless the run had begun before. Files of others stay."
+    "Remove what a failed start has left, unless the run had begun before. Other files stay."
     if before is None:
         shutil.rmtree(directory, ignore_errors=True)
     elif directory / "config.json" not in before:
@@ -141,7 +141,7 @@ def undo(
 
 
 def remove_empty(directory: Path) -> None:
-    "One with something in it stays."
+    "Remove a directory if it is empty."
     with suppress(OSError):
         directory.rmdir()
 
@@ -153,7 +153,7 @@ def try_loss(
     device: torch.device,
     own: Own,
 ) -> None:
-    "InputError where a loss of one's own fails on the first two pairs, with a new model that is then forgotten."
+    "InputError if a user's own loss fails on the first two pairs, with a new model that is then discarded."
     batch = Batch(*(ids.to(device) for ids in collate(train, range(min(2, len(train))))))
     model = new_model(config, vocab_size, own.model).to(device)
     try:
@@ -173,16 +173,16 @@ def begin(
     stack: ExitStack,   # holds the lock on the run directory
     own: Own = PAPERS,
 ) -> None:
-    "What the leader does for all before the first update. A mistake leaves nothing that the corrected command would meet."
-    if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read
+    "What the leader does for all before the first update. A mistake leaves nothing that would disturb the corrected command."
+    if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read back
         raise InputError(f"a run is trained in torch.float32, and PyTorch's default is {kind}: call torch.set_default_dtype")
     require_plain(config, config.model, config.execution)
     settings = own.require_fit(config)
     run.require_whole()
     if (place := corpora.directory_of(config.corpus)) and not run.exists() and place.resolve() == run.directory.resolve():
-        raise InputError(f"{run} holds texts to train on, and a run has a directory of its own: choose another --run")
+        raise InputError(f"{run} holds texts to train on, and a run needs a directory of its own: choose another --run")
     if (before := contents(run.directory)) is None:
-        stack.callback(remove_empty, run.directory)  # after a mistake, where Windows keeps its lock until here
+        stack.callback(remove_empty, run.directory)  # after a mistake, since Windows keeps the lock until here
     run.directory.mkdir(parents=True, exist_ok=True)
     stack.enter_context(only_one(run.directory))
     try:
@@ -199,16 +199,16 @@ def begin(
             warn_of_long(config.model.max_length, splits)
         if config.start_from and first:
             warn_of_unknown(config, tokenizer, splits[0])
-        if first and place and read_record(run.directory).languages:  # trees are in no language
+        if first and place and read_record(run.directory).languages:  # trees have none
             warn_of_variants(config, tokenizer, len(splits[0]))
         longest = max(int(pairs.lengths.max()) for pairs in splits) if config.batch_tokens < config.model.max_length else 0
         if longest > config.batch_tokens:
             problem = f"a sentence of {longest} tokens does not fit into a batch of {config.batch_tokens}"
             raise InputError(f"{problem}: raise --batch-tokens")
-        if own.loss is not None and group.size == 1 and not run.checkpoints():  # what waits for other processes would hang
+        if own.loss is not None and group.size == 1 and not run.checkpoints():  # a loss that waits for other processes would hang
             try_loss(config, tokenizer.vocab_size, splits[0], group.device, own)
         clear_leftovers(run.directory)
-        newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same
+        newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same one
         forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this
     except InputError:
         undo(run.directory, before)
@@ -218,8 +218,8 @@ def begin(
 def prepared(
     config: TrainingConfig, run: Run, group: Group, own: Own = PAPERS,
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
-    """What the leader has prepared, as `Run.prepared` gives it. InputError where this process was started with other settings:
-    of another batch it would take its share, and no number would look wrong."""
+    """What the leader has prepared, as returned by `Run.prepared`. InputError if this process was started with other settings: it
+    would take its share of another batch, and no number would look wrong."""
     if not run.exists():
         raise InputError(f"{run}: process {group.rank} does not see the run that the first began: put it on a file system that "
                          "all share")
@@ -233,10 +233,10 @@ def prepared(
 
 def whole_state(
     state: dict,
-    fresh: dict,       # one with all that a training counts
+    fresh: dict,       # a new state with everything that training counts
     directory: Path,   # of the checkpoint
 ) -> dict:
-    "InputError where a checkpoint lacks a count."
+    "InputError if a checkpoint lacks a count."
     for name in fresh.keys() - state.keys():
         raise InputError(f"{directory / 'state.json'}: {name} is missing; use an earlier checkpoint")
     return state
@@ -248,10 +248,10 @@ def resume(
     group: Group,
     model: Transformer,
     optimizer: torch.optim.Optimizer,
-) -> dict:  # where the run stands
-    "Put the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
+) -> dict:  # the run's position
+    "Load the newest checkpoint into model and optimizer; if there is none yet, the weights that the run starts from."
     state = dict.fromkeys(("step", "epoch", "batch", "source_tokens", "target_tokens", "seconds", "device_seconds"), 0)
-    if found := group.together(run.checkpoints):  # `begin` has left the newest one whole; only the leader hashed it
+    if found := group.together(run.checkpoints):  # `begin` made sure that the newest one is intact; only the leader hashed it
         state = group.together(lambda: whole_state(load_checkpoint(found[-1], model, optimizer), state, found[-1]))
     elif config.start_from:
         model.load_state_dict(group.together(lambda: load_start(config, type(model))).model.state_dict())

@@ -1,4 +1,4 @@
-"How a training ends before its last update: after a signal, or when numbers have left their range."
+"How training ends before its last update: after a signal, or when numbers have left their range."
 import math
 import signal
 import threading
@@ -22,7 +22,7 @@ STOPPED = 75  # exit status after SIGTERM, with a checkpoint written: sysexits.h
 
 @contextmanager
 def noted_signals(
-    alone: bool,  # not one of several processes, which all get the same Ctrl-C
+    alone: bool,  # the only process; several would all get the same Ctrl-C
 ) -> Iterator[list[int]]:
     "Record SIGTERM and SIGINT in a list instead of ending the process; a closed terminal (SIGHUP) counts as SIGTERM."
     received: list[int] = []
@@ -32,7 +32,7 @@ def noted_signals(
             raise KeyboardInterrupt
         received.append(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
 
-    if threading.current_thread() is not threading.main_thread():  # where Python lets nobody handle signals
+    if threading.current_thread() is not threading.main_thread():  # there Python does not allow signal handlers
         yield received
         return
     numbers = [signal.SIGTERM, signal.SIGINT]
@@ -47,7 +47,7 @@ def noted_signals(
 
 
 def stopped(run: Run, step: int, number: int, group: Group) -> BaseException:
-    "How a process ends after a signal, when the checkpoint is written; the leader alone speaks."
+    "How a process ends after a signal, once the checkpoint is written; only the leader prints a message."
     if group.rank:
         return SystemExit(STOPPED if number == signal.SIGTERM else 130)
     return Stopped(f"{run} is saved at step {step:,}") if number == signal.SIGTERM else KeyboardInterrupt()
@@ -56,22 +56,22 @@ def stopped(run: Run, step: int, number: int, group: Group) -> BaseException:
 def all_finite(
     model: nn.Module,
 ) -> bool:
-    "Whether every weight is a number and finite."
+    "Whether every weight is finite."
     return bool(torch.stack([p.detach().isfinite().all() for p in model.parameters()]).all())
 
 
 def refuse_to_go_on(run: Run, step: int) -> None:
-    "InputError: numbers have left the range, and from which checkpoint one can start again."
+    "InputError saying that numbers have left their range, and from which checkpoint one can start again."
     found = newest_checkpoint(run.directory)
     raise InputError(
-        f"{run}: by update {step} the loss or a weight has become infinite or no number; nothing of it was written, "
+        f"{run}: by update {step} the loss or a weight has become infinite or NaN; none of it was written, "
         f"and {f'{found.name} is the last checkpoint' if found else 'there is no checkpoint yet'}. "
         "Start another run with a lower --rate-factor, more --warmup-steps, or --clip-norm 1"
     )
 
 
 def require_finite(measured: Evaluation, run: Run, step: int, group: Group) -> Evaluation:
-    "The same, in all processes. InputError where it is no number: finite weights may be so large that their products are not."
+    "Return it, in all processes. InputError if it is not finite: finite weights may be so large that their products are not."
     if not math.isfinite(measured.loss):
         group.lead(partial(refuse_to_go_on, run, step))
     return measured

@@ -1,6 +1,6 @@
-"""What an expert looks for in the log of a GPU: the gradient's norm, memory, the share of the peak, slow updates; and a trace.
+"""What an expert looks for in a GPU's log: the gradient norm, memory, the share of peak speed, slow updates; and a trace.
 
-On a CPU nothing of it is measured unless a trace is asked for: no update does more work. There the number of threads is chosen.
+On a CPU none of this is measured unless a trace is requested, so no update does more work. There the number of threads is chosen.
 """
 import re
 import statistics
@@ -21,15 +21,15 @@ from .runs import Run
 __all__ = ["PEAKS", "TRACE", "Gpu", "Watch", "peak_of", "traced", "watching"]
 
 # FLOP/s of products in bfloat16 with 32-bit sums, without sparsity: half of what NVIDIA's data sheets say with sparsity.
-# The first name that is found holds.
+# The first name that matches counts.
 PEAKS = {
     "B200": 2250e12,     # Blackwell data sheet (3384703), HGX B200: 4,500 TFLOP/s with sparsity; a GB200 has 5,000
-    "H200 NVL": 835e12,  # taken to be as the H100 NVL, which has the same chip; its data sheet was not at hand
+    "H200 NVL": 835e12,  # assumed to equal the H100 NVL, which has the same chip; its data sheet was not at hand
     "H200": 989e12,      # H200 data sheet, SXM: 1,979
     "H100 NVL": 835e12,  # H100 data sheet: 1,671
     "H100 PCIe": 756e12,  # H100 data sheet: 1,513
     "H100": 989e12,      # H100 data sheet, SXM: 1,979
-    "A100": 312e12,      # A100 data sheet (1758950): 624, SXM and PCIe alike
+    "A100": 312e12,      # A100 data sheet (1758950): 624, for both SXM and PCIe
     "L40S": 362e12,      # L40S data sheet: 362 without, 733 with
     "L4": 121e12,        # L4 data sheet: 242
 }
@@ -37,29 +37,29 @@ TRACE = "trace.json"  # in the run directory
 
 
 def peak_of(name: str) -> float | None:
-    "FLOP/s of the GPU that calls itself so, in bfloat16; None if we do not know it."
+    "FLOP/s in bfloat16 of the GPU with this name; None if we do not know it."
     words = set(re.split("[ -]", name))
-    if "MIG" in words:  # a part of a GPU, as in "NVIDIA H100 80GB HBM3 MIG 3g.40gb", has a part of its peak
+    if "MIG" in words:  # part of a GPU, as in "NVIDIA H100 80GB HBM3 MIG 3g.40gb", has part of its peak
         return None
     return next((peak for known, peak in PEAKS.items() if words.issuperset(known.split())), None)
 
 
 def mark() -> torch.cuda.Event:
-    "A mark in what the GPU has to do: when it comes there, it notes the time, and nobody waits."
+    "A mark in the GPU's queue of work: when the GPU reaches it, it records the time, and nobody waits."
     event = torch.cuda.Event(enable_timing=True)
     event.record()
     return event
 
 
 class Gpu:
-    "What one process sees of its GPU. Nothing is read before the loop waits for the device anyway."
+    "What one process sees of its GPU. Nothing is read until the loop waits for the device anyway."
 
     def __init__(
         self,
         config: TrainingConfig,
         group: Group,
-        step: int,                                         # where the run stands
-        flops: Callable[[np.ndarray], float] | None = None,  # of an update on pairs of these lengths, in all processes
+        step: int,                                         # the run's current step
+        flops: Callable[[np.ndarray], float] | None = None,  # FLOPs of an update on pairs of these lengths, in all processes
         peak: float | None = None,                         # FLOP/s of one device
         mark: Callable = mark,
     ):
@@ -71,20 +71,20 @@ class Gpu:
         self.marks = [mark()]
 
     def gradient(self, learner: nn.Module) -> None:
-        "The norm of the whole gradient, as it is before it is clipped: of the updates that a line is written after."
+        "The norm of the whole gradient before clipping, for those updates after which a line is written."
         if (self.step + 1) % self.config.log_every == 0:
             norms = torch._foreach_norm([p.grad for p in learner.parameters() if p.grad is not None])
             self.norm = torch.stack(norms).norm()
 
     def updated(self, lengths: np.ndarray) -> None:
-        "Another update, on pairs of these lengths (n, 2)."
+        "Count another update, on pairs of these lengths (n, 2)."
         self.step += 1
         self.marks.append(self.mark())
         if self.flops:
             self.work += self.flops(lengths)
 
     def read(self) -> None:
-        "The seconds of each update so far. The loop has waited for the device."
+        "Read the seconds of each update so far. The loop has waited for the device."
         first = self.step - len(self.marks) + 2
         for step, (start, end) in enumerate(zip(self.marks, self.marks[1:]), first):
             self.seconds[step] = start.elapsed_time(end) / 1e3
@@ -92,15 +92,15 @@ class Gpu:
         self.marks = self.marks[-1:]
 
     def go_on(self) -> None:
-        "Start the clock again: validation and saving are not training time."
+        "Restart the clock: validation and saving are not training time."
         self.read()
         self.marks = [self.mark()]
 
     def line(self) -> dict:
-        "What a line of metrics.jsonl says beside loss and speed."
+        "What a line of metrics.jsonl says besides loss and speed."
         self.read()
         said, total = {}, sum(self.seconds.values())
-        if self.norm is not None and self.norm.isfinite():  # JSON has no infinity; the next loss will be no number
+        if self.norm is not None and self.norm.isfinite():  # JSON has no infinity; the next loss will be NaN
             said["gradient_norm"] = float(self.norm)
         if self.flops and total:
             said["share_of_peak"] = self.work / (total * self.group.size * self.peak)
@@ -113,8 +113,8 @@ class Gpu:
 
 
 def traced(run: Run, updates: int, left: int):
-    "A profiler of some updates, when the first ones, which are slow, are over; it writes a file that Chrome opens."
-    from torch.profiler import ProfilerActivity, profile, schedule  # here and not above: nobody else needs it
+    "A profiler of some updates after the first ones, which are slow; it writes a file that Chrome opens."
+    from torch.profiler import ProfilerActivity, profile, schedule  # imported here because nothing else needs it
 
     before = max(0, min(10, left - updates))
 
@@ -161,11 +161,11 @@ def watching(
     run: Run,
     state: dict,
     group: Group,
-    stack: ExitStack,            # ends the trace, and gives back the number of threads
-    profile: int = 0,            # updates to be traced
+    stack: ExitStack,            # ends the trace, and restores the number of threads
+    profile: int = 0,            # updates to trace
     flops: Callable[..., int | np.ndarray] | None = None,  # as in `training_flops` of tables.training_cost
 ) -> Watch:
-    "What this run's device and options ask for."
+    "The watch that this run's device and options call for."
     gpu = trace = threads = None
     if group.device.type == "cuda":
         passes = 2 if config.consistency else 1

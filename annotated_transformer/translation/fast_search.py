@@ -1,7 +1,7 @@
-"""The searches that translation uses, for a whole batch: they find what `translation.search` finds, but for ties, and compute
+"""The searches that translation uses, for a whole batch: they find what `translation.search` finds, except for ties, and compute
 nothing twice.
 
-`translation.kv_cache` has what they are made of: a decoder that goes one token at a time, and the likeliest continuations.
+`translation.kv_cache` has their parts: a decoder that advances one token at a time, and the most likely continuations.
 """
 import logging
 from typing import Protocol
@@ -26,18 +26,18 @@ def longest_output(
     model: Transformer,
     source: Tensor,     # (B, S)
     extra_length: int,
-) -> Tensor:            # (B,) most tokens each sentence may generate, EOS included
-    "Source length + `extra_length` (§6.1), as far as the model's positions reach."
-    visible = model.visible(source if source.dim() > 1 else source[None])  # the model itself refuses a row without brackets
+) -> Tensor:            # (B,) maximum number of tokens for each sentence, including EOS
+    "Source length + `extra_length` (§6.1), limited by the model's positions."
+    visible = model.visible(source if source.dim() > 1 else source[None])  # the model itself refuses a single row
     return (visible.flatten(1).sum(1) + extra_length).clamp(max=model.config.max_length)
 
 
 def greedy_search(
     model: Transformer,
     source: Tensor,          # (B, S) ids
-    search: Search = TRANSLATION,   # of which only the length matters
+    search: Search = TRANSLATION,   # only its length matters
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
-    "Take the likeliest token at each step."
+    "Take the most likely token at each step."
     require_search(search)
     if not len(source):
         return []
@@ -58,30 +58,30 @@ def greedy_search(
                 stay = closed_ranks(going)
                 decoder.select(stay, torch.zeros_like(stay)[:, None])
                 alive, tokens = alive[stay], tokens[stay]
-    return [row[:limit] for row, limit in zip(out, limits.tolist())]  # one of padding alone may have a limit of 0
+    return [row[:limit] for row, limit in zip(out, limits.tolist())]  # a row of only padding may have a limit of 0
 
 
 class Allowed(Protocol):
-    "What a search may write, as it goes: trees, say, or words of a list. `tree_search` has one."
+    "What a search may write, step by step: for example trees, or words from a list. `tree_search` has one."
 
-    def ids(self, left: Tensor) -> Tensor:  # (B,) most tokens still to come, EOS included -> (B·K, m) ids, PAD if fewer
+    def ids(self, left: Tensor) -> Tensor:  # (B,) maximum number of tokens left, including EOS -> (B·K, m) ids, PAD if fewer
         "Which tokens may follow each of the hypotheses."
 
     def weigh(self, logits: Tensor) -> None:  # (B·K, V), changed in place
-        "Where several tokens amount to the same, move their probability to the one that may follow."
+        "If several tokens amount to the same, move their probability to the one that may follow."
 
     def follow(self, sentences: Tensor, beams: Tensor, tokens: Tensor) -> None:  # (B'), (B', K), (B', K)
-        "The search goes on with these hypotheses: each continues a beam of its sentence with a token."
+        "The search continues with these hypotheses: each extends a beam of its sentence by a token."
 
 
 def beam_search(
     model: Transformer,
     source: Tensor,              # (B, S) ids
     search: Search = TRANSLATION,
-    allowed: Allowed | None = None,   # nothing else may be written
-    n_best: int = 1,                  # the search goes on until it knows so many: no other hypothesis can end better
+    allowed: Allowed | None = None,   # the only tokens that may be written
+    n_best: int = 1,                  # search until this many are known: no other hypothesis can end better
 ) -> list[list[Hypothesis]]:     # per sentence, best first, at most `beam_size`
-    "Beam search as the authors' code did it (§6.1): finished and unfinished hypotheses compete apart."
+    "Beam search as in the authors' code (§6.1): finished and unfinished hypotheses compete separately."
     require_search(search)
     if not len(source):
         return []
@@ -90,19 +90,19 @@ def beam_search(
     finished: list[list[Hypothesis]] = [[] for _ in source]
     alive = torch.arange(len(source), device=device)                               # (B',) sentences still searched
     history = source.new_empty(len(source), 1, 0, dtype=torch.long)                # (B', K, t) tokens so far
-    log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start alike: one at first
+    log_p = torch.zeros(len(source), 1, device=device)                             # (B', K), but all start the same: one at first
     tokens = torch.full((len(source), 1), PAD, device=device)
 
     with evaluating(model):
         decoder = StepwiseDecoder(for_few_rows(model), source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            # At most K of 2K continuations end, so at least K go on. One beam takes the one likeliest: greedy search.
+            # At most K of 2K continuations end, so at least K go on. A single beam takes the most likely one: greedy search.
             logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
             ids = allowed and allowed.ids(limits[alive] - length + 1)
             if allowed:
                 allowed.weigh(logits)
             top, beam, token = continuations(logits, log_p, 2 * K if K > 1 else 1, ids)  # (B', 2K)
-            del logits                                                             # so that the next ones take their place
+            del logits                                                             # so that the next ones reuse its memory
             ends = token == EOS
             penalty = length_penalty(length, alpha)
             for row, column in (ends & top.isfinite()).nonzero().tolist():
@@ -115,8 +115,8 @@ def beam_search(
             history = history.gather(1, beam[:, :, None].expand(-1, -1, length - 1))
             history = torch.cat([history, tokens[:, :, None]], dim=-1)
 
-            best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no alive hypothesis can end better
-            stay = torch.zeros(len(alive), dtype=torch.bool, device="cpu")  # whatever the default device is
+            best_possible = (log_p[:, 0] / length_penalty(limits[alive], alpha)).tolist()  # no unfinished one can end better
+            stay = torch.zeros(len(alive), dtype=torch.bool, device="cpu")  # regardless of the default device
             for row, (sentence, limit) in enumerate(zip(alive.tolist(), limits[alive].tolist())):
                 done = finished[sentence] = sorted(finished[sentence], key=lambda hypothesis: -hypothesis.score)[:K]
                 last = done[n_best - 1].score if len(done) >= n_best else float("-inf")
@@ -139,10 +139,10 @@ def check_decoding(
     model: Transformer,
     steps: int = 6,      # tokens to write
 ) -> None:
-    """For a model with parts of your own: InputError if it decodes, or draws its attention, otherwise than it is trained.
+    """For a model with your own parts: InputError if it decodes, or records its attention, differently from how it is trained.
 
-    Two sentences and up to three beams of random tokens, which change places: at each step the log-probabilities of the next
-    token, by kept keys and values, must be those of `model(source, target_input)` for that beam alone.
+    The test uses two sentences and up to three beams of random tokens, which swap places. At each step the log-probabilities of
+    the next token, computed with cached keys and values, must equal those of `model(source, target_input)` for that beam alone.
     """
     c, weight, draw = model.config, model.embedding.weight, torch.Generator().manual_seed(0)
     source = torch.tensor([[UNK, UNK, EOS, UNK, EOS], [UNK, EOS, PAD, PAD, PAD]], device=weight.device)[:, : c.max_length]
@@ -157,9 +157,9 @@ def check_decoding(
             expected[:, PAD] = float("-inf")
             if not torch.allclose(found.log_softmax(1), expected.log_softmax(1), close, close):
                 raise InputError(
-                    f"{type(model).__name__} gives token {step} another probability in decoding, one token at a time, than in "
-                    "training: take positions from `start` (in `embed`) or `cache.position` (in an attention's `project_self`), "
-                    "look at other tokens in attention alone, and let a layer that runs twice stand twice in `layers`")
+                    f"{type(model).__name__} gives token {step} a different probability in decoding, one token at a time, "
+                    "than in training: take positions from `start` (in `embed`) or `cache.position` (in an attention's "
+                    "`project_self`), look at other tokens only in attention, and list a layer that runs twice in `layers` twice")
             beams = torch.randint(written.size(1), (2, 3), generator=draw).to(source)
             tokens = torch.randint(EOS, c.vocab_size, (2, 3, 1), generator=draw).to(source)
             decoder.select(sentences, beams)
@@ -169,15 +169,15 @@ def check_decoding(
         try:
             with recorded(model, for_gradients=True):
                 drawn = model(*texts)
-        except InputError:  # by a mask of numbers, or within another exchange, no weights can be recorded
+        except InputError:  # with a mask of numbers, or inside another replacement, no weights can be recorded
             return
         if not torch.allclose(drawn.log_softmax(-1), plain.log_softmax(-1), close, close):
-            raise InputError(f"{type(model).__name__} attends otherwise where its weights are drawn than where it is trained: "
+            raise InputError(f"{type(model).__name__} attends differently when its weights are drawn than in training: "
                              "override both `attend` and `attend_with_weights`, or neither")
 
 
 def warn_of_decoding(model: Transformer) -> None:
-    "A warning where a model with a part that is neither the package's nor PyTorch's fails `check_decoding`; others cost nothing."
+    "Warn if a model with a part that is neither the package's nor PyTorch's fails `check_decoding`; others are not checked."
     if only_known(model):
         return
     try:
@@ -185,6 +185,6 @@ def warn_of_decoding(model: Transformer) -> None:
     except InputError as error:
         said = "%s; until then a search or a figure is not of the model that was trained (docs/your-own-parts.md)"
         logging.getLogger(__name__).warning(said, error)
-    except Exception as error:  # the search itself may do, with other tokens
+    except Exception as error:  # the search itself may still work, with other tokens
         logging.getLogger(__name__).warning("%s: whether it decodes as it trains could not be checked (%s: %s)",
                                             type(model).__name__, type(error).__name__, error)

@@ -1,9 +1,9 @@
-"""Products of a few rows by a matrix of floats, on a CPU.
+"""Products of a few rows with a matrix of floats, on a CPU.
 
-A search for one sentence multiplies one row, or one for each beam, by every matrix of the decoder at each step. MKL, PyTorch's
+At each step, a search for one sentence multiplies one row, or one per beam, by every matrix of the decoder. MKL, PyTorch's
 library for products, is slow at that on some processors, AMD's among them, and gains nothing there from a second thread. The same
-product as a batch of two, each half of the matrix by the transposed rows, was two to three times as fast there. Which one is
-faster is measured once for each model. The halves are views: no weight is copied, and a change of the weights reaches them.
+product as a batch of two, each half of the matrix times the transposed rows, was two to three times as fast there. We measure
+once for each model which is faster. The halves are views: no weight is copied, and they follow every change of the weights.
 """
 import time
 from collections.abc import Callable, Sequence
@@ -21,14 +21,14 @@ from .packed_weights import PackedEmbedding, PackedMatrix, held_by, with_matrice
 
 __all__ = ["FEW_ROWS", "HalvedMatrix", "for_few_rows", "halves_are_faster", "in_halves"]
 
-FEW_ROWS = 8   # up to so many rows; by a matrix that has fewer rows than columns, one
-SMALL = 2**22  # weights that a decoder must have: fewer stay in the processor's cache from one step to the next
+FEW_ROWS = 8   # at most this many rows; with a matrix that has fewer rows than columns, one
+SMALL = 2**22  # minimum weights of a decoder: fewer stay in the processor's cache from one step to the next
 
 
 def in_two(
     matrix: Tensor,  # (n, d)
 ) -> Tensor:         # (2, (n + 1) // 2, d), a view; where n is odd, both halves hold the row in the middle
-    "Its first and its last rows."
+    "The first half of its rows and the last."
     n, half = len(matrix), (len(matrix) + 1) // 2
     return matrix.as_strided((2, half, matrix.size(1)), ((n - half) * matrix.stride(0), *matrix.stride()))
 
@@ -38,9 +38,9 @@ def times_halves(
     n: int,          # rows of the matrix
     x: Tensor,       # (..., d), N rows in all
 ) -> Tensor:         # x Wᵀ (..., n)
-    "The product as a batch of two, each half by the transposed rows."
+    "The product as a batch of two, each half times the transposed rows."
     N = x.numel() // x.size(-1)
-    # The strides say that these are transposed rows, also where there is one: MKL is slow with a column.
+    # The strides mark these as transposed rows, even if there is only one: MKL is slow with a column.
     columns = x.contiguous().as_strided((2, x.size(-1), N), (0, 1, x.size(-1)))
     found = torch.bmm(halves, columns)                                          # (2, half, N)
     if n % 2:
@@ -49,11 +49,11 @@ def times_halves(
 
 
 class HalvedMatrix(PackedMatrix):
-    "Weights as they are; a few rows at a time are multiplied by its halves."
+    "Weights as they are; small numbers of rows are multiplied by its halves."
 
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
-        "As `F.linear`, but in the last bits."
+        "Like `F.linear`, except in the last bits."
         (n, d), halves = matrix.shape, in_two(matrix)
         most = FEW_ROWS * d if n >= d else d
 
@@ -67,21 +67,21 @@ class HalvedMatrix(PackedMatrix):
 
 
 class HalvedEmbedding(PackedEmbedding):
-    "An embedding whose output projection does so; many rows it leaves to the one that is given."
+    "An embedding whose output projection does the same; it leaves many rows to the given embedding."
 
     def project_into(
         self,
         space: Tensor,  # (N, V), may be overwritten
         x: Tensor,      # (N, d_model)
     ) -> Tensor:        # logits (N, V)
-        "Logits, by the halves where there are few."
+        "Logits, by the halves if there are few rows."
         if self.words is None or len(x) > FEW_ROWS:
             return self.embedding.project_into(space, x)
         return self.words.times(x)
 
 
 def seconds(products: Sequence[Callable[[Tensor], Tensor]], rows: Sequence[Tensor]) -> float:
-    "What it takes to make all of these, one after the other."
+    "The time to compute all of these, one after the other."
     start = time.perf_counter()
     for product, row in zip(products, rows):
         product(row)
@@ -92,7 +92,7 @@ def halves_are_faster(
     model: Transformer,
     rounds: int = 3,
 ) -> bool:
-    "Whether a row goes through the decoder's matrices in less than nine tenths of the usual time; a small model is not asked."
+    "Whether a row passes the decoder's matrices in less than nine tenths of the usual time; small models are not measured."
     matrices = [weight for weight in (*model.decoder.parameters(), model.embedding.weight) if weight.dim() == 2]
     if sum(map(Tensor.numel, matrices)) < SMALL:
         return False
@@ -104,7 +104,7 @@ def halves_are_faster(
 
 
 def is_changed(model: Transformer) -> bool:
-    "Whether a part has a function of its own, or calls a hook: a copy would not, or would go on to."
+    "Whether a part has a replaced function, or calls a hook: a copy would lose the former or keep the latter."
     return is_exchanged(model) or any(
         module._forward_hooks or module._forward_pre_hooks or any(map(callable, vars(module).values()))
         for module in model.modules()
@@ -116,13 +116,13 @@ KNOWN: WeakKeyDictionary[Transformer, tuple[list[Any], list[int], Transformer | 
 
 def for_few_rows(
     model: Transformer,
-) -> Transformer:        # to search with; its parameters are those of the model
-    "The same model, its products of few rows by the halves of its matrices; the model itself where that is no faster."
+) -> Transformer:        # for searching; it shares the model's parameters
+    "The same model, with products of few rows by the halves of its matrices; the model itself if that is no faster."
     weights = list(model.parameters())
     plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in weights)
     if not plain or isinstance(model.embedding, PackedEmbedding) or is_changed(model):
         return model
-    held, places = held_by(model), [weight.data_ptr() for weight in weights]  # `to` leaves the weight and exchanges its memory
+    held, places = held_by(model), [weight.data_ptr() for weight in weights]  # `to` keeps the weight and swaps its memory
     seen, before, found = KNOWN.get(model, ([], [], None))
     if places != before or len(seen) != len(held) or any(old is not new for old, new in zip(seen, held)):
         found = in_halves(model) if halves_are_faster(model) else None
@@ -131,7 +131,7 @@ def for_few_rows(
 
 
 def in_halves(model: Transformer) -> Transformer:
-    "The same model, whether it is faster or not."
+    "The same model with halves, whether that is faster or not."
     found = with_matrices(model, HalvedMatrix)
     found.embedding = HalvedEmbedding(model.embedding, HalvedMatrix)
     return found

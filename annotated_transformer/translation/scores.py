@@ -1,4 +1,4 @@
-"What translations are worth: every score of a set of them, and of a whole split of a corpus."
+"How good translations are: every score for a set of them, and for a whole split of a corpus."
 import dataclasses
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ __all__ = ["Scores", "SeveralReferences", "score", "score_several", "score_split
 
 @dataclass(frozen=True)
 class SeveralReferences:
-    "Each source once, against all references that the split has for it, and against the first alone; by sacreBLEU."
+    "Each source once, against all references that the split has for it, and against only the first; by sacreBLEU."
 
     sources: int
     references: int
@@ -27,13 +27,13 @@ class SeveralReferences:
 
 @dataclass(frozen=True)
 class Scores:
-    "Translations against references, measured in each way that somebody published."
+    "Translations against references, measured in every way used in publications."
 
-    sacre_bleu: Bleu      # cased, raw text: compares with other papers of today
-    paper_bleu: Bleu      # tokenised, compounds split: compares with Table 2
-    multi30k_bleu: Bleu   # lower-cased, normalised, tokenised: compares with the scores published for Multi30k
-    exact: float          # share of the sentences that are the reference, letter for letter
-    several: SeveralReferences | None = None  # where a source stands there more than once
+    sacre_bleu: Bleu      # cased, raw text: comparable with current papers
+    paper_bleu: Bleu      # tokenised, compounds split: comparable with Table 2
+    multi30k_bleu: Bleu   # lower-cased, normalised, tokenised: comparable with the scores published for Multi30k
+    exact: float          # share of the sentences that equal the reference, letter for letter
+    several: SeveralReferences | None = None  # if a source occurs more than once
 
     def __str__(self) -> str:
         rows = {"sacreBLEU": self.sacre_bleu, "paper's BLEU": self.paper_bleu, "Multi30k's BLEU": self.multi30k_bleu}
@@ -41,16 +41,16 @@ class Scores:
         return "\n".join(lines if self.several is None else [*lines, str(self.several)])
 
     def to_dict(self) -> dict:
-        "As results are written."
+        "The form in which results are written."
         return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 def score(
     hypotheses: list[str],
     references: list[str],
-    language: str,   # of both: decides the tokeniser's rules
+    language: str,   # of both; it decides the tokeniser's rules
 ) -> Scores:
-    "All scores of one set of translations. InputError where a translation has a list of references: `sacre_bleu` takes them."
+    "All scores of one set of translations. InputError if a translation has a list of references: `sacre_bleu` takes those."
     if not all(isinstance(reference, str) for reference in references):
         raise InputError("give one reference, a text, for each translation; sacre_bleu takes lists of references")
     return Scores(
@@ -65,8 +65,8 @@ def score_several(
     pairs: list[tuple[str, str]],
     hypotheses: list[str],           # one for each pair
     language: str = "",              # as for `sacre_bleu`
-) -> SeveralReferences | None:       # None: no source stands there twice; the same reference twice counts as two
-    "BLEU that counts every way in which the split says a thing: what one reference misses, another may have."
+) -> SeveralReferences | None:       # None if no source occurs twice; the same reference twice counts as two
+    "BLEU against every wording in the split: what one reference lacks, another may have."
     sources, found = references(pairs)
     if len(sources) == len(pairs):
         return None
@@ -82,7 +82,7 @@ def score_split(
     corpus: Corpus,
     split: str,
     search: Search | None = None,  # None: the translator's own
-) -> tuple[list[str], Scores]:  # the translations, and what they are worth
+) -> tuple[list[str], Scores]:  # the translations and their scores
     "Translate a split of a corpus and score it."
     pairs = list(corpus.split(split))
     hypotheses = translator.translate([source for source, _ in pairs], search, split=False)

@@ -1,4 +1,4 @@
-"The pages with their code left out, for the reader to write: what the notebooks call, and those who check them."
+"The pages with their code left out, for the reader to write: the functions for the notebooks and for those who check them."
 from .exercise import Exercise, exercises, folder, written_as
 from .judging import Verdict, check, failure, failures, judge
 from .notebooks import check_all, in_directory, read_own, use_own, verdicts_on, write

@@ -1,8 +1,8 @@
-"""The workbook's notebooks as assignments of nbgrader, which hands them out without their solutions and gives points by itself.
+"""The workbook's notebooks as assignments for nbgrader, which hands them out without their solutions and grades them itself.
 
 Each test of an exercise is a cell with points, and all exercises are worth the same. Tests take all other exercises from the
-package, so what a student has not solved costs points once, and what was learnt once stays solved. The tier of an exercise says
-how much it builds on others: of tier 1 are those that use no other exercise, of tier 2 those that use one of tier 1, and so on.
+package, so an unsolved exercise costs points only once. The tier of an exercise says
+how much it builds on others: exercises in tier 1 use no other exercise, those in tier 2 use one of tier 1, and so on.
 """
 import ast
 import difflib
@@ -26,9 +26,9 @@ c.CourseDirectory.course_id = "{COURSE}"
 c.ExecutePreprocessor.timeout = 300  # seconds for a cell: a test may wait for PyTorch, and a student's code may never end
 c.ClearSolutions.code_stub = {{"python": "raise NotImplementedError"}}
 """
-POINTS = 12  # of an exercise; its tests share them
-BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader takes away what stands between
-# Each test imports `grade` anew: what a student has called so does not judge.
+POINTS = 12  # per exercise; its tests share them
+BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"  # nbgrader removes what is between them
+# Each test imports `grade` again: a student's function of that name must not grade.
 GRADED = """# {said}
 from annotated_transformer.workbook.assignments import grade
 
@@ -43,13 +43,13 @@ the first says the least.
 
 @functools.cache
 def tier(name: str) -> int:
-    "From 1: one more than the highest tier of those exercises that the solution uses."
+    "Counted from 1: one more than the highest tier among the exercises that the solution uses."
     used = {node.id for node in ast.walk(ast.parse(exercises()[name].solution)) if isinstance(node, ast.Name)}
     return 1 + max((tier(other) for other in used & exercises().keys() - {name}), default=0)
 
 
 def begun(exercise: Exercise, written: object) -> bool:
-    "Whether the function, or one of the methods asked for, is more than its stub: some tests ask only for what the stub has."
+    "Whether the function, or one of the required methods, is more than its stub: some tests need only what the stub has."
     asked = [getattr(written, name, None) for name in exercise.methods] if exercise.methods else functions_of(written)
     bare = [inspect.unwrap(one).__code__ for one in asked if hasattr(one, "__code__")]
     return any("NotImplementedError" not in code.co_names for code in bare)
@@ -57,7 +57,7 @@ def begun(exercise: Exercise, written: object) -> bool:
 
 def missing(name: str, namespace: dict) -> str:
     "Why a notebook does not have the name: the last cell that would define it is not Python, or none does."
-    for source in reversed(namespace.get("In", [])):  # IPython keeps what it has run
+    for source in reversed(namespace.get("In", [])):  # IPython keeps the cells it has run
         if name in names_defined(source):
             return parsed_cell(source)[1] or f"the cell that defines {name} stops before its end"
     return f"the notebook does not define {name}: write it in its cell, and run that cell first"
@@ -79,7 +79,7 @@ def grade(name: str, test: str) -> None:
 
 
 def with_solution(stub: str, solution: str) -> str:
-    "The solution, in which all that the stub leaves out stands between nbgrader's marks."
+    "The solution, with everything that the stub leaves out between nbgrader's marks."
     there, whole, found = stub.splitlines(), solution.splitlines(), []
     for kind, i, j, k, m in difflib.SequenceMatcher(None, there, whole, autojunk=False).get_opcodes():
         if kind == "equal":
@@ -92,7 +92,7 @@ def with_solution(stub: str, solution: str) -> str:
 
 
 def cell(kind: str, source: str, name: str, **nbgrader) -> dict:
-    "A cell; one that nbgrader knows says what it is to it."
+    "A cell; cells for nbgrader carry its metadata."
     usual = {"grade": False, "solution": False, "locked": True, "task": False}
     about = {"schema_version": 3, "grade_id": name, **usual, **nbgrader}
     found = {"cell_type": kind, "id": re.sub(r"\W", "-", name)[:64], "metadata": {"nbgrader": about} if nbgrader else {},
@@ -101,7 +101,7 @@ def cell(kind: str, source: str, name: str, **nbgrader) -> dict:
 
 
 def exercise_cells(exercise: Exercise, text: str, stub: str, hints: str) -> list[dict]:
-    "What a student reads of an exercise, writes, and is graded by."
+    "The cells that a student reads, writes, and is graded by."
     name, tests = exercise.name, exercise.tests
     heading, _, rest = text.partition("\n")
     shares = [POINTS // len(tests) + (number < POINTS % len(tests)) for number in range(len(tests))]
@@ -116,7 +116,7 @@ def exercise_cells(exercise: Exercise, text: str, stub: str, hints: str) -> list
 
 
 def assignment(page: str) -> dict:
-    "A notebook of the workbook as nbgrader's source of an assignment."
+    "A notebook of the workbook as the source of an nbgrader assignment."
     notebook = json.loads((folder() / f"{page}.ipynb").read_text(encoding="utf-8"))
     read = [(one["cell_type"], "".join(one["source"])) for one in notebook["cells"]]
     [imports] = [source for _, source in read if "import check" in source]
@@ -134,7 +134,7 @@ def assignment(page: str) -> dict:
 
 
 def write_assignments(directory: str | Path) -> list[str]:  # their names
-    "Write a course directory of nbgrader, which is not there yet: its settings, and an assignment for each page. All or nothing."
+    "Write a new nbgrader course directory: its settings, and an assignment for each page. All or nothing."
     names = list(dict.fromkeys(exercise.page for exercise in exercises().values()))
 
     def write(beside: Path) -> None:

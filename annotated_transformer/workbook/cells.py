@@ -1,4 +1,4 @@
-"What stands in a cell of a reader's notebook, Python or not; and what is said when it is run."
+"The contents of a cell in a reader's notebook, Python or not; and what is said when it is run."
 import ast
 import re
 
@@ -11,17 +11,17 @@ def names_defined(source: str) -> list[str]:
 
 
 def parsed_cell(source: str) -> tuple[list[ast.stmt], str | None]:
-    "The statements of a cell, and what is wrong with it where it is not Python."
+    "The statements of a cell, and what is wrong if it is not Python."
     source = re.sub(r"(?m)^(\s*)[%!].*$", r"\1pass", source)  # Jupyter's own commands
     try:
         return ast.parse(source).body, None
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a zero in it, or brackets without end
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # a null character in it, or endless brackets
         line, text = getattr(error, "lineno", 1), getattr(error, "text", "") or ""
         return [], f"line {line} of its cell is not Python ({getattr(error, 'msg', error)}): `{text.strip()}`"
 
 
 def text_of(value: object) -> str:
-    "As `str`; nothing for what a reader's own class cannot tell."
+    "Like `str`; empty if a reader's own class fails at it."
     try:
         return str(value)
     except Exception:

@@ -25,10 +25,10 @@ class Exercise:
     "What the reader writes, and what judges it."
     name: str                                          # of the function or class
     page: str                                          # its notebook, without .ipynb
-    module: str                                        # where the package has it
-    methods: list[str]                                 # of a class: those that the reader writes
+    module: str                                        # where it is in the package
+    methods: list[str]                                 # for a class: those that the reader writes
     solution: str                                      # the package's own code
-    tests: list[dict[str, str]] = field(repr=False)    # of each its name, its imports and its body
+    tests: list[dict[str, str]] = field(repr=False)    # for each: its name, its imports and its body
 
     @property
     def own(self) -> object:
@@ -48,7 +48,7 @@ def exercises() -> dict[str, Exercise]:
 
 
 def replace(old: object, new: object) -> None:
-    "Put one object in the place of another in all modules of the package, and in their tables of parts."
+    "Replace one object by another in all modules of the package, and in their tables of parts."
     for name, module in list(sys.modules.items()):
         if name.startswith("annotated_transformer."):
             for space in (vars(module), *[value for value in vars(module).values() if type(value) is dict]):
@@ -59,7 +59,7 @@ def replace(old: object, new: object) -> None:
 
 @contextlib.contextmanager
 def in_place(exercise: Exercise, written: object) -> Iterator[None]:
-    "The reader's function in place of the package's; where it calls other exercises, it calls the package's."
+    "Within, the reader's function replaces the package's; if it calls other exercises, it calls the package's versions."
     own, namespace = exercise.own, namespace_of(written)
     others = {other.name: other.own for other in exercises().values() if other is not exercise and other.name in namespace}
     replace(own, written)
@@ -86,7 +86,7 @@ def namespace_of(written: object) -> dict:
 def written_as(
     exercise: Exercise,
     source: str,
-) -> object:   # what the code calls by the exercise's name
+) -> object:   # what the code defines under the exercise's name
     "A solution from its text, with the names that its page imports."
     label, namespace = f"<{exercise.name}>", dict(vars(importlib.import_module(f"annotated_transformer.{exercise.module}")))
     linecache.cache[label] = len(source), None, source.splitlines(keepends=True), label

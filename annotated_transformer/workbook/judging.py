@@ -1,7 +1,7 @@
 """A check of one exercise: the page's tests, run with the reader's function, up to the first that fails.
 
 When a test fails, three things are known: which property it tests (its name says so), what the reader's function was last given
-and gave back, and where it stopped. They make one sentence.
+and returned, and where it stopped. Together they make one sentence.
 """
 import ast
 import contextlib
@@ -23,8 +23,8 @@ from .exercise import Exercise, exercises, functions_of, in_place
 
 __all__ = ["Verdict", "check", "failure", "failures", "judge", "lacking"]
 
-SECONDS = 30       # of computing, for one test
-BY_THE_CLOCK = 90  # seconds in all, for a function that waits
+SECONDS = 30       # of computing time, for one test
+BY_THE_CLOCK = 90  # seconds of elapsed time, for a function that waits
 
 
 class Call:
@@ -34,7 +34,7 @@ class Call:
     result: object = ...
 
     def watch(self, function: Callable) -> Callable:
-        "The same function, whose calls are noted."
+        "The same function, with its calls recorded."
         signature = inspect.signature(function)
 
         @functools.wraps(function)
@@ -56,7 +56,7 @@ class Call:
         return type(written.__name__, (written,), watched | {"__doc__": written.__doc__, "__module__": written.__module__})
 
     def __str__(self) -> str:
-        own = vars(self.given["self"]) if "self" in self.given else {}  # of a method: the tensors that its object holds
+        own = vars(self.given["self"]) if "self" in self.given else {}  # for a method: the tensors in its object
         given = {name: value for name, value in own.items() if hasattr(value, "shape")} | self.given
         shown = [f"{name}{size}" for name, value in given.items() if (size := sizes(value))]
         returned = sizes(self.result)
@@ -64,7 +64,7 @@ class Call:
 
 
 def sizes(value: object) -> str:
-    "How large a value is or what it is, to stand behind its name; nothing for what has neither size nor short form."
+    "How large a value is or what it is, to follow its name; empty for a value with neither a size nor a short form."
     if hasattr(value, "shape"):
         return f" {tuple(value.shape)}" if value.shape else f"={value.item():.6g} ({value.dtype})"
     if isinstance(value, (bool, int, float, str)):
@@ -76,17 +76,17 @@ def sizes(value: object) -> str:
 
 @contextlib.contextmanager
 def limited() -> Iterator[None]:
-    "TimeoutError after so many seconds of computing, or of the clock, where the system can interrupt a running function."
+    "TimeoutError after the allowed computing or elapsed time, if the system can interrupt a running function."
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number, _):
         within = f"{BY_THE_CLOCK} seconds" if number == signal.SIGALRM else f"{SECONDS} seconds of computing"
-        raise TimeoutError(f"it has not come to an end within {within}")
+        raise TimeoutError(f"it did not finish within {within}")
 
     limits = (signal.SIGPROF, signal.ITIMER_PROF, SECONDS), (signal.SIGALRM, signal.ITIMER_REAL, BY_THE_CLOCK)
-    with contextlib.ExitStack() as after:  # who calls may have a timer of their own
+    with contextlib.ExitStack() as after:  # the caller may have a timer too
         for number, timer, most in limits:
             after.callback(signal.signal, number, signal.signal(number, stop))
             after.callback(signal.setitimer, timer, *signal.setitimer(timer, most))
@@ -94,7 +94,7 @@ def limited() -> Iterator[None]:
 
 
 def statement_at(source: str, line: int) -> str:
-    "The statement of a test that holds a line, on one line; of an assertion, what it asserts."
+    "The statement of a test that contains this line, on one line; for an assertion, what it asserts."
     statements = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
     holding = [node for node in statements if node.lineno <= line <= node.end_lineno]
     node = min(holding, key=lambda node: (node.end_lineno - node.lineno, -node.lineno))
@@ -106,7 +106,7 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
     import torch  # here, so that the command's help need not wait for it
 
     call, label, source = Call(), f"<test {test['name']}>", f"{test['imports']}\n{test['body']}"
-    exec(test["imports"], {})  # all modules must be there before one of their functions is replaced
+    exec(test["imports"], {})  # all modules must be loaded before one of their functions is replaced
     try:
         with in_place(exercise, call.watch_all(exercise, written)), limited(), torch.random.fork_rng(devices=[]):
             exec(compile(source, label, "exec"), {"__name__": "test"})
@@ -134,16 +134,16 @@ def failure(exercise: Exercise, written: object, test: dict[str, str]) -> str | 
 
 
 def failures(exercise: Exercise, written: object) -> Iterator[tuple[str, str]]:
-    "The page's tests that fail, each with its sentence."
+    "The page's failing tests, each with its sentence."
     for test in exercise.tests:
         if sentence := failure(exercise, written, test):
             yield test["name"], sentence
 
 
 class Verdict(NamedTuple):
-    "What a check says of one exercise."
+    "What a check says about one exercise."
     name: str
-    green: bool | None   # None: nobody can tell before a package is installed
+    green: bool | None   # None: unknown until a package is installed
     sentence: str
 
     def __str__(self) -> str:
@@ -152,7 +152,7 @@ class Verdict(NamedTuple):
 
 
 def lacking(exercise: Exercise) -> Verdict | None:
-    "What to install first, where the exercise needs a package that is not there: its import says so, or the making of a tree."
+    "What to install first, if the exercise needs a missing package: importing it, or making a tree, shows that."
     try:
         getattr(importlib.import_module(f"annotated_transformer.{exercise.module}"), "Tree", lambda *_: None)("", [])
     except InputError as error:
@@ -160,15 +160,15 @@ def lacking(exercise: Exercise) -> Verdict | None:
 
 
 def judge(exercise: Exercise, written: object) -> Verdict:
-    "All tests of the page that need the function, up to the first that fails."
+    "Run all tests of the page that need the function, up to the first that fails."
     _, sentence = next(failures(exercise, written), (None, None))
     return Verdict(exercise.name, sentence is None, sentence or "{0} of {0} tests pass".format(len(exercise.tests)))
 
 
 def check(name: str | Callable) -> None:
-    "Say in one sentence whether what the notebook calls `name` does what the book's tests ask of it."
-    namespace = sys._getframe(1).f_globals  # of the notebook that asks
-    name = getattr(name, "__name__", str(name))  # of who gives the function itself
+    "Say in one sentence whether what the notebook defines as `name` passes the book's tests."
+    namespace = sys._getframe(1).f_globals  # of the notebook that calls this
+    name = getattr(name, "__name__", str(name))  # if the function itself is given
     if of_page := [each.name for each in exercises().values() if each.page == name.removesuffix(".ipynb")]:
         print(f"{name!r} is a page; its exercises are {', '.join(map(repr, of_page))}.")
     elif name not in exercises():

@@ -1,4 +1,4 @@
-"A directory of the workbook's notebooks: written, read, checked, and put in the package's place."
+"A directory of the workbook's notebooks: written, read, checked, and used instead of the package's code."
 import ast
 import contextlib
 import functools
@@ -24,7 +24,7 @@ def write(
     directory: str | Path,
     language: str = "en",           # of the instructions; "zh" for Chinese ones
 ) -> tuple[list[str], list[str]]:   # names of the notebooks written, and of those that were there already
-    "Write the workbook's notebooks into a directory; what is there stays as it is."
+    "Write the workbook's notebooks into a directory; existing ones stay as they are."
     there = folder() if language == "en" else folder() / language
     if not there.is_dir():
         raise InputError(f"the workbook is in English (en) and Chinese (zh), not in {language!r}")
@@ -57,8 +57,8 @@ DEFINING = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assig
 def read_own(
     notebook: Path,
 ) -> tuple[dict, dict[str, str]]:   # the names that it defines; and why it fails to define others, in one sentence each
-    "What a reader wrote in a notebook: its definitions, imports and assignments are run, nothing else."
-    cells = read_json(notebook, Notebook, "rename it, and write it anew")["cells"]
+    "What a reader wrote in a notebook: only its definitions, imports and assignments are run."
+    cells = read_json(notebook, Notebook, "rename it, and write it again")["cells"]
     namespace, broken = {"__name__": notebook.stem}, {}
     sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     for number, source in enumerate(sources, 1):
@@ -82,7 +82,7 @@ def read_own(
 def in_directory(
     directory: Path,
 ) -> list[Exercise]:
-    "The exercises whose notebooks are there."
+    "The exercises whose notebooks are in the directory."
     there = [exercise for exercise in exercises().values() if (directory / f"{exercise.page}.ipynb").exists()]
     if not there:
         raise InputError(f"{directory} holds no notebook of the workbook: annotated-transformer workbook {directory} writes them")
@@ -93,7 +93,7 @@ def verdicts_on(
     there: list[Exercise],
     directory: Path,
 ) -> Iterator[Verdict]:
-    "Of one exercise after the other. Readers' code is run here: the command lets another process do it, and ends that in time."
+    "A verdict on one exercise after the other. This runs readers' code, so the command calls it in a process with a time limit."
     read = {}
     for exercise in there:
         if exercise.page not in read:
@@ -125,7 +125,7 @@ def check_all(
 def use_own(
     directory: str | Path = ".",
 ) -> None:
-    "From now on the reader's functions that are green stand in the package's place; says which do."
+    "From now on, the reader's functions that are green replace the package's; prints which do."
     directory = named(directory)
     spaces = {page: read_own(directory / f"{page}.ipynb")[0]
               for page in dict.fromkeys(exercise.page for exercise in exercises().values())

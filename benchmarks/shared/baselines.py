@@ -1,4 +1,4 @@
-"What parsers are measured beside: trees guessed without learning, and rows of tokens damaged at random."
+"What parsers are compared with: trees guessed without learning, and rows of tokens damaged at random."
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence

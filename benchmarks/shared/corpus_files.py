@@ -1,4 +1,4 @@
-"A corpus as a directory of text files, a line for each sentence."
+"A corpus as a directory of text files, one line per sentence."
 from collections.abc import Sequence
 from pathlib import Path
 

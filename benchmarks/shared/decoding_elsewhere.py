@@ -1,4 +1,4 @@
-"The programs of others that `benchmarks.decoding` measures: each in a process of its own, which tells what it took."
+"The other programs that `benchmarks.decoding` measures: each in its own process, which reports its time."
 import os
 import tempfile
 import time
@@ -67,9 +67,9 @@ class Elsewhere:
 
 @contextmanager
 def translating_processes(model: Transformer) -> Iterator[dict[str, Elsewhere]]:
-    """A process for each form of CTranslate2, and one for ONNX Runtime. Their threads and PyTorch's in one process are more than
-    the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's took up
-    to 1.7 times as long."""
+    """A process for each form of CTranslate2, and one for ONNX Runtime. In one process, their threads and PyTorch's would be more
+    than the machine has cores; such threads sleep after each of their many small tasks, and for one sentence ours and Marian's
+    took up to 1.7 times as long."""
     with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
         to_ctranslate2(model, os.path.join(directory, "ctranslate2"))
         pools = {}

@@ -1,10 +1,10 @@
-"""Weights for a later training to start from, with what they have had: a training that goes on from session to session.
+"""Weights for a later training to start from, with their history: training that goes on from session to session.
 
     python -m benchmarks.shared.earlier RUN [RUN ...] --average N --out DIRECTORY
 
-Writes the mean of the last N checkpoints of the last run in half precision; earlier.json, the settings and the cost of each run,
-after those of the weights that the first one started from, where they are known; and the course of these runs. From there
-`benchmarks.pretrained --start DIRECTORY` goes on, and records all of it; `--made DIRECTORY` scores and ships them as they are.
+Writes the mean of the last N checkpoints of the last run in half precision; earlier.json, with the settings and the cost of each
+run, after those of the weights that the first one started from, if known; and the metrics of these runs. From there
+`benchmarks.pretrained --start DIRECTORY` continues, and records all of it; `--made DIRECTORY` scores and ships them as they are.
 """
 import argparse
 import dataclasses
@@ -24,12 +24,12 @@ COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "sour
 
 def part(
     run: Path,
-    config: TrainingConfig | None = None,  # in place of the run's own settings, which may name a directory for a corpus
+    config: TrainingConfig | None = None,  # instead of the run's own settings, which may name a directory as the corpus
 ) -> dict:
     "What one run was asked to do, with the updates that it came to, what that cost, and what did it."
     cost, config = run_cost(run), config or Run(run).config
     start = json.loads((run / "config.json").read_text(encoding="utf-8"))["starts"][-1]
-    execution = dataclasses.replace(config.execution, precision=start["precision"])  # where "auto" was asked for, what it took
+    execution = dataclasses.replace(config.execution, precision=start["precision"])  # if "auto" was asked for, what it chose
     config = dataclasses.replace(config, steps=cost.updates, execution=execution)
     costs = {name: getattr(cost, name) for name in COSTS}
     return {"config": config.to_dict(), "cost": costs, "hardware": start["hardware"]}

@@ -1,4 +1,4 @@
-"What benchmarks.gpu measures beside whole updates, and the sentences it measures on."
+"What benchmarks.gpu measures besides whole updates, and the sentences it uses."
 import random
 import statistics
 import time
@@ -15,7 +15,7 @@ from annotated_transformer.data import corpora
 
 
 def wait_for(device: torch.device) -> None:
-    "A GPU works behind the program's back: wait until it has done all that it was given."
+    "A GPU works asynchronously: wait until it has finished all its work."
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 

@@ -23,9 +23,9 @@ def put_into(
     corpus: str,    # that it was trained on
     search: dict,   # settings that were chosen for it; none: the paper's
 ) -> None:
-    """Write a model, its card and its record; in `directory` stands the old one, or the new one whole.
+    """Write a model, its card and its record; `directory` holds the old model, or all of the new one.
 
-    The record keeps what a training does not change. Which head aligns best and where doubt begins have to be measured anew:
+    The record keeps what training does not change. Which head aligns best and where doubt begins must be measured again:
     `benchmarks.heads --ship`, `benchmarks.out_of_depth --write`.
     """
     record = dataclasses.replace(read_record(directory), corpus=corpus, search=search, alignment_head=None, doubtful_below=None)

@@ -58,7 +58,7 @@ def matrix_products(side: int = 2048) -> Callable[[], object]:
 
 
 def in_own_process(module: str, function: str, *arguments):
-    "What a function of a module of ours returns in a new process: one that was never larger, since a peak does not come down."
+    "What a function of one of our modules returns in a new process, one that was never larger, since a peak never goes down."
     call = f"import json; from {module} import {function}; print(json.dumps({function}(*{arguments!r})))"
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run([sys.executable, "-c", call], cwd=root, check=True, stdout=subprocess.PIPE, text=True)
@@ -131,12 +131,12 @@ def save(
     path: Path, module: str, figures: dict | list, config: dict, seed: int | list[int] = 0, options: Sequence[str] | None = None,
     **more,
 ) -> dict:
-    "Write the figures of a benchmark with all that it takes to get them again; returns what the file says."
+    "Write the figures of a benchmark with everything needed to reproduce them; returns the contents of the file."
     words = command_of(module, options)
     models = [*config.get("models", []), *([config["model"]] if isinstance(config.get("model"), str) else [])]
     return results.write(path, figures, command=words, config=config, seed=seed, load_before=LOAD_BEFORE, models=models, **more)
 
 
 def save_picture(figure, path: Path) -> None:
-    "A figure of matplotlib's as a PNG: the old file or the new one, never half of one."
+    "Save a matplotlib figure as a PNG: the old file or the new one, never half of one."
     write_file(path, lambda path: figure.savefig(path, format="png", dpi=150, metadata={"Software": None}))

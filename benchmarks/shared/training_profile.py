@@ -72,7 +72,7 @@ def kind_of(event, forward: dict[int, object]) -> str:
 
 def profiled(step: Callable[[], float], steps: int = 3) -> list[tuple[str, object]]:
     "All operations of a few steps, each with what it is for."
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # the profiler is not to write of its own start and stop
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # keeps the profiler from reporting its own start and stop
     for _ in range(2):
         step()
     with dropout_named(), profile() as found:

@@ -32,13 +32,13 @@ def test_values_have_the_types_of_the_signature():
     assert parse("x", arguments, ["~/there"]) == {"place": Path.home() / "there"}
     assert parse("x", arguments, ["--number", "-4", "there", "--rate", "2"]) == {"place": Path("there"), "number": -4, "rate": 2.0}
     for words, said in (
-        ("here --number 1.5", "--number: '1.5' is no whole number"), ("here --rate x", "--rate: 'x' is no number"),
+        ("here --number 1.5", "--number: '1.5' is not a whole number"), ("here --rate x", "--rate: 'x' is not a number"),
         ("here --kind c", "'c' is none of a, b"), ("here --tone a", "'a' is none of c, d"),
         ("here --numbre 4", "there is no option --numbre; did you mean --number?"),
         ("here --number", "--number: a value is missing"), ("--number 4", "PLACE is missing"),
         ("here there", "'there' is one word too many"),
-        ("here --heads 1 x", "'x' is no whole number"), ("here --rate=", "--rate: the value is empty"),
-        ("here --rate=--", "--rate: '--' is no number"), ("here --kind=--", "'--' is none of a, b"),
+        ("here --heads 1 x", "'x' is not a whole number"), ("here --rate=", "--rate: the value is empty"),
+        ("here --rate=--", "--rate: '--' is not a number"), ("here --kind=--", "'--' is none of a, b"),
         ("here --shown=--", "--shown: ignored explicit argument '--'"),
     ):
         try:

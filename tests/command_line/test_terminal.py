@@ -143,7 +143,7 @@ def test_a_text_that_begins_like_an_option_stands_behind_two_dashes():
     given = parse("attend", arguments, ["--out", "x.svg", "--", "-Five"])
     assert given["sentence"] == "-Five"
     assert parse("attend", arguments, ["--out", "x.svg", "--", "--out"])["sentence"] == "--out"
-    for words, said in ((["-Five", "--out", "x.svg"], "no option -Five, and a text that begins with - stands behind --"),
+    for words, said in ((["-Five", "--out", "x.svg"], "no option -Five, and a text that begins with - goes after --"),
                         (["--out", "x.svg", "--", "a", "-b"], "'-b' is one word too many"),
                         (["--out", "x.svg", "a", "b" * 5_000], f"^'{'b' * 40}' is one word too many"),
                         (["", "--out", "x.svg"], "the value is empty")):

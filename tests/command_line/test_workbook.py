@@ -122,7 +122,7 @@ def test_an_exit_in_a_cell_is_a_mistake_of_that_cell(notebook):
 ], ids=lambda text: text[:50])
 def test_a_file_that_is_no_notebook_is_one_sentence(tmp_path, text):
     (tmp_path / "3.5_position.ipynb").write_text(text)
-    with pytest.raises(InputError, match="3.5_position.ipynb: .*rename it, and write it anew"):
+    with pytest.raises(InputError, match="3.5_position.ipynb: .*rename it, and write it again"):
         read_own(tmp_path / "3.5_position.ipynb")
 
 
@@ -142,7 +142,7 @@ def students(tmp_path):
 
 def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(students, tmp_path, capsys):
     out = tmp_path / "marks" / "checks.json"
-    with pytest.raises(InputError, match="2 of 3 directories could not be checked: .*3.5_position.ipynb: .*no JSON"):
+    with pytest.raises(InputError, match="2 of 3 directories could not be checked: .*3.5_position.ipynb: .*not JSON"):
         main.run_command(["workbook", *map(str, students), "--check", "--json", str(out)])
     said = capsys.readouterr().out
     assert said.startswith(f"{students[0]}\n3.5_position\n  ✓ green  sinusoids: ") or f"{students[0]}\n3.3_feed_forward\n" in said
@@ -152,7 +152,7 @@ def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(st
     verdicts = {row["name"]: (row["page"], row["green"], row["sentence"]) for row in ann["exercises"]}
     assert verdicts.pop("sinusoids")[:2] == ("3.5_position", True)
     assert verdicts == {"FeedForward": ("3.3_feed_forward", False, "not written yet")}
-    assert ann["mistake"] is None and "no JSON" in bob["mistake"] and "holds no notebook" in eve["mistake"]
+    assert ann["mistake"] is None and "not JSON" in bob["mistake"] and "holds no notebook" in eve["mistake"]
     assert bob["exercises"] == eve["exercises"] == [] and [*out.parent.iterdir()] == [out]
     before = out.read_bytes()
     with pytest.raises(InputError, match="^.*eve holds no notebook"):

@@ -80,7 +80,7 @@ def test_trees_behind_a_plus_sign_join_the_training_trees_alone():
         assert mixed.validation == load(directory).validation and mixed.test == load(directory).test
         assert mixed.name == f"{Path(directory).name}+one.parsed+two.parsed"
         for name, expected in ((f"{directory}+{directory}/three", f"{directory}/three does not exist"),
-                               ("numbers-en-de+one.parsed", "numbers-en-de is no treebank")):
+                               ("numbers-en-de+one.parsed", "numbers-en-de is not a treebank")):
             try:
                 raise AssertionError(f"{load(name).name} was loaded")
             except InputError as error:

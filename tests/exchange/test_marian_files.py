@@ -51,7 +51,7 @@ def test_a_list_of_weights_leads_to_no_pickle_and_to_no_other_directory(marian, 
         (marian / "model.safetensors").rename(marian / name)
     said = {"metadata": {}, "weight_map": dict.fromkeys(weights, name)}
     (marian / "model.safetensors.index.json").write_text(json.dumps(said))
-    with pytest.raises(InputError, match=f"index.json names '{name}', and weights are taken from safetensors beside it alone"):
+    with pytest.raises(InputError, match=f"index.json names '{name}', and weights are taken only from safetensors next to it"):
         load_marian(marian, device="cpu")
 
 

@@ -122,5 +122,5 @@ def test_files_that_do_not_belong_together_are_one_sentence(tmp_path):
         OnnxTranslator(graphs)
     (graphs / "tokenizer.model").write_bytes(tokenizer)
     shutil.copy(graphs / "encoder.onnx", graphs / "decoder.onnx")
-    with pytest.raises(InputError, match="decoder.onnx is another graph"):
+    with pytest.raises(InputError, match="decoder.onnx is a different graph"):
         OnnxTranslator(graphs)

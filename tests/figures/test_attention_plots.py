@@ -261,7 +261,7 @@ def test_letters_of_other_scripts_take_a_font_that_has_them_and_one_warning_says
 def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
     maps = AttentionMaps.from_tensors(["a", "b"], encoder=torch.eye(2).expand(2, 2, 2, 2))
     ax = plt.figure().add_subplot()
-    with pytest.raises(InputError, match="^save_drawing takes a figure, not Axes: of axes give their .figure$"):
+    with pytest.raises(InputError, match="^save_drawing takes a figure, not Axes: for axes, give their .figure$"):
         save_drawing(plot_heads(maps, ax=ax), tmp_path / "a.png")
     save_drawing(ax.figure, tmp_path / "a.png")
     for name in ("a", "a.jpg"):
@@ -269,7 +269,7 @@ def test_what_cannot_be_saved_or_drawn_into_is_refused(tmp_path):
             save_drawing(plot_heads(maps), tmp_path / name)
     save_drawing(plot_heads(maps), tmp_path / "b", "pdf")
     assert b"/FontType 3" not in (tmp_path / "b").read_bytes() and not (tmp_path / "a.jpg").exists()
-    with pytest.raises(InputError, match="flat ones, not Axes3D"):
+    with pytest.raises(InputError, match="two-dimensional Axes, not Axes3D"):
         plot_heads(maps, ax=plt.figure().add_subplot(projection="3d"))
     with plt.rc_context({"figure.constrained_layout.use": True}), warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -399,7 +399,7 @@ def test_what_is_no_maps_is_refused():
     for given in ("Tom lost his key.", None, torch.rand(2, 2)):
         for draw, *number in [(plot_figure, 4), (plot_heads,), (plot_heat_maps,), (explore,)]:
             for options in ({}, {"hide_end": True}):
-                with pytest.raises(InputError, match=r"^what is drawn are attention maps, as of `translator.attention\(sentence\)`, not "):
+                with pytest.raises(InputError, match=r"^attention maps are drawn, such as `translator.attention\(sentence\)`, not "):
                     draw(given, *number, **options)
 
 

@@ -71,7 +71,7 @@ def test_a_layout_that_is_set_last_has_its_say_before_the_drawing():
 
 
 def test_what_is_no_axes_is_refused():
-    with pytest.raises(InputError, match="ax: give one of matplotlib's Axes, and flat ones, not Figure"):
+    with pytest.raises(InputError, match="ax: give one of matplotlib's two-dimensional Axes, not Figure"):
         Canvas(axes=plt.figure())
 
 

@@ -189,7 +189,7 @@ def test_an_optimizer_of_any_kind_is_resumed_bit_for_bit(make, config, tmp_path,
     (Remembers, "Remembers keeps numbers outside its state"),
     (Wrapper, "Wrapper keeps tensors outside its state"),
     (Late, "not what Late keeps as 'history'"),
-    (Lists, "not what Lists keeps as 'history': take another optimizer, or make the updates yourself, by train_step"),
+    (Lists, "not what Lists keeps as 'history': take another optimizer, or make the updates yourself, with train_step"),
     (Whole, "not what Whole keeps as 'count'"),
     (NotOfWeights, "not what NotOfWeights keeps as 'all'"),
     (torch.optim.SparseAdam, "SparseAdam makes no update as the loop wants it .SparseAdam does not support dense gradients"),
@@ -227,7 +227,7 @@ def test_groups_may_differ_in_all_but_their_rate():
     weights = [nn.Parameter(torch.zeros(n)) for n in (2, 3)]
     found = tried(partial(grouped, momentum=0.9, name="first"), weights)
     assert (found["optimizer.momentum"], found["optimizer.name"], found["optimizer.dampening"]) == ([0.9, 0], ["first", None], 0)
-    with pytest.raises(InputError, match="its groups have rates of their own, .0.001, 0.25., and one rate is set for all"):
+    with pytest.raises(InputError, match="its groups have their own rates, .0.001, 0.25., and one rate is set for all"):
         tried(partial(grouped, lr=0.25), weights)
 
 

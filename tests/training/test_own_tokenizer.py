@@ -93,7 +93,7 @@ def test_a_tokenizer_of_ones_own_takes_the_place_of_another_and_one_that_writes_
     translator = Translator.from_pretrained("numbers-en-de", tokenizer=shouting)
     assert translator.tokenizer is shouting and translator("seven") != Translator.from_pretrained("numbers-en-de")("seven")
     translator.save_pretrained(tmp_path / "shouting")
-    with pytest.raises(InputError, match="Shouting: in Python make it, of its tokenizer.model"):
+    with pytest.raises(InputError, match="Shouting: in Python make it from its tokenizer.model"):
         load(tmp_path / "shouting")
     found = load(tmp_path / "shouting", tokenizer=Shouting.load(tmp_path / "shouting" / "tokenizer.model"))
     plain = Translator(found.model, shipped.tokenizer)

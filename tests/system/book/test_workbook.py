@@ -261,7 +261,7 @@ def test_a_function_that_waits_is_red_and_the_rest_is_judged(tmp_path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(judging, "BY_THE_CLOCK", 0.5)
         waits = next(verdicts)
-    assert waits.green is False and "TimeoutError in `time.sleep(100_000)`: it has not come" in waits.sentence
+    assert waits.green is False and "TimeoutError in `time.sleep(100_000)`: it did not finish" in waits.sentence
     assert waits.sentence.endswith("within 0.5 seconds") and next(verdicts).green
 
 

@@ -486,13 +486,13 @@ def test_test_sets_alone_are_scored_and_other_languages_are_told(run, corpus, tm
 
 def test_a_parser_does_not_translate(complaint):
     said = complaint("translate", "parser-en", stdin=b"A dog .\n")
-    assert said.endswith("parser-en writes trees and no language: `parse` makes them readable")
+    assert said.endswith("parser-en writes trees, not sentences: `parse` makes them readable")
 
 
 def test_a_word_that_is_given_as_an_option_and_help_as_a_command(command, complaint):
-    assert complaint("translate", "--model", "m").endswith("there is no option --model: MODEL stands as a word alone; see "
+    assert complaint("translate", "--model", "m").endswith("there is no option --model: MODEL is given without an option; see "
                                                            "annotated-transformer translate --help")
-    assert "there is no option --out: OUT stands as a word alone" in complaint("average", "m", "--out=x")
+    assert "there is no option --out: OUT is given without an option" in complaint("average", "m", "--out=x")
     assert command("help", "score") == command("score", "--help") and command("help") == command()
 
 
@@ -524,7 +524,7 @@ def test_a_run_is_scored_on_the_corpus_that_it_was_trained_on_or_on_none(corpus,
     assert command("score", "../here/run", "--corpus", "../here/mine", *search) == before
     monkeypatch.chdir(nowhere)
     message = complaint("score", "../here/run", *search)
-    assert message.startswith("../here/run was trained on 'mine': if that is elsewhere now, give it by --corpus (there is no")
+    assert message.startswith("../here/run was trained on 'mine': if that is elsewhere now, give it with --corpus (there is no")
 
 
 def test_a_directory_may_be_named_with_a_slash_when_a_run_goes_on(corpus, tmp_path, monkeypatch, command, complaint):
@@ -697,10 +697,10 @@ def test_a_page_needs_no_extra_package(run, tmp_path):
     ("--word three --no-hide-end", "there is no word 'three' to look from: choose one of one two <eos>"),
     ("--kind encoder-decoder --target eins --word one", "there is no word 'one' to look from: choose one of eins"),
     ("--word two --figure 5", "--word chooses the rows of Figures 3 and 4"),
-    ("--out new/heads.html --word two", "--word is of a picture: let --out new/heads.html end in .svg or .pdf or .png"),
-    ("--out new/heads.html --figure 4", "--figure is of a picture"),
-    ("--out new/heads.csv --word two", "--word is of a picture: let --out new/heads.csv end in .svg or .pdf or .png"),
-    ("--out new/heads.html --heads 1 2", "--heads: a page begins at one head, and shows all: give one, not 2"),
+    ("--out new/heads.html --word two", "--word applies to pictures: let --out new/heads.html end in .svg or .pdf or .png"),
+    ("--out new/heads.html --figure 4", "--figure applies to pictures"),
+    ("--out new/heads.csv --word two", "--word applies to pictures: let --out new/heads.csv end in .svg or .pdf or .png"),
+    ("--out new/heads.html --heads 1 2", "--heads: a page begins with one head and shows all: give one, not 2"),
     ("--beside one", "--beside shows a second sentence on a page: let --out new/heads.svg end in .html"),
     ("--layer 2", "there is no layer 2: the model has layers 1 to 1"),
     ("--layer 0", "there is no layer 0"),
@@ -723,8 +723,8 @@ def test_attention_that_cannot_be_drawn(options, expected, run, tmp_path, monkey
     (["two " * 30, "--out", "new/heads.svg"], "the model takes 24: split it, or shorten it"),
     (["one two", "--beside", " ", "--out", "new/heads.html"], "the second sentence holds no words"),
     (["one two"], "--out is missing"),
-    (["one \udcff", "--out", "new/heads.svg"], "this is no text in your locale"),
-    (["one two", "--out", "a\0.svg"], "has a zero in it"),
+    (["one \udcff", "--out", "new/heads.svg"], "this is not text in your locale"),
+    (["one two", "--out", "a\0.svg"], "has a zero byte"),
 ])
 def test_a_sentence_that_cannot_be_drawn(options, expected, run, tmp_path, monkeypatch, complaint):
     monkeypatch.chdir(tmp_path)
@@ -871,11 +871,11 @@ def test_version_is_that_of_the_installed_package(command):
     ("fly", "there is no command 'fly'; choose one of translate, train, score"),
     ("score", "MODEL is missing; see annotated-transformer score --help"),
     ("translate run --beam-siez 3", "there is no option --beam-siez; did you mean --beam-size?; see"),
-    ("score run --beam-size high", "--beam-size: 'high' is no whole number; see annotated-transformer score --help"),
+    ("score run --beam-size high", "--beam-size: 'high' is not a whole number; see annotated-transformer score --help"),
     ("translate run more", "'more' is one word too many; see annotated-transformer translate --help"),
-    (f"translate run {__file__}", f"'{__file__}' is one word too many: the text comes by standard input, as by "
+    (f"translate run {__file__}", f"'{__file__}' is one word too many: the text comes from standard input, as in "
                                   f"annotated-transformer translate MODEL < {__file__}"),
-    (f"translate {__file__}", f"{__file__} is a file and no model: the text comes by standard input, as by "
+    (f"translate {__file__}", f"{__file__} is a file and no model: the text comes from standard input, as in "
                               f"annotated-transformer translate < {__file__}"),
     (f"parse {__file__}", f"{__file__} is a file and no model"),
 ])
@@ -1096,7 +1096,7 @@ def test_a_name_that_the_locale_cannot_hold(corpus, tmp_path):
     child = process(*TRAIN, "--corpus", corpus, "--run", tmp_path / "ü_run", **locale)
     out, err = child.communicate()
     assert (child.returncode, out) == (2, b"") and err.startswith(b"annotated-transformer: ") and err.count(b"\n") == 1
-    assert b"no text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
+    assert b"not text in your locale" in err and not any(path.name.endswith("_run") for path in tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("module", [f"{PACKAGE}.command_line.main", "torch", f"{PACKAGE}.translation.translator"])

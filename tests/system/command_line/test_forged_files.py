@@ -228,7 +228,7 @@ def test_what_is_no_weight_is_none_in_a_mean_of_checkpoints_either(run, model, v
     for path in (model / NAMES[0], newest(run) / NAMES[0]):
         save_file(load_file(path) | {"embedding.weight": value}, path)
     write_sums(newest(run), NAMES)
-    no_weight = "'embedding.weight' holds what is no finite real number"
+    no_weight = "'embedding.weight' holds something that is not a finite real number"
     assert no_weight in complaint("translate", model, stdin=b"one\n")
     said = complaint("translate", run, stdin=b"one\n")
     assert no_weight in said or "other names, shapes or types than" in said
@@ -383,7 +383,7 @@ def test_weights_that_could_not_be_loaded_again_take_no_good_ones_place(model, v
     with torch.no_grad():
         translator.model.embedding.weight[5] = value
     for kept in (translator.save_pretrained, translator.model.save_pretrained):
-        with pytest.raises(InputError, match="^Transformer: 'embedding.weight' holds what is no finite real number"):
+        with pytest.raises(InputError, match="^Transformer: 'embedding.weight' holds something that is not a finite real number"):
             kept(model)
     assert {path.name: path.read_bytes() for path in model.iterdir()} == before
 
@@ -398,7 +398,7 @@ def test_a_name_that_is_empty_is_not_the_working_directory(model, tmp_path, monk
     for words in (["corpora", ""], ["translate", ""], ["score", ""], ["average", ""]):
         assert "empty" in complaint(*words)
     assert not list((tmp_path / "empty").iterdir())
-    with pytest.raises(InputError, match="nosuch is no directory"):
+    with pytest.raises(InputError, match="nosuch is not a directory"):
         corpora.from_directory("nosuch")
 
 

@@ -243,7 +243,7 @@ def test_a_plus_sign_and_a_colon_do_not_disturb_each_other(tmp_path, monkeypatch
 def test_half_a_test_set_is_refused_whichever_half_it_is(directory, half):
     (directory / half).write_text("one\n")
     missing = "test2016.de" if half.endswith("en") else "test2016.en"
-    said = f"{directory / missing} does not exist and {directory / half} does: add it, or take the other away"
+    said = f"{directory / missing} does not exist and {directory / half} does: add it, or remove the other"
     assert complaint(load, directory) == said
 
 
@@ -284,13 +284,13 @@ def test_a_directory_of_test_sets_alone_can_be_scored_and_not_trained_on(tmp_pat
     assert [*corpus.train] == corpus.validation == [] and corpus.tests == {
         "test": [("one", "eins"), ("two", "zwei")], "test.2": [("six", "sechs")]}
     assert load(f"{tmp_path}:de-en").test == [("eins", "one"), ("zwei", "two")]
-    said = f"{tmp_path / 'test.fr'} does not exist and {tmp_path / 'test.en'} does: add it, or take the other away"
+    said = f"{tmp_path / 'test.fr'} does not exist and {tmp_path / 'test.en'} does: add it, or remove the other"
     assert complaint(load, f"{tmp_path}:fr-en") == said
     (tmp_path / "test.fr").write_text("un\ndeux\n")
     said = "has test files in de, en, fr (not read: testimony.txt): say from which into which, as in"
     assert complaint(load, tmp_path) == f"{tmp_path} {said} {tmp_path}:en-de"
     (tmp_path / "validation.en").write_text("x\n")
-    said = f"{tmp_path / 'validation.de'} does not exist and {tmp_path / 'validation.en'} does: add it, or take the other away"
+    said = f"{tmp_path / 'validation.de'} does not exist and {tmp_path / 'validation.en'} does: add it, or remove the other"
     assert complaint(load, f"{tmp_path}:en-de") == said
     (tmp_path / "validation.de").write_text("y\n")
     assert load(f"{tmp_path}:en-de").validation == [("x", "y")] and [*load(f"{tmp_path}:en-de").train] == []
@@ -390,7 +390,7 @@ def test_what_stands_behind_a_treebank_and_behind_its_plus_sign_is_told(tmp_path
     message = complaint(load, "gold+one.mrg-words")
     assert message.startswith("one.mrg-words does not exist: if -words says") and message.endswith("as in gold-words+one.mrg")
     assert complaint(load, "gold-words+silver").endswith("name each, as in gold-words+silver/parsed.mrg")
-    assert complaint(load, "gold-word").endswith("'gold-word': behind gold stands, if it has trees, -tags, -words or nothing")
+    assert complaint(load, "gold-word").endswith("'gold-word': if gold has trees, after it comes -tags, -words or nothing")
     assert complaint(load, "gold+one.mr") == "one.mr does not exist: check the name and the directory"
 
 
@@ -844,7 +844,7 @@ def test_a_cache_that_cannot_be_written_is_no_missing_network(ask, tmp_path, mon
     def said_of(directory: Path, reason: str):
         with pytest.raises(InputError) as told:
             ask(directory)
-        assert str(told.value) == (f"{directory} cannot be written ({reason}): mend that, or let ANNOTATED_TRANSFORMER_DATA name "
+        assert str(told.value) == (f"{directory} cannot be written ({reason}): fix that, or let ANNOTATED_TRANSFORMER_DATA name "
                                    "another directory")
 
     said_of(tmp_path / "file" / "cache", "Not a directory")

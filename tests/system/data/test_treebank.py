@@ -66,7 +66,7 @@ def test_the_command_prints_a_tree_for_each_line(run, command):
     first, blank, third = out.removesuffix("\n").split("\n")
     assert Tree.fromstring(first).leaves() == ["Ann", "see", "-LRB-cats-RRB-", "."] and blank == ""
     assert Tree.fromstring(third).leaves() == "dogs hear Bob like Eve .".split()
-    assert err == "" or err.endswith(" of 2 outputs were no trees and had to be repaired\n")
+    assert err == "" or err.endswith(" of 2 outputs were not trees and had to be repaired\n")
 
 
 def test_running_text_is_warned_of_once_and_split_if_told(run, command):

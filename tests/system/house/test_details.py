@@ -170,7 +170,7 @@ def test_checkpoints_of_another_model_are_refused_whatever_is_missing(tmp_path):
             load_into(model, other, "here")
     for wrong in (torch.zeros(2, dtype=torch.int64), torch.tensor([0.0, math.nan]), torch.tensor([-math.inf, 0.0])):
         save_file(whole | {"bias": wrong}, tmp_path / "model.safetensors")
-        with pytest.raises(InputError, match="'bias' holds what is no finite real number"):
+        with pytest.raises(InputError, match="'bias' holds something that is not a finite real number"):
             load_into(model, load_weights(tmp_path / "model.safetensors"), "here")
 
 
@@ -227,7 +227,7 @@ def test_checkpoints_of_the_hub_come_in_the_revision_and_with_the_token_that_are
         assert isinstance(kind.from_pretrained(name, device="cpu", precision="float32", **wanted), kind)
         assert asked and all(one == (name, wanted) for one in asked)
         asked.clear()
-        with pytest.raises(InputError, match="precison is no option here; for the hub there are revision, token"):
+        with pytest.raises(InputError, match="precison is not an option here; those for the hub are revision, token"):
             kind.from_pretrained(name, precison="int8")
     with pytest.raises(TypeError, match="positional"):
         Translator.from_pretrained("numbers-en-de", None, "int8")  # a precision? a device?

@@ -56,11 +56,11 @@ def pair() -> tuple[torch.Tensor, torch.Tensor]:
 def test_settings_of_ones_own_are_refused_before_anything_is_written(config, tmp_path):
     own = OwnConfig(**dataclasses.asdict(SIZES), scale=3.0)
     for wrong, said in (
-        (replace(config, model=own), "OwnConfig is a class of your own, and config.json holds what TransformerC.* has"),
-        (OwnTraining(**vars(config)), "OwnTraining is a class of your own, and config.json holds what TrainingConfig has"),
+        (replace(config, model=own), "OwnConfig is a class of your own, and config.json holds only what TransformerC.* has"),
+        (OwnTraining(**vars(config)), "OwnTraining is a class of your own, and config.json holds only what TrainingConfig has"),
         (replace(config, execution=OwnExecution()), "OwnExecution is .* Execution has"),
     ):
-        with pytest.raises(InputError, match=f"{said}: make a setting of your own an attribute of the class of your model"):
+        with pytest.raises(InputError, match=f"{said}: make a setting of your own an attribute of your model's class"):
             train(wrong, tmp_path / "run", model=Scaled)
     with pytest.raises(InputError, match="OwnConfig is a class of your own"):
         Scaled(own).save_pretrained(tmp_path / "saved")

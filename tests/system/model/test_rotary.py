@@ -129,7 +129,7 @@ def test_attention_over_the_memory_may_be_another():
 
 
 def test_a_part_that_knows_its_position_in_training_alone_is_refused():
-    with pytest.raises(InputError, match="gives token 2 another probability in decoding.*project_self"):
+    with pytest.raises(InputError, match="gives token 2 a different probability in decoding.*project_self"):
         check_decoding(with_attention(TurnedTooLate))
 
 

@@ -50,7 +50,7 @@ def test_parser_takes_sentences_and_words_from_whatever_gives_them():
     assert len(expected) == 2
     for given in ((words for words in sentences), [(word for word in words) for words in sentences], [*map(np.array, sentences)]):
         assert parser.parse(given, how) == expected
-    with pytest.raises(InputError, match="^search must be a Search, as Search\\(beam_size=4\\), not 4$"):
+    with pytest.raises(InputError, match="^search must be a Search, such as Search\\(beam_size=4\\), not 4$"):
         parser.parse(sentences, 4)
 
 
@@ -67,19 +67,19 @@ def test_parser_searches_as_the_paper_did():
 def test_trees_that_are_not_cleaned_or_no_list_are_refused():
     parser = Parser.from_pretrained("parser-en")
     raw = Tree.fromstring("( (S (NP-SBJ-1 (NNP Ann)) (VP (VBZ wants) (S (NP-SBJ (-NONE- *-1)) (VP (TO to) (VP (VB sleep)))))))")
-    for tree, said in ((raw, "a bracket of the tree has no label, as none in a row: clean it"),
-                       (raw[0], "the tree has the label -NONE-, as none"),
-                       (Tree("ROOT", [clean(raw)[0]]), "has the label ROOT, as none"),
+    for tree, said in ((raw, "a bracket of the tree has no label, which no row can have: clean it"),
+                       (raw[0], "the tree has the label -NONE-, which no row can have"),
+                       (Tree("ROOT", [clean(raw)[0]]), "has the label ROOT, which no row can have"),
                        (Tree("TOP", []), r"the bracket \(TOP\) is empty"),
                        (Tree("TOP", [Tree("NP", [])]), r"bracket \(NP\) is empty"),
-                       ("(S (NN a))", r"'\(S \(NN a\)\)' is no tree: give one of NLTK")):
+                       ("(S (NN a))", r"'\(S \(NN a\)\)' is not a tree: give one from NLTK")):
         for use in (linearize, lambda tree: confidences(parser, [tree])):
             with pytest.raises(InputError, match=said):
                 use(tree)
-    with pytest.raises(InputError, match=r"^'\(S \(NN a\)\)' is no tree"):
+    with pytest.raises(InputError, match=r"^'\(S \(NN a\)\)' is not a tree"):
         bracket_scores(["(S (NN a))"], [clean(raw)])
     for use in (lambda: linearize(clean(raw), "word"), lambda: delinearize(["XX"], ["Ann"], "word")):
-        with pytest.raises(InputError, match="^leaves is what a row has for a word, one of XX, tags, words, and not 'word'$"):
+        with pytest.raises(InputError, match="^leaves says how a row writes a word: one of XX, tags, words, not 'word'$"):
             use()
     with pytest.raises(InputError, match="^confidences takes a list of trees, not one tree"):
         confidences(parser, clean(raw))

@@ -315,7 +315,7 @@ def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_token
 
 def test_runs_on_texts_without_a_pair_and_among_texts_are_refused(words):
     place, config = words
-    with ExitStack() as stack, pytest.raises(InputError, match=f"^{place} holds texts to train on, and a run has a directory of"):
+    with ExitStack() as stack, pytest.raises(InputError, match=f"^{place} holds texts to train on, and a run needs a directory"):
         begin(config, Run(place), SimpleNamespace(), stack)
     for side in ("en", "de"):
         (place / f"train.{side}").write_text("x\n\n" if side == "en" else "\ny\n")

@@ -220,7 +220,7 @@ def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--rate-factor", "1e30", "--log-every", "1"]
     assert status(command) == 2
     message = sentence(capsys)
-    assert "infinite or no number" in message and "--rate-factor" in message
+    assert "infinite or NaN" in message and "--rate-factor" in message
     written = (run / "metrics.jsonl").read_text()
     assert "NaN" not in written and "Infinity" not in written
     assert all(abs(json.loads(line).get("loss", 0)) < float("inf") for line in written.splitlines())

@@ -155,7 +155,7 @@ def test_weights_that_no_optimizer_has_are_counted_once(kind, config, tmp_path, 
     found = train(replace(config, steps=2), tmp_path / "run", optimizer=without_biases(kind), rate=lambda step: 0.01)
     left, every = (sum(test(one) for one in found.parameters()) for test in (lambda one: one.dim() < 2, lambda one: True))
     [said] = caplog.messages
-    assert said.startswith(f"{kind.__name__} has not got {left} of the {every} weights that require gradients:")
+    assert said.startswith(f"{kind.__name__} was not given {left} of the {every} weights that require gradients:")
 
 
 def test_frozen_weights_need_no_optimizer(config, tmp_path, caplog, recwarn):
@@ -195,7 +195,7 @@ def test_what_is_tried_of_a_model_is_tried_on_a_copy(config, tmp_path):
 
 
 def test_a_model_of_which_nothing_learns_is_refused_before_anything_is_written(config, tmp_path):
-    with pytest.raises(InputError, match="no weight of Nothing requires gradients, so that nothing would be learnt"):
+    with pytest.raises(InputError, match="no weight of Nothing requires gradients, so nothing would be learnt"):
         train(config, tmp_path / "run", model=Nothing)
     assert not (tmp_path / "run").exists()
 

@@ -163,7 +163,7 @@ def test_what_is_no_search_is_refused_by_whatever_searches(given):
                  lambda: translator.translations(["fade"], given), lambda: translator.n_best(["fade"], 2, given),
                  lambda: Translator(translator.model, translator.tokenizer, given),
                  lambda: beam_search(translator.model, source, given), lambda: greedy_search(translator.model, source, given)):
-        with pytest.raises(InputError, match=r"^search must be a Search, as Search\(beam_size=4\), not "):
+        with pytest.raises(InputError, match=r"^search must be a Search, such as Search\(beam_size=4\), not "):
             call()
 
 
@@ -307,13 +307,13 @@ def loaded(model: Transformer, tokenizer: Tokenizer, directory: Path) -> Transla
 def test_who_loads_a_class_of_ones_own_learns_once_that_it_decodes_otherwise_than_it_trains(kind, tmp_path, caplog):
     plain = untrained()
     model = kind(plain.model.config)
-    with pytest.raises(InputError, match=f"^{kind.__name__} gives token 2 another probability.*`start`.*other tokens"):
+    with pytest.raises(InputError, match=f"^{kind.__name__} gives token 2 a different probability.*`start`.*other tokens"):
         check_decoding(model)
     loaded(model, plain.tokenizer, tmp_path / "model")
     caplog.clear()
     translator = Translator.from_pretrained(tmp_path / "model", model=kind, precision="int8")
     assert [record.name for record in caplog.records] == ["annotated_transformer.translation.fast_search"]
-    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 another")
+    assert caplog.messages[0].startswith(f"{kind.__name__} gives token 2 a different")
     assert "until then a search or a figure is not" in caplog.text
     translator.translate(TEXTS)
     copy.deepcopy(translator).translate(TEXTS)
@@ -336,7 +336,7 @@ def test_attention_that_is_drawn_otherwise_than_it_is_trained_is_refused(kind):
     other = kind(c.d_model, c.n_heads, c.d_k, c.d_v)
     other.load_state_dict(attention.sublayer.state_dict())
     attention.sublayer = other
-    with pytest.raises(InputError, match="Transformer attends otherwise where its weights are drawn.*or neither"):
+    with pytest.raises(InputError, match="Transformer attends differently when its weights are drawn.*or neither"):
         check_decoding(model)
 
 
