@@ -48,7 +48,7 @@ def launched() -> Launched:
     if size > 1:
         whole_number("MASTER_PORT", 65_535)
         if not os.environ.get("MASTER_ADDR"):
-            raise InputError("environment: MASTER_ADDR, where the processes meet, is missing: start them by torchrun")
+            raise InputError("environment: MASTER_ADDR, where the processes meet, is missing: start them with torchrun")
     return found
 
 

@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
 
 
 class MultiHeadAttention(nn.Module):
-    "Attention by `n_heads` heads side by side, each in its own projection of queries, keys and values (§3.2.2)."
+    "Attention with `n_heads` parallel heads, each with its own projection of queries, keys and values (§3.2.2)."
 
     def __init__(self, d_model: int, n_heads: int, d_k: int, d_v: int):
         super().__init__()
@@ -82,7 +82,7 @@ def causal_mask(
 
 def padding_mask(
     ids: Tensor,   # (B, S) token ids
-) -> Tensor:       # bool (B, 1, 1, S); True where a real token stands
+) -> Tensor:       # bool (B, 1, 1, S); True for real tokens
     "No query looks at padding."
     return (ids != PAD)[:, None, None, :]
 
@@ -91,7 +91,7 @@ def padding_mask(
 
 
 class FeedForward(nn.Module):
-    "Two linear maps with a ReLU between, applied to each position alone: equation (2) of §3.3."
+    "Two linear maps with a ReLU in between, applied to each position separately: equation (2) of §3.3."
 
     def __init__(self, d_model: int, d_ff: int):
         super().__init__()

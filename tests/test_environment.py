@@ -203,7 +203,7 @@ def test_a_user_without_a_home_keeps_downloads_elsewhere(monkeypatch):
 
     monkeypatch.delenv("ANNOTATED_TRANSFORMER_DATA", raising=False)
     monkeypatch.setattr("pooch.os_cache", fails)
-    with pytest.raises(InputError, match="let ANNOTATED_TRANSFORMER_DATA name"):
+    with pytest.raises(InputError, match="set ANNOTATED_TRANSFORMER_DATA to"):
         cache_directory()
 
 

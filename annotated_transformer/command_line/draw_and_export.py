@@ -156,7 +156,7 @@ def require_in_model(
     ids = {side: sentence_ids(model, tokenizer, text, side) for side, text in (sides | {"second sentence": beside}).items()
            if text is not None}
     if beside is not None and (n := len(translator.sentences(beside))) > 1:  # --target belongs only to the first sentence
-        raise InputError(f"--beside: the text is {n} sentences, and each is translated for itself: give one")
+        raise InputError(f"--beside: the text is {n} sentences, and each is translated separately: give one")
     looking = ids.get("source" if drawn.kind_for(out) == "encoder" else "target")  # not known if the model still has to translate
     if drawn.word is not None and looking is not None:
         labels = token_labels(tokenizer, looking)

@@ -33,7 +33,7 @@ def cache_directory() -> Path:
     try:
         return Path(pooch.os_cache("annotated_transformer"))
     except RuntimeError:  # a user without a passwd entry, as in a container
-        raise InputError("this user has no home directory to keep downloads in: let ANNOTATED_TRANSFORMER_DATA name a directory"
+        raise InputError("this user has no home directory to keep downloads in: set ANNOTATED_TRANSFORMER_DATA to a directory"
                          ) from None
 
 
@@ -51,7 +51,7 @@ def require_writable(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         require_place(directory / "probe")
     except OSError as error:
-        raise InputError(f"{directory} cannot be written ({error.strerror}): fix that, or let ANNOTATED_TRANSFORMER_DATA name "
+        raise InputError(f"{directory} cannot be written ({error.strerror}): fix that, or set ANNOTATED_TRANSFORMER_DATA to "
                          "another directory") from None
 
 
@@ -75,14 +75,14 @@ def fetch(store: Store, name: str) -> Path:
         return path
     except (OSError, ValueError) as error:  # OSError: no network or a full disk; ValueError: a wrong checksum
         if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise InputError(f"{path} could not be written ({error.strerror}): make room, or let ANNOTATED_TRANSFORMER_DATA name "
+            raise InputError(f"{path} could not be written ({error.strerror}): make room, or set ANNOTATED_TRANSFORMER_DATA to "
                              "a directory on another disk") from None
         path, cache = Path(os.path.abspath(path)), Path(os.path.abspath(cache_directory()))
         held = path.relative_to(cache) if path.is_relative_to(cache) else Path(path.parent.name, name)
         reason = "the checksum is wrong" if isinstance(error, ValueError) else type(error).__name__
         raise InputError(
             f"{path} is {'damaged' if path.exists() else 'missing'} and could not be fetched from {url} "
-            f"({reason}): try again with a network, or let ANNOTATED_TRANSFORMER_DATA name a directory that holds {held}"
+            f"({reason}): try again with a network, or set ANNOTATED_TRANSFORMER_DATA to a directory that holds {held}"
         ) from None
 
 
@@ -183,7 +183,7 @@ def check_room(directory: Path, size: int) -> None:
     if (free := shutil.disk_usage(directory).free) < size:
         raise InputError(
             f"{directory} needs {size / 1e9:.1f} GB, but only {free / 1e9:.1f} GB of its disk are free: "
-            "make room, or let ANNOTATED_TRANSFORMER_DATA name a directory on another disk"
+            "make room, or set ANNOTATED_TRANSFORMER_DATA to a directory on another disk"
         )
 
 

@@ -60,7 +60,7 @@ def multi_head_attention(
 
 # %% ../../nbs/paper/3.2_attention.ipynb #98a6a14e
 class MultiHeadAttention(nn.Module):
-    "Attention by `n_heads` heads side by side, each in its own projection of queries, keys and values (§3.2.2)."
+    "Attention with `n_heads` parallel heads, each with its own projection of queries, keys and values (§3.2.2)."
 
     project = fast_attention.project              # cut(x W^Q), cut(memory W^K), cut(memory W^V), by the next three
     project_self, project_memory = fast_attention.project_self, fast_attention.project_memory
@@ -191,6 +191,6 @@ def causal_mask(
 # %% ../../nbs/paper/3.2_attention.ipynb #278609c6
 def padding_mask(
     ids: Tensor,   # (B, S) token ids
-) -> Tensor:       # bool (B, 1, 1, S); True where a real token stands
+) -> Tensor:       # bool (B, 1, 1, S); True for real tokens
     "No query looks at padding."
     return (ids != PAD)[:, None, None, :]

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 # %% ../../nbs/paper/3.3_feed_forward.ipynb #80558b52
 class FeedForward(nn.Module):
-    "Two linear maps with a ReLU between, applied to each position alone: equation (2) of §3.3."
+    "Two linear maps with a ReLU in between, applied to each position separately: equation (2) of §3.3."
 
     def __init__(self, d_model: int, d_ff: int):
         super().__init__()

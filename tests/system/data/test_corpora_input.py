@@ -844,7 +844,7 @@ def test_a_cache_that_cannot_be_written_is_no_missing_network(ask, tmp_path, mon
     def said_of(directory: Path, reason: str):
         with pytest.raises(InputError) as told:
             ask(directory)
-        assert str(told.value) == (f"{directory} cannot be written ({reason}): fix that, or let ANNOTATED_TRANSFORMER_DATA name "
+        assert str(told.value) == (f"{directory} cannot be written ({reason}): fix that, or set ANNOTATED_TRANSFORMER_DATA to "
                                    "another directory")
 
     said_of(tmp_path / "file" / "cache", "Not a directory")
