@@ -2,21 +2,21 @@
 
     python -m benchmarks.pretrained multi30k-en-de [--seeds 1 2 3] [--parts N] [--steps N ...] [--as-it-stands [N]] [--ship]
 
-A recipe has one part or several, each a run of its own under runs/pretrained/ that starts from the weights of the one before; the
-same command continues what was stopped. How many checkpoints of the last part to average is chosen by BLEU on the validation
-split alone, seed by seed; the test sets are translated once, with that choice. The length penalty stays the paper's, but for
-`everyday-en-de`, which takes the best on the validation split; what others would bring there is recorded. `--ship` writes the
-seed with the best validation BLEU to annotated_transformer/pretrained/NAME/. Figures go to results/translation/NAME.json; that
-seed's scores, as `score --out` writes them, its translations and its course of training beside it. `--parts 1 --steps 22000`
-tries what comes of the first part alone when it goes on.
+A recipe has one or more parts. Each is a run of its own under runs/pretrained/ and starts from the weights of the part before;
+the same command continues a run that was stopped. For each seed, BLEU on the validation split alone decides how many checkpoints
+of the last part are averaged; the test sets are translated once, with that choice. The length penalty is the paper's, except for
+`everyday-en-de`, which uses the one that is best on the validation split; what others would give there is recorded. `--ship`
+writes the seed with the best validation BLEU to annotated_transformer/pretrained/NAME/. Figures go to
+results/translation/NAME.json; next to it go that seed's scores, as `score --out` writes them, its translations and its training
+log. `--parts 1 --steps 22000` shows what the first part alone reaches if it is trained longer.
 
-`--as-it-stands` takes the runs with the updates that they have come to, for when the time is up before the recipe's last one;
-`--as-it-stands 1` takes the first part so and trains the others. No update depends on how many are planned: the command that is
-recorded names these numbers as `--steps`, and comes to the same weights without any stop.
+`--as-it-stands` uses the runs with the updates that they have made so far, when the time is up before the recipe's last update;
+`--as-it-stands 1` does so for the first part and trains the others. No update depends on how many are planned, so the recorded
+command gives these numbers as `--steps` and reaches the same weights without any stop.
 
-`--start DIRECTORY ...` trains the last part alone, of each seed from these weights: for a recipe whose first parts are done, and
-whose runs are no longer there. What such weights have had is read from earlier.json beside them (`benchmarks.shared.earlier`).
-`--made DIRECTORY` trains nothing: such weights, of a run that a GPU did elsewhere, are scored, and shipped, as they are.
+`--start DIRECTORY ...` trains only the last part, for each seed from these weights: for a recipe whose first parts are done and
+whose runs no longer exist. earlier.json next to such weights says how they were trained (`benchmarks.shared.earlier`).
+`--made DIRECTORY` trains nothing: such weights, from a run that a GPU did elsewhere, are scored, and shipped, as they are.
 """
 import argparse
 import dataclasses

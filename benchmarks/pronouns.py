@@ -1,13 +1,13 @@
-"""What "it" means to a small translator: trainings of the corpus pronouns-en-de, and which head looks at the noun that is meant.
+"""What "it" means to a small translator: trainings on the corpus pronouns-en-de, and which head looks at the noun that is meant.
 
     python -m benchmarks.pronouns --seeds 1 2 3 4 5 [--ship] [--layers N] [--heads N] [--dropout P] [--steps N] ...
 
-Each seed is a run under runs/pronouns/, which the same command continues or, when it is complete, only measures. The seed with
-the smallest loss on the validation split ships, with --ship, as pronouns-en-de. Measured on
-sentences of the test split (or, with --split validation, of the validation split, by which one chooses) whose nouns all have
-different genders in German, at the place where the decoder writes er, sie or es: how often each head puts its strongest weight
-on the noun that is meant. The end sign and the full stop count as nothing: they are left out. Then, head by head: how many
-pronouns change when the head gives nothing, and when all its weight is put on another noun.
+Each seed is a run under runs/pronouns/, which the same command continues or, if it is complete, only measures. With --ship, the
+seed with the smallest loss on the validation split ships as pronouns-en-de. The sentences measured are those of the test split
+(with --split validation, those of the validation split, which is the one to choose by) whose nouns all have different genders in
+German. At the position where the decoder writes er, sie or es: how often does each head put its strongest weight on the noun
+that is meant? The end sign and the full stop are left out. Then, for each head: how many pronouns change when the head gives
+zeros, and when all its weight is forced onto another noun?
 """
 import argparse
 import dataclasses

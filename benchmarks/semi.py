@@ -2,15 +2,15 @@
 
     python -m benchmarks.semi FILE ... [--least N ...] [--seeds 1 2 3] [--steps N N] [--as-it-stands [N]] [--ship]
 
-FILE holds trees as a parser prints them, one a line (nbs/parsing/self_training: how). Of each file the sentences with at least
-`--least` words (3 if not given; one number for each file) and at most 40 are taken; a sentence that comes again, or that stands
-in the development or test split, is left out. The gold trees are mixed in five times over. The second part goes on with the gold
-trees and with as many new ones, in which constituents have given way to others of the same label.
+FILE holds trees as a parser prints them, one per line (nbs/parsing/self_training shows how). From each file, sentences with at
+least `--least` words (by default 3; one number for each file) and at most 40 are used; repeated sentences, and those in the
+development or test split, are left out. The gold trees are mixed in five times. The second part continues with the gold trees
+and the same number of new ones, in which constituents are replaced by others with the same label.
 
-How many checkpoints to average is chosen by F1 on the development split, with the search that writes only trees, beam 4, weights
-rounded to the 16 bits in which they are stored; the test split is parsed with that choice, with the paper's beam, and freely. All
-figures go to results/parsing/parser.semi.json. The same command continues what was stopped; `--as-it-stands`, `--steps` as for
-`benchmarks.pretrained`; `--ship` puts the best seed into the package.
+How many checkpoints are averaged is chosen by F1 on the development split, with the search that writes only trees, beam 4, and
+weights rounded to the 16 bits in which they are stored; the test split is parsed with that choice, with the paper's beam, and
+with a free search. All figures go to results/parsing/parser.semi.json. The same command continues a run that was stopped;
+`--as-it-stands` and `--steps` are as in `benchmarks.pretrained`; `--ship` puts the best seed into the package.
 """
 import argparse
 import dataclasses
