@@ -310,7 +310,7 @@ PRESETS = {
         batch_tokens=4_096, steps=4_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,
         validate_every=250, checkpoint_every=125, checkpoint_minutes=None, keep=10,
     ),
-    # The base of our Table 3: the same with fewer updates, since that table trains it some thirty times over.
+    # The base of our Table 3: the same with fewer updates, since that table takes some thirty times as many.
     "miniature": TrainingConfig(
         TransformerConfig.tiny(4_000), corpus="multi30k-en-de",
         batch_tokens=2_048, steps=2_000, init_gain=0.5, warmup_steps=1_000, rate_factor=1.4,

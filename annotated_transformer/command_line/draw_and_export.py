@@ -28,12 +28,12 @@ class HeadOptions:
 by side; heat: tables.
         kind: encoder (source to source; default in a picture), decoder (target to target) or encoder-decoder (target to source; \
 default on a page).
-        layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the last but one. A page begins at \
-the head that aligns best.
+        layer: Counted from 1; if not given, Figures 3 to 5 choose among all, and tables show the second to last. A page begins \
+at the head that aligns best.
         heads: Counted from 1; chosen by rule if not given. A page begins at one head.
         word: The word of Figures 3 and 4; a pronoun (English, German or French), or the longest word, if not given.
         whole_words: Draw the pieces of words, as the model reads them.
-        hide_end: Draw <eos> too, which many heads rest on; Figures 3 to 5 then choose from the last layer but one.
+        hide_end: Draw <eos> too, which many heads rest on; Figures 3 to 5 then choose from the second to last layer.
     """
 
     figure: Literal["3", "4", "5", "heat"] | None = None

@@ -304,7 +304,7 @@ def cost(
     of_paper = {"devices": devices, "watts": watts, "size": size, "efficiency": efficiency}
     for name, value in ({"rate": rate, "scored": scored} if run is None else of_paper).items():
         if value is not None:
-            raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave one of the two out")
+            raise InputError(f"--{name} goes {'with' if run is None else 'without'} a run: leave it out")
     if rate is not None and not 0 < rate * 1e12 < math.inf:
         raise InputError(f"--rate must be a number above 0, not {rate:g}")
     size, efficiency = size or "base", 1.0 if efficiency is None else efficiency

@@ -198,7 +198,7 @@ def everyday_pair(rng: random.Random) -> Draw:
 
 def pronoun_pairs_both_orders(n: int, seed: int = 1) -> Pairs:
     """Pairs to mix into the training of a general translator: the clause comes first or last in German. A quarter of the draws
-    are short everyday sentences, which repeat sooner; none occurs twice. The pairs of nouns that `pronouns-en-de` keeps for its
+    are short everyday sentences, which repeat sooner; each is kept once. The pairs of nouns that `pronouns-en-de` keeps for its
     tests occur only in some short sentences, those of NEVER_TRAINED in none."""
     rng, found = random.Random(seed), {}
     while len(found) < n:

@@ -240,7 +240,7 @@ class Tokenizer:
         require_several(texts)
         texts = [*texts]
         if sum(len(text) for text in texts if isinstance(text, str | bytes)) > _FEW:
-            with suppress(InputError):  # what is not text is refused below, which needs no thread
+            with suppress(InputError):  # what is not text is refused below; if no thread can start, that line needs none
                 return self._ids(texts, num_threads=threads or -1)
         return [self._ids(text if isinstance(text, str | bytes) else None) for text in texts]
 

@@ -45,8 +45,8 @@ def continuations(
     log_p: np.ndarray,    # (B, K) log-probabilities of the beams
     logits: np.ndarray,   # (B, K, V)
     n: int,
-) -> tuple[list[list[float]], list[list[int]]]:  # log-probabilities and indices in (K·V), n per sentence, most likely first
-    "The most likely of all continuations."
+) -> tuple[list[list[float]], list[list[int]]]:  # log-probabilities and indices in (K·V), n per sentence, most probable first
+    "The most probable of all continuations."
     logits = logits - logits.max(-1, keepdims=True)
     total = (log_p[..., None] + logits - np.log(np.exp(logits).sum(-1, keepdims=True))).reshape(len(logits), -1)
     places = np.argpartition(-total, min(n, total.shape[1]) - 1)[:, :n]

@@ -193,7 +193,7 @@ def legend_lines(
 def plot_heads(
     maps: drawn.Maps,                            # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
-    layer: int | None = None,                    # from 1; the last but one if not given
+    layer: int | None = None,                    # from 1; the second to last if not given
     heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     words: str | Sequence[str] = (),             # the rows of these alone, all heads in one panel (Figure 3)
     in_full: Iterable[int | Head] = (),          # with `words`: these heads are drawn in full before (Figure 4)
@@ -253,7 +253,7 @@ def plot_heads(
 def plot_heat_maps(
     maps: drawn.Maps,                            # AttentionMaps
     kind: str | None = None,                     # encoder if there, else the first that is
-    layer: int | None = None,                    # from 1; the last but one if not given
+    layer: int | None = None,                    # from 1; the second to last if not given
     heads: Iterable[int | Head] | None = None,   # from 1, of that layer, or pairs (layer, head); all of the layer if not given
     hide_end: bool = False,                      # without `<eos>` and other tokens that stand for no word
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given

@@ -288,7 +288,7 @@ def specification(
 def sentence(
     labels: list[str],  # of the pieces; a dot begins one that continues a word
 ) -> str:
-    "The labels as running text, without `<eos>` and similar tokens: no space within a word or before closing punctuation."
+    "The labels as running text, without `<eos>` and similar tokens: no space within a word or before `,` `.` `?` and the like."
     words, _ = group_words([written_out(label) for label in labels if not is_special(label)])
     return re.sub(r" ([.,:;!?…]+)(?= |$)", r"\1", " ".join(words))
 

@@ -191,7 +191,7 @@ class Run:
         write_record(self.directory, dataclasses.replace(read_record(self.directory), **facts))
 
     def changed_texts(self, now: dict[str, str]) -> list[str]:
-        "Names of files that have changed since the run read them, by their checksums; nothing for files that are gone."
+        "Names of files that have changed since the run read them, by their checksums; none if no file is there now."
         path = self.directory / CORPUS
         before = read_json(path, dict[str, str], "remove it to do without this check") if path.exists() else now
         return sorted(name for name in before | now if before.get(name) != now.get(name)) if now else []

@@ -1,7 +1,7 @@
 """The searches that translation uses, for a whole batch: they find what `translation.search` finds, except for ties, and compute
 nothing twice.
 
-`translation.kv_cache` has their parts: a decoder that advances one token at a time, and the most likely continuations.
+`translation.kv_cache` has their parts: a decoder that advances one token at a time, and the most probable continuations.
 """
 import logging
 from typing import Protocol
@@ -37,7 +37,7 @@ def greedy_search(
     source: Tensor,          # (B, S) ids
     search: Search = TRANSLATION,   # only its length matters
 ) -> list[list[int]]:        # per sentence, without PAD and EOS
-    "Take the most likely token at each step."
+    "Take the most probable token at each step."
     require_search(search)
     if not len(source):
         return []
@@ -96,7 +96,7 @@ def beam_search(
     with evaluating(model):
         decoder = StepwiseDecoder(for_few_rows(model), source, K, int(limits.max()))
         for length in range(1, int(limits.max()) + 1):
-            # At most K of 2K continuations end, so at least K go on. A single beam takes the most likely one: greedy search.
+            # At most K of 2K continuations end, so at least K go on. A single beam takes the most probable one: greedy search.
             logits = decoder.logits(decoder.step(tokens))                          # (B'·K, V)
             ids = allowed and allowed.ids(limits[alive] - length + 1)
             if allowed:

@@ -76,7 +76,7 @@ class SixteenBits(PackedMatrix):
 
     @staticmethod
     def product(matrix: Tensor, bias: Tensor | None, few: int) -> Callable[[Tensor], Tensor]:
-        "By the kernel, or if it is missing by floats of the same values. InputError for what the kernel would clip."
+        "By the kernel, or if it is missing by floats of the same values. InputError for what the kernel would clip in place."
         require_in_range(matrix)
         if old_is_faster(16):
             return old_product(16, matrix, bias)

@@ -205,9 +205,9 @@ def test_scores_that_cannot_be(run, text, tmp_path, complaint):
 
 def test_options_that_the_cost_of_a_run_does_not_have_are_not_passed_over(run, complaint):
     for words in (["--devices", "3"], ["--watts", "100"], ["--size", "big"], ["--efficiency", "0.5"]):
-        assert f"{words[0]} goes without a run" in complaint("cost", run, *words)
+        assert f"{words[0]} goes without a run: leave it out" in complaint("cost", run, *words)
     for words in (["--rate", "9"], ["--scored", "s.json"]):
-        assert f"{words[0]} goes with a run" in complaint("cost", "--tokens-per-second", "9", *words)
+        assert f"{words[0]} goes with a run: leave it out" in complaint("cost", "--tokens-per-second", "9", *words)
     for words in (["1e-300"], ["1e308"], ["9", "--watts", "1e308"], ["9", "--devices", 10**400], ["9", "--efficiency", "1e-320"]):
         assert "must be a number above 0" in complaint("cost", "--tokens-per-second", *words)
 
