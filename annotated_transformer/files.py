@@ -239,8 +239,8 @@ def finish(path: Path) -> None:
 
 
 def parts_of(directory: Path) -> list[Path]:
-    """The contents of a directory, checksums first: whoever finds the same checksums before and after has read the files that
-    they belong to. Empty if another process has just removed the directory."""
+    """The contents of a directory, checksums first, then by name: whoever finds the same checksums, or without them the same
+    config.json, before and after has read the files of one save. Empty if another process has just removed the directory."""
     try:
         return sorted(directory.iterdir(), key=lambda part: (part.name != SUMS, part.name))
     except FileNotFoundError:

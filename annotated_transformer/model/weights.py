@@ -192,16 +192,21 @@ def of_one_save(
     """What is read, all of it from one save. Another program may save a model there meanwhile, and a new vocabulary of the same
     size would go unnoticed next to the old weights. In that case everything is read again."""
     while True:
-        before, fault = age_of(directory / SUMS), None
-        finished(directory)  # so these checksums belong to files that are all there, unless they have changed at the end
+        before = ages(directory)
+        finished(directory)  # so these files belong to a save that is all there, unless they have changed at the end
         try:
             found = read()
-        except InputError as error:
-            fault = error
-        if age_of(directory / SUMS) == before:
-            if fault is not None:
-                raise fault
+        except InputError:
+            if ages(directory) == before:
+                raise
+            continue
+        if ages(directory) == before:
             return found
+
+
+def ages(directory: Path) -> list[tuple[int, ...]]:
+    "What distinguishes a model from one that replaces it: `finish` moves these first, and not every model has checksums."
+    return [age_of(directory / name) for name in (SUMS, "config.json")]
 
 
 def age_of(path: Path) -> tuple[int, ...]:

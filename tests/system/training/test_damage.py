@@ -222,3 +222,17 @@ def test_weights_are_loaded_with_the_sizes_of_the_same_save(saved_meanwhile):
     place, (model, _) = saved_meanwhile
     found = Transformer.from_pretrained(place)
     assert found.config == model.config and torch.equal(found.embedding.weight, model.embedding.weight)
+
+
+def test_weights_without_checksums_are_loaded_with_the_sizes_of_the_same_save(tmp_path, monkeypatch):
+    before, after = (Transformer(TransformerConfig(12, n_layers=1, d_model=8, d_ff=4, n_heads=n)) for n in (1, 2))
+    before.save_pretrained(tmp_path / "model")  # which writes no SHA256SUMS
+    saves = iter([after.save_pretrained])
+
+    def meanwhile(path):
+        next(saves, lambda place: None)(tmp_path / "model")
+        return load_weights(path)
+
+    monkeypatch.setattr(pretrained, "load_weights", meanwhile)
+    found = Transformer.from_pretrained(tmp_path / "model")
+    assert found.config == after.config and torch.equal(found.embedding.weight, after.embedding.weight)
