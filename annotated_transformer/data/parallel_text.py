@@ -144,7 +144,7 @@ class PairFiles:
 
     def __post_init__(self):
         if not callable(self.files):  # what `zip` returns would last for the first pass only
-            object.__setattr__(self, "files", [*self.files])
+            object.__setattr__(self, "files", (*self.files,))
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         files = [(Path(source), Path(target)) for source, target in (self.files() if callable(self.files) else self.files)]
