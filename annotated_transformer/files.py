@@ -27,6 +27,7 @@ __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_dire
 SUMS = "SHA256SUMS"  # in the format of `sha256sum -c`
 UNFINISHED = "unfinished-save"  # in a directory: complete new files that are about to be moved up into it
 TAKEN = (errno.EEXIST, errno.ENOTEMPTY)  # how systems report that a directory is not empty
+DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)  # how they report that one may only read
 AGAIN = ": copy it again with its directory, or remove it to do without checksums"
 
 
@@ -233,9 +234,20 @@ def finish(path: Path) -> None:
             sync(path)
             remove_if_empty(whole)
         except OSError as error:
+            if error.errno in DENIED and soon_gone(whole):
+                continue
             how = f"move the files of {whole} into {path}, in place of those that are there, and remove it"
             raise OSError(error.errno, f"writing it was broken off, and cannot be finished here ({error.strerror}): {how}",
                           str(path)) from None
+
+
+def soon_gone(directory: Path) -> bool:
+    "Whether somebody who may write here, and is about to finish, removes a directory within a second."
+    for seconds in WAITS:
+        if not directory.is_dir():
+            return True
+        time.sleep(seconds)
+    return not directory.is_dir()
 
 
 def parts_of(directory: Path) -> list[Path]:

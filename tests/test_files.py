@@ -208,6 +208,31 @@ def test_of_two_that_make_a_directory_at_once_neither_fails(tmp_path):
     assert files(path) == NEW | {"notes": "another's"} and names(tmp_path) == ["model"]
 
 
+def test_who_may_only_read_waits_for_the_one_that_saves(tmp_path, monkeypatch):
+    path, waits = tmp_path / "model", []
+    write_into(path, writes(OLD))
+    unfinished(path, NEW)
+
+    def denied(self, to):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    def meanwhile(seconds):
+        waits.append(seconds)
+        with monkeypatch.context() as other:
+            other.setattr(Path, "replace", replace)
+            finish(path)
+
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", denied)
+    monkeypatch.setattr("time.sleep", meanwhile)
+    assert files(model_directory(path)) == NEW and waits
+    unfinished(path, OLD)
+    monkeypatch.setattr("time.sleep", waits.append)  # nobody saves: it was broken off
+    with pytest.raises(InputError, match="writing it was broken off, and cannot be finished here .Permission denied"):
+        model_directory(path)
+    assert sum(waits) < 3
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
 def test_what_cannot_be_finished_is_told(tmp_path):
     path = tmp_path / "model"
