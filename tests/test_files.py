@@ -208,6 +208,16 @@ def test_of_two_that_make_a_directory_at_once_neither_fails(tmp_path):
     assert files(path) == NEW | {"notes": "another's"} and names(tmp_path) == ["model"]
 
 
+def test_checksums_are_moved_first_and_config_json_before_the_weights(tmp_path, monkeypatch):
+    path, moves = tmp_path / "model", []
+    write_into(path, writes(OLD))
+    unfinished(path, dict.fromkeys(("model.safetensors", "config.json", written.SUMS, "A-part.json"), "new"))
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, to: moves.append(self.name) or replace(self, to))
+    finish(path)  # one who loads a model compares the first, or else config.json, before and after
+    assert moves == [written.SUMS, "A-part.json", "config.json", "model.safetensors"]
+
+
 def test_who_may_only_read_waits_for_the_one_that_saves(tmp_path, monkeypatch):
     path, waits = tmp_path / "model", []
     write_into(path, writes(OLD))

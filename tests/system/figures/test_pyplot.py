@@ -134,3 +134,10 @@ def test_figure_1_leaves_each_part_of_the_model_in_its_mode(trains):
     before = [part.training for part in model.modules()]
     draw_transformer(model)
     assert [part.training for part in model.modules()] == before
+
+
+def test_what_a_part_keeps_while_figure_1_is_drawn_may_be_trained_with():
+    model, kept = Transformer(TransformerConfig(11, n_layers=1, d_model=12, d_ff=10, n_heads=2)), []
+    model.encoder.register_forward_hook(lambda part, given, out: kept.append(out))  # as a cache would
+    draw_transformer(model)
+    assert kept and not any(out.is_inference() or out.requires_grad for out in kept)

@@ -15,8 +15,9 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.files import SUMS, damage
 from annotated_transformer.model import pretrained, weights
 from annotated_transformer.model.transformer import Transformer
-from annotated_transformer.model.weights import load_weights
+from annotated_transformer.model.weights import load_weights, model_directory
 from annotated_transformer.results import write
+from annotated_transformer.training import loading
 from annotated_transformer.training.checkpoints import (
     FILES,
     checkpoint_directories,
@@ -183,15 +184,15 @@ def test_a_lock_that_is_only_a_file_is_named_with_its_holder(tmp_path, monkeypat
         pass
 
 
+def new(letters: str, n_heads: int) -> tuple[Transformer, Tokenizer]:
+    tokenizer = Tokenizer.train([" ".join(letters)] * 20, 12)
+    return Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=4, n_heads=n_heads)), tokenizer
+
+
 @pytest.fixture(params=["a mixture", "damage"])
 def saved_meanwhile(request, tmp_path, monkeypatch):
     """A model, and another that takes its place while the first is loaded: between vocabulary and weights, or before the sums are
     compared."""
-    def new(letters: str, n_heads: int) -> tuple[Transformer, Tokenizer]:
-        tokenizer = Tokenizer.train([" ".join(letters)] * 20, 12)
-        model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=8, d_ff=4, n_heads=n_heads))
-        return model, tokenizer
-
     before, after = new("abcdefgh", 1), new("ijklmnop", 2)
     assert before[1].vocab_size == after[1].vocab_size  # so nothing tells that they do not belong together
     save(tmp_path / "model", *before)
@@ -236,3 +237,18 @@ def test_weights_without_checksums_are_loaded_with_the_sizes_of_the_same_save(tm
     monkeypatch.setattr(pretrained, "load_weights", meanwhile)
     found = Transformer.from_pretrained(tmp_path / "model")
     assert found.config == after.config and torch.equal(found.embedding.weight, after.embedding.weight)
+
+
+def test_a_save_that_breaks_off_while_a_load_begins_is_completed_before_anything_is_read(tmp_path, monkeypatch):
+    (before, tokenizer), after = new("abcdefgh", 1), new("ijklmnop", 2)
+    save(tmp_path / "model", before, tokenizer)
+    save(tmp_path / "new", *after)
+
+    def found(*given, **options):
+        directory = model_directory(*given, **options)
+        (tmp_path / "new").rename(directory / files.UNFINISHED)
+        (directory / files.UNFINISHED / SUMS).replace(directory / SUMS)
+        return directory
+
+    monkeypatch.setattr(loading, "model_directory", found)
+    assert load(tmp_path / "model").tokenizer.model == after[1].model

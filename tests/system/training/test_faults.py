@@ -1,5 +1,6 @@
 "What goes wrong in a long training: kills, signals, damaged files, full disks, numbers that are none."
 import json
+import math
 import os
 import shutil
 import signal
@@ -9,14 +10,18 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 from filelock import FileLock
 
+from annotated_transformer import InputError
 from annotated_transformer.command_line import main as cli
 from annotated_transformer.training import checkpoints, fitting, starting
 from annotated_transformer.training import loop as training
 from annotated_transformer.training.checkpoints import FILES, checkpoint_directories
+from annotated_transformer.training.evaluation import Evaluation
+from annotated_transformer.training.processes import Group
 from annotated_transformer.training.runs import Run
-from annotated_transformer.training.stopping import STOPPED
+from annotated_transformer.training.stopping import STOPPED, require_finite
 
 ROOT = Path(__file__).parents[3]
 TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
@@ -265,6 +270,14 @@ def test_a_validation_that_is_no_number_is_written_nowhere_and_ends_the_run(step
     assert "by update 1 the loss" in sentence(capsys)
     line, = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     assert line["loss"] < 10 and "validation_loss" not in line and not checkpoint_directories(run)
+
+
+@pytest.mark.parametrize("loss", [math.nan, math.inf])
+def test_only_the_leader_complains_of_a_validation_that_is_no_number(loss, tmp_path):
+    measured, cpu = Evaluation(loss, 1.0), torch.device("cpu")
+    with pytest.raises(InputError, match="by update 3 the loss"):
+        require_finite(measured, Run(tmp_path), 3, Group(cpu))
+    assert require_finite(measured, Run(tmp_path), 3, Group(cpu, rank=1)) is measured  # the leader ends it
 
 
 @pytest.mark.parametrize("kept", [[], ["notes.txt"]])
