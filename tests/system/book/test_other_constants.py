@@ -217,7 +217,7 @@ def test_a_pair_that_stands_twice_leaks_over_all_divisions_too(capsys):
     given = {"itertools": itertools, "random": random, "Fraction": Fraction, "re": re, "test": [], "train": []}
     run("5.1_corpora", cells, {lines: "pairs = 2 * [('Hi.', 'Hallo!')] + [('a', 'b'), ('c', 'd'), ('e', 'f')]"}, **given)
     assert "over all 5 divisions: 2/5" in capsys.readouterr().out  # it leaks where one of the two is the one left: in two of five
-    with pytest.raises(AssertionError, match="at least so many"):
+    with pytest.raises(AssertionError, match="at least that many"):
         run("5.1_corpora", cells, {lines: "pairs = [('a', 'b')]"}, **given)
 
 

@@ -226,7 +226,7 @@ def test_a_mask_beside_causal_is_not_dropped():
     attention, x = MultiHeadAttention(8, 2, 4, 4), torch.randn(1, 5, 8)
     allowed, additive = torch.tensor([True, True, False, True, True]), AdditiveMultiHeadAttention(8, 2, 4, 4)
     for call in (attention, attention.weights, additive, additive.weights):
-        with pytest.raises(InputError, match="give one of them, or both as `allowed & causal_mask"):
+        with pytest.raises(InputError, match="give only one of them, or both as `allowed & causal_mask"):
             call(x, allowed=allowed, causal=True)
     both, changed = allowed & causal_mask(5), x.clone()
     changed[:, 2] = 9
