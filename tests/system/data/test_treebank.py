@@ -158,7 +158,7 @@ def test_a_missing_sample_is_explained(tmp_path, monkeypatch, complaint):
     monkeypatch.setattr(treebanks, "TREEBANK_URL", "http://127.0.0.1:9/")
     message = complaint("train", "--preset", "parsing-small", "--run", tmp_path / "run")
     assert "could not be fetched from http://127.0.0.1:9/treebank.zip" in message
-    assert "name a directory that holds treebank.zip" in message
+    assert "set ANNOTATED_TRANSFORMER_DATA to a directory that holds treebank.zip" in message
 
 
 @pytest.fixture(scope="session")
