@@ -3,7 +3,7 @@
 The dog didn't cross the street because it was too tired.  Weil er zu müde war, überquerte der Hund die Straße nicht.
 The dog didn't cross the street because it was too wide.   Weil sie zu breit war, überquerte der Hund die Straße nicht.
 
-German puts the clause first, so the decoder has not yet written a noun whose gender it could copy.
+The German puts the clause first, so the decoder has not yet written a noun whose gender it could copy.
 """
 import hashlib
 import itertools
