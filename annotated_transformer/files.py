@@ -21,8 +21,8 @@ from safetensors import SafetensorError
 from . import InputError
 
 __all__ = ["SUMS", "damage", "directory_name", "finish", "leftovers", "move_directory", "named", "new_directory", "opened",
-           "read_sums", "regular", "remove_directory", "require_place", "sha256", "sync", "what_it_is", "write_directory",
-           "write_file", "write_into", "write_sums", "write_text_file"]
+           "read_sums", "regular", "remove_directory", "renew_sums", "require_place", "sha256", "sync", "what_it_is",
+           "write_directory", "write_file", "write_into", "write_sums", "write_text_file"]
 
 SUMS = "SHA256SUMS"  # in the format of `sha256sum -c`
 UNFINISHED = "unfinished-save"  # in a directory: complete new files that are about to be moved up into it
@@ -329,10 +329,19 @@ def read_sums(directory: Path) -> dict[str, str]:
     return {name: digest for name, digest in sums.items() if Path(name).name == name}  # only files of this directory
 
 
-def write_sums(directory: Path, names: Iterable[str]) -> None:
-    "Write the SHA256SUMS for these files of a directory; this must be the last file written."
-    sums = "".join(f"{sha256(directory / name)}  {name}\n" for name in names)
+def write_sums(directory: Path, names: Iterable[str], others: dict[str, str] | None = None) -> None:
+    "Write the SHA256SUMS for these files of a directory, and for others already known; this must be the last file written."
+    found = (others or {}) | {name: sha256(directory / name) for name in names}
+    sums = "".join(f"{digest}  {name}\n" for name, digest in found.items())
     write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="ascii", newline="\n"))
+
+
+def renew_sums(old: Path, new: Path, names: Iterable[str]) -> None:
+    "For new files that will replace some of a directory's: if it has a SHA256SUMS, write one that will be true of all of them."
+    finish(old)
+    with suppress(InputError):  # a damaged one says nothing of the other files
+        if others := read_sums(old):
+            write_sums(new, names, others)
 
 
 def damage(directory: Path, names: Iterable[str]) -> str | None:

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .. import InputError
 from ..config import TransformerConfig, require_plain
 from ..environment import allowed_memory
-from ..files import named, write_into
+from ..files import named, renew_sums, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
 from .regularization import Dropout
@@ -96,6 +96,7 @@ def save_model(
         save_file(weights, beside / "model.safetensors")
         (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
         (beside / "README.md").write_text(card(ModelRecord()), encoding="utf-8", newline="\n")
+        renew_sums(named(directory), beside, ("config.json", "model.safetensors"))
 
     write_model(directory, write)
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from annotated_transformer import InputError, files
 from annotated_transformer.config import TransformerConfig
 from annotated_transformer.data.tokenizer import Tokenizer
-from annotated_transformer.files import SUMS, damage
+from annotated_transformer.files import SUMS, damage, read_sums
 from annotated_transformer.model import pretrained, weights
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.model.weights import load_weights, model_directory
@@ -237,6 +237,18 @@ def test_weights_without_checksums_are_loaded_with_the_sizes_of_the_same_save(tm
     monkeypatch.setattr(pretrained, "load_weights", meanwhile)
     found = Transformer.from_pretrained(tmp_path / "model")
     assert found.config == after.config and torch.equal(found.embedding.weight, after.embedding.weight)
+
+
+def test_a_model_saved_without_its_tokenizer_into_the_directory_of_a_whole_one_can_be_loaded(tmp_path):
+    (before, tokenizer), (after, _) = new("abcdefgh", 1), new("abcdefgh", 2)
+    save(tmp_path / "model", before, tokenizer)
+    after.save_pretrained(tmp_path / "model")
+    found = load(tmp_path / "model")
+    assert torch.equal(found.model.embedding.weight, after.embedding.weight) and found.tokenizer.model == tokenizer.model
+    assert read_sums(tmp_path / "model").keys() == {"config.json", "model.safetensors", "record.json", "tokenizer.model"}
+    (tmp_path / "model" / "tokenizer.model").write_bytes(b"")
+    with pytest.raises(InputError, match="tokenizer.model is damaged"):
+        load(tmp_path / "model")
 
 
 def test_a_save_that_breaks_off_while_a_load_begins_is_completed_before_anything_is_read(tmp_path, monkeypatch):
