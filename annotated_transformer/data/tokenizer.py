@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
-from itertools import takewhile
+from itertools import permutations, takewhile
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -96,7 +96,11 @@ def rules_as_written() -> Iterator[dict[str, str]]:
         if letter.isspace() or unicodedata.category(letter) == "Cc":
             rules[letter] = " "
         elif len(parts) > 1 and not "가" <= letter <= "힣" and unicodedata.normalize("NFC", letter) == letter:
-            rules[parts] = letter
+            for accents in map("".join, permutations(parts[1:])):
+                for n in range(len(accents)):  # how many of them are written with the letter: Vietnamese keyboards add the last
+                    written = unicodedata.normalize("NFC", parts[0] + accents[:n]) + accents[n:]
+                    if unicodedata.normalize("NFC", written) == letter:  # accents on one side keep their order
+                        rules[written] = letter
     rules["\ufeff"] = " "  # a byte-order mark
     with TemporaryDirectory() as directory:
         file = Path(directory, "rules.tsv")

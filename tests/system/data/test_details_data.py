@@ -90,6 +90,9 @@ def test_tokenizer_of_a_target_without_blanks_gives_back_what_was_written(langua
     if found == WRITTEN:
         known = Tokenizer.train(9 * ["café", WRITTEN], 60, as_written=True)
         assert {known.decode(known.encode(text)) for text in given} == {"café"}
+        known = Tokenizer.train(9 * ["Việt", WRITTEN], 60, as_written=True)
+        given = ["Vi\u1ec7t", "Vi\xea\u0323t", "Vi\u1eb9\u0302t", "Vie\u0323\u0302t", "Vie\u0302\u0323t"]  # accents apart
+        assert {known.decode(known.encode(text)) for text in given} == {"Việt"}
     assert tokenizer.decode(train[0][1]) == tokenizer.decode(tokenizer.encode_target(f" {WRITTEN}\u3000 ")) == found
 
 
