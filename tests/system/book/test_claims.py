@@ -254,6 +254,14 @@ def test_attention_quotes_the_score_of_sentences_by_which_its_head_was_not_chose
     assert "We chose the head that finds the most translations in other sentences" in prose("paper/3.2_attention")
 
 
+def test_figures_3_to_5_say_that_the_aligning_head_drawn_is_not_the_one_counted():
+    measures = result("heads/everyday")["figures"]["measures"]["encoder_decoder"]
+    drawn, counted = (measures[name]["best"] for name in ("aligned by hand", "aligned word"))
+    assert (drawn["layer"], drawn["head"]) != (counted["layer"], counted["head"])
+    said = f"Of the words linked by hand it finds most ([{measures['aligned by hand']['held_out']:.0%}](3.2_attention.ipynb));"
+    assert f"{said} in the count below another head does." in prose("paper/figures_3_to_5")
+
+
 def test_the_readme_says_what_the_finish_added():
     means = []
     for kind in ("-first", "-plain-finish", ""):
