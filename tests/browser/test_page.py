@@ -2,7 +2,9 @@
 
 Skipped without playwright, Chromium, the extra `exchange`, or the page's runtime, which is downloaded once.
 """
+import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +128,25 @@ def test_typed_sentences_are_translated_as_in_python(translator, graphs):
     followed = sum(len(graphs.tokenizer.encode(sentence)) for sentence in (lines[2], "And"))
     assert translator.locator("#source button").count() == followed, "they follow"
     assert translator.locator("#translation").text_content() == ""
+
+
+@pytest.mark.parametrize("own, offered", [(3, ["beam of 3", "beam of 4", "greedy"]), (1, ["greedy", "beam of 4"])])
+def test_it_searches_as_the_model_does_if_nothing_is_chosen(page, written, tmp_path, own, offered):
+    directory = tmp_path / "own"
+    shutil.copytree(written, directory)
+    path = directory / "translate" / "settings.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings["search"]["beam_size"] = own
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    graphs = PageGraphs(directory)
+    with served(directory) as address:
+        page.goto(address)
+        done(page)
+        assert page.locator("select[name=beams] option").all_text_contents() == offered
+        type_in(page, line := "I live in a small house near the river, and my brother too.")
+        assert translation(page) == graphs.tokenizer.decode(graphs.translate(line, own))
+        assert page.locator("select[name=beams]").input_value() == str(own)
+    assert page.faults == []
 
 
 def test_all_heads_of_all_kinds_are_drawn_from_the_right_weights(translator, graphs):

@@ -12,7 +12,7 @@ const CHINESE = {
   "Sentence": "要翻译的句子",
   "Translate": "翻译",
   "search": "搜索 ",
-  "beam of 4": "束搜索，束宽 4",
+  "beam of {}": "束搜索，束宽 {}",
   "greedy": "贪心搜索",
   "Switch a part off and see what breaks": "关掉一个部件，看会出什么问题",
   "scaling by √d": " 缩放：除以 √d",

@@ -378,10 +378,10 @@ async function start() {
     say(t`The model could not be loaded (${error.message}): reload the page, try another browser, or write the page again.`);
     return;
   } finally { bar.hidden = true; }
-  const {model: name, config: {n_layers: layers, n_heads: heads}} = model.settings;
+  const {model: name, languages: [read, written], search: {beam_size: own}, config: {n_layers: layers, n_heads: heads}} = model.settings;
   place("model").textContent = name;
-  const [read, written] = model.settings.languages; // which a screen reader reads by
-  for (const id of ["sentence", "source"]) place(id).lang = read ?? "";
+  form.elements.beams.append(...[...new Set([own, 4, 1])].map(n => new Option(n > 1 ? t`beam of ${n}` : t`greedy`, n))); // own first
+  for (const id of ["sentence", "source"]) place(id).lang = read ?? ""; // which a screen reader reads by
   for (const one of [...["translation", "target", "choices", "spoken"].map(place), place("beams").tBodies[0]]) one.lang = written ?? "";
   for (const [field, count] of [["layer", layers], ["number", heads]]) {
     headForm.elements[field].append(...Array.from({length: count}, (_, i) => new Option(i + 1, i)));
