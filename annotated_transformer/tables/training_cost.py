@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import InputError
 from ..config import TransformerConfig
+from ..files import named
 from ..json_files import read_json
 from ..training.runs import Run
 
@@ -180,11 +181,11 @@ def run_cost(
 # %% ../../nbs/tables/training_cost.ipynb #05b78ae9
 def table_row(
     name: str,
-    scored: Path,    # the JSON file that `score --out` wrote
+    scored: str | Path,  # the JSON file that `score --out` wrote
     cost: RunCost,
 ) -> str:
     "The run as a row of Table 2, in Markdown, under a header that says what each figure is."
-    figures = read_json(scored, ScoreFile, "give the file that `score --out` wrote")["figures"]
+    figures = read_json(named(scored), ScoreFile, "give the file that `score --out` wrote")["figures"]
     bleu, sacre = (f"{figures[kind]['score']:.2f}" for kind in ("paper_bleu", "sacre_bleu"))
     bill = "" if cost.rate is None else f"{paper_cost(cost.device_seconds, cost.rate):.1e}"
     head = ["model", "BLEU as in Table 2", "sacreBLEU", "FLOPs by the paper's rule", "model FLOPs"]

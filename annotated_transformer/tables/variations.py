@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from .. import InputError
 from ..config import TrainingConfig, TransformerConfig, changed
 from ..data import corpora
-from ..files import write_text_file
+from ..files import named, write_text_file
 from ..json_files import read_json
 from ..model.transformer import Transformer, count_parameters
 from ..progress_bar import progress_bar
@@ -244,14 +244,14 @@ def measured(
 
 def run_variations(
     base: TrainingConfig,
-    directory: Path,                           # of the runs: ROW-seedS
+    directory: str | Path,                     # of the runs: ROW-seedS
     names: Sequence[str] = (),                 # rows to run; all if none are named
     seeds: Sequence[int] = (),                 # for each of them; if none are named, two
     big: TrainingConfig | None = None,
     report: Callable[[dict], None] = lambda table: None,  # called after each run with everything measured
 ) -> dict:                                     # the same, at the end: see `collect`
     "Train and measure the rows that are not measured yet."
-    rows = table_3(base, big)
+    rows, directory = table_3(base, big), named(directory)
     if unknown := [name for name in names if name not in rows]:
         raise InputError(f"this base has no row {unknown[0]}; choose from {' '.join(rows)}")
     work = [(name, seed) for seed in seeds or (base.seed, base.seed + 1) for name in names or rows]
@@ -271,11 +271,11 @@ def run_variations(
 
 def collect(
     base: TrainingConfig,
-    directory: Path,
+    directory: str | Path,
     big: TrainingConfig | None = None,
 ) -> dict:  # by row: what it changes, its parameters, and what was measured with each seed
     "Everything measured so far. A row that was not run is included, with no seeds."
-    rows = table_3(base, big)
+    rows, directory = table_3(base, big), named(directory)
     found = {}
     for name, row in rows.items():
         seeds = [end for run in directory.glob(f"{name}-seed*") if (end := run.name.removeprefix(f"{name}-seed")).isdecimal()]

@@ -1,13 +1,14 @@
-"What nbs/tables/training_cost.ipynb need not show: runs and numbers that are refused."
+"What nbs/tables/training_cost.ipynb need not show: runs and numbers that are refused, places given as text."
 import json
 import math
 
 import pytest
 
 from annotated_transformer import InputError
-from annotated_transformer.config import TransformerConfig
+from annotated_transformer.config import PRESETS, TransformerConfig
+from annotated_transformer.tables import variations
 from annotated_transformer.tables.noise import STUDENT_T
-from annotated_transformer.tables.training_cost import predict, predict_table, run_cost
+from annotated_transformer.tables.training_cost import RunCost, predict, predict_table, run_cost, table_row
 
 
 def test_training_cost_names_what_is_missing_or_damaged_in_a_run(tmp_path):
@@ -47,6 +48,22 @@ def test_training_cost_names_what_is_missing_or_damaged_in_a_run(tmp_path):
     assert "train.json: there is no such file" in complaint(run)
     for rate in (0, -9.5e12, math.nan, math.inf):
         assert complaint(run, rate) == f"the rate must be a number above 0, not {rate!r}"
+
+
+def test_training_cost_takes_a_scored_file_given_as_text(tmp_path):
+    scored = tmp_path / "test.json"
+    scored.write_text(json.dumps({"figures": {"paper_bleu": {"score": 27.314}, "sacre_bleu": {"score": 26.0}}}))
+    cost = RunCost(5, seconds=10.0, device_seconds=80.0, target_tokens=7, flops=3e15)
+    assert table_row("mine", str(scored), cost) == table_row("mine", scored, cost)
+    with pytest.raises(InputError, match="nowhere.json: there is no such file"):
+        table_row("mine", str(tmp_path / "nowhere.json"), cost)
+
+
+def test_variations_takes_its_directory_given_as_text(tmp_path, monkeypatch):
+    base, runs, asked = PRESETS["miniature"], tmp_path / "runs", []
+    monkeypatch.setattr(variations, "measured", lambda run, config: asked.append(run) or {"seed": config.seed})
+    table = variations.run_variations(base, str(runs), ("base",), (1,))
+    assert asked == [runs / "base-seed1"] and table == variations.collect(base, str(runs))
 
 
 def test_training_cost_refuses_impossible_numbers():
