@@ -292,6 +292,15 @@ def test_the_finish_without_r_drop_does_harm_where_the_interval_over_three_seeds
     assert f"{said}but the interval includes 0.)" in page
 
 
+def test_the_best_rules_of_position_find_much_in_our_own_captions_too():
+    page, found = prose("figures/head_scores"), result("heads/everyday")["figures"]["measures"]["encoder"]
+    scores = [one["position"]["score"] for question, one in found.items() if question.endswith(", by hand")]
+    assert len(scores) == 4 and all(one["position"]["score"] > 2.5 * one["chance"]
+                                    for question, one in found.items() if question.endswith(", by hand"))
+    said = f"the best rules of position still find {min(scores):.0%} to {max(scores):.0%}."
+    assert f"In two lists of [our own captions](../../benchmarks/sentences), {said}" in page
+
+
 def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
     pronouns = result("heads/pronouns")["figures"]
     share = {number: pronouns[f"seed {number}"]["decoder"][0]["adjective"] for number in range(1, 6)}
