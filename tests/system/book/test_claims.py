@@ -301,6 +301,14 @@ def test_the_best_rules_of_position_find_much_in_our_own_captions_too():
     assert f"In two lists of [our own captions](../../benchmarks/sentences), {said}" in page
 
 
+def test_whoever_writes_a_spread_says_what_it_is():
+    for path in (*ROOT.glob("docs/*.md"), ROOT / "benchmarks/README.md", ROOT / "README.md"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"\d ± \d", text) or re.search("± (is|means?) the standard deviation", text), path.name
+    for page in ("parsing/self_training", "paper/6.3_parsing", "paper/6.1_translation", "training/r_drop"):
+        assert re.search(r"\d ± \d", printed(page)) and re.search("(± is the|mean ±) standard deviation", printed(page)), page
+
+
 def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
     pronouns = result("heads/pronouns")["figures"]
     share = {number: pronouns[f"seed {number}"]["decoder"][0]["adjective"] for number in range(1, 6)}
