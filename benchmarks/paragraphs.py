@@ -12,19 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 
 from annotated_transformer import InputError, Translator
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Pairs
 from annotated_transformer.data.sentences import split_sentences
 from annotated_transformer.translation.lines import WHOLE
+from benchmarks.shared.chance import SHUFFLES, by_chance
 from benchmarks.shared.side_by_side import save
 
 JOINED = (2, 3, 4, 6)
 LENGTHS = ((0, WHOLE), (WHOLE + 1, 20), (21, 26), (27, 10**6))  # tokens, EOS included
-SAMPLES = 500  # of the bootstrap
-TRIED = 600    # lines of the training split
+TRIED = 600  # lines of the training split
 
 
 def joined(pairs: Pairs, n: int, draw: random.Random) -> Pairs:
@@ -47,18 +46,16 @@ class Known:
 
 
 def compared(known: Known, pairs: Pairs) -> dict:
-    "BLEU of each way; of sentence by sentence and of what `translate` does the p-value of its difference from the whole."
+    "BLEU of each way; for all but the whole, how likely its difference from the whole is by chance."
     sources, references = map(list, zip(*pairs))
     whole, parts = known(sources), [split_sentences(line) for line in sources]
     each = iter(known([sentence for part in parts for sentence in part]))
     by_sentence = [" ".join(next(each) for _ in part) for part in parts]
     usual = [cut if len(known.translator.sentences(line)) > 1 else uncut for line, cut, uncut in zip(sources, by_sentence, whole)]
-    found = [("whole", whole), ("by_sentence", by_sentence), ("as_translate_does", usual)]
-    test = PairedTest(found, {"bleu": BLEU()}, [references], "bs", SAMPLES)
-    scores = test()[1]["BLEU"]
+    found = {"whole": whole, "by_sentence": by_sentence, "as_translate_does": usual}
     tokens = sum(map(len, known.translator.tokenizer.encode_all(sources))) / len(sources)
-    named = {name: round(one.score, 2) for (name, _), one in zip(found, scores)}
-    p = {f"p_{name}": round(one.p_value, 4) for (name, _), one in zip(found[1:], scores[1:])}
+    named = {name: round(BLEU().corpus_score(lines, [references]).score, 2) for name, lines in found.items()}
+    p = {f"p_{name}": round(by_chance(whole, lines, references), 4) for name, lines in found.items() if name != "whole"}
     return {"lines": len(pairs), "tokens_of_a_line": round(tokens, 1), **named, **p}
 
 
@@ -94,7 +91,7 @@ def main(options: Sequence[str] | None = None) -> None:
         figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.limit)
     except InputError as error:
         parser.error(str(error))
-    config = {"model": arguments.model, "corpus": "tatoeba-en-de", "whole_up_to": WHOLE, "bootstrap": SAMPLES}
+    config = {"model": arguments.model, "corpus": "tatoeba-en-de", "whole_up_to": WHOLE, "shuffles": SHUFFLES}
     save(arguments.out, "benchmarks.paragraphs", figures, config, 0, options)
     for name, found in figures.items():
         for row, one in ([(name, found)] if "whole" in found else found.items() if isinstance(found, dict) else []):

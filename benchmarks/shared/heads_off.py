@@ -5,7 +5,6 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from sacrebleu.metrics import BLEU
-from sacrebleu.significance import PairedTest
 from torch import Tensor
 
 from annotated_transformer import PAD, Translator
@@ -13,10 +12,11 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.figures.head_changes import KINDS, every_head, without_heads
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.progress_bar import progress_bar
+from benchmarks.shared.chance import by_chance
 
 Pairs = list[tuple[str, str]]
 Heads = list[tuple[int, int]]  # layer and head, from 1
-DRAWS = 2_000                  # of heads or sentences, for an interval
+DRAWS = 2_000                  # of heads, names or lines, for an interval or a probability
 TOGETHER = 100                 # pairs in a batch
 
 
@@ -169,12 +169,13 @@ def translated(translator: Translator, pairs: Pairs, orders: dict[str, dict], de
     for name, heads in progress_bar(iterable=choices.items(), desc=f"{desc}: translations", unit="choice"):
         with without_heads(translator.model, heads):
             systems.append((name, translator.translate(sources)))
-    signatures, scores = PairedTest(systems, {"BLEU": BLEU(references=[references])}, None, "bs", DRAWS)()
+    metric, whole = BLEU(), systems[0][1]
     figures = {
         name: {
-            "off": [place for kind in choices[name].values() for place in kind], "bleu": round(score.score, 2),
-            "by_chance": None if score.p_value is None else round(score.p_value, 4),
-            "changed": round(sum(one != other for one, other in zip(found, systems[0][1])) / len(found), 4),
-        } for (name, found), score in zip(systems, scores["BLEU"])
+            "off": [place for kind in choices[name].values() for place in kind],
+            "bleu": round(metric.corpus_score(found, [references]).score, 2),
+            "by_chance": round(by_chance(whole, found, references, DRAWS), 4) if choices[name] else None,
+            "changed": round(sum(one != other for one, other in zip(found, whole)) / len(found), 4),
+        } for name, found in systems
     }
-    return {"choices": figures, "signature": signatures["BLEU"].format()}
+    return {"choices": figures, "shuffles": DRAWS, "signature": metric.get_signature().format()}

@@ -309,6 +309,14 @@ def test_whoever_writes_a_spread_says_what_it_is():
         assert re.search(r"\d ± \d", printed(page)) and re.search("(± is the|mean ±) standard deviation", printed(page)), page
 
 
+def test_a_small_difference_of_bleu_is_likely_by_chance_and_a_large_one_is_not():
+    lost, shown = result("heads/everyday")["figures"]["without"]["translations"], printed("figures/head_scores")
+    choices = list(lost["choices"].values())
+    apart = [(abs(one["bleu"] - choices[0]["bleu"]), one["by_chance"]) for one in choices[1:]]
+    assert min(apart)[1] > 0.5 and max(apart)[1] < 0.01 and len(apart) == 6
+    assert all(f"| {found['changed']:.0%} | {found['by_chance']:.3f} |" in shown for found in choices[1:])
+
+
 def test_the_head_of_layer_1_that_ships_seldom_looks_at_the_adjective():
     pronouns = result("heads/pronouns")["figures"]
     share = {number: pronouns[f"seed {number}"]["decoder"][0]["adjective"] for number in range(1, 6)}
