@@ -41,7 +41,7 @@ class LoadedModel(Generic[Model]):
 
     model: Model = field(repr=False)   # in eval mode, on the CPU
     tokenizer: AnyTokenizer
-    search: Search         # how the model is best searched
+    search: Search         # how a translator is best searched; a parser has its own
     run: Run | None        # the training, where the place is one
     record: ModelRecord    # its corpus, languages, licence, and the head that aligns best, as far as they are known
 
