@@ -239,9 +239,10 @@ def live(
     wide = {"width": "min(720px, 98%)"}
     numbers = itertools.product(range(1, max(len(maps.of(one)[0]) for one in maps.kinds) + 1), range(1, config.n_heads + 1))
     field = widgets.Text(text, description="sentence", continuous_update=False, layout=wide)
-    kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind)
+    kinds = widgets.Dropdown(options=[(title, name) for name, title in titles.items()], value=kind, description="attention")
     options = [(f"layer {one[0]}, head {one[1]}", one) for one in numbers]
-    heads = widgets.SelectMultiple(options=options, value=[first], rows=5, tooltip="with Ctrl or ⌘: one more, or less")
+    heads = widgets.SelectMultiple(
+        options=options, value=[first], rows=5, description="heads", tooltip="with Ctrl or ⌘: one more, or less")
     box = widgets.Checkbox(description="switch off what is chosen", indent=False)
     answer = widgets.Textarea(description="translation", disabled=True, rows=2, layout=wide)
     said, all_on, picture = widgets.HTML(), widgets.Button(description="all on"), widgets.Output()

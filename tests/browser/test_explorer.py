@@ -128,7 +128,8 @@ def test_in_jupyterlab_one_types_a_sentence_and_chooses_a_head_without_a_network
     type_in("I am reading a book.")
     answered("Ich lese ein Buch.")
     before = picture.evaluate(DRAWN)
-    page.locator("select").filter(has_text="layer 1, head 1").select_option("layer 1, head 2")
+    page.get_by_role("combobox", name="attention", exact=True).wait_for()  # who hears the menus is told what they choose
+    page.get_by_role("listbox", name="heads", exact=True).select_option("layer 1, head 2")
     another = f"before => [...document.querySelectorAll('.vega-embed canvas')].some(one => ({DRAWN})(one) != before)"
     page.wait_for_function(another, arg=before)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
