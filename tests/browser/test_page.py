@@ -19,6 +19,7 @@ from annotated_transformer.model_record import record_of
 from annotated_transformer.translation.lines import UNSURE
 from benchmarks.explorer import NEXT_FRAME
 from benchmarks.page import PageGraphs, served
+from tests.browser.test_explorer_page import contrast
 
 SCREENSHOTS = Path(__file__).resolve().parents[2] / "screenshots"
 EXAMPLE = "A dog runs with a ball in its mouth."
@@ -436,6 +437,30 @@ def test_the_heads_are_one_stop_of_the_tab_key_and_arrows_lead_among_them(transl
         translator.keyboard.press(key)
     assert head(translator) == [first[0] + 1, first[1] - 1]
     assert translator.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+
+
+@pytest.mark.parametrize("colours", ["light", "dark", "forced"])
+def test_the_head_that_has_the_focus_is_seen_and_so_is_the_one_that_is_chosen(colours, translator):
+    translator.emulate_media(**{"forced_colors": "active"} if colours == "forced" else {"color_scheme": colours})
+    seen = """() => ["#heads [aria-pressed=true]", "body"].map(one => getComputedStyle(document.querySelector(one))).flatMap(
+        ({outlineStyle, outlineWidth, outlineColor, boxShadow, backgroundColor}, i) => i ? backgroundColor
+            : [`${outlineStyle} ${outlineWidth} ${boxShadow}`, outlineColor])"""
+    frame, *chosen_and_ground = translator.evaluate(seen)
+    chosen, ground = ([int(part) for part in re.findall(r"\d+", one)[:3]] for one in chosen_and_ground)
+    assert contrast(chosen, ground) >= 3
+    translator.locator("#heads [aria-pressed=true]").focus()
+    translator.keyboard.press("ArrowLeft")
+    assert translator.evaluate(seen)[0] != frame, "not by its colour alone"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_one_sees_where_to_type_and_what_one_may_choose(scheme, translator):
+    translator.emulate_media(color_scheme=scheme)
+    borders = "document.querySelectorAll('textarea, select')"
+    found = translator.evaluate(f"[...{borders}].map(one => getComputedStyle(one).borderTopColor)")
+    ground = translator.evaluate("getComputedStyle(document.body).backgroundColor")
+    border, ground = ([int(part) for part in re.findall(r"\d+", one)] for one in (found[0], ground))
+    assert len(found) == 5 + 1 and set(found) == {found[0]} and contrast(border, ground) >= 3
 
 
 def test_the_token_that_is_pointed_at_is_framed_where_the_system_sets_the_colours(translator):
