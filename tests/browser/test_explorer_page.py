@@ -340,6 +340,50 @@ def test_a_keyboard_is_enough(open_explorer):
     assert lit(section) == expected_lines(maps, "encoder", 1, 2, query=5)
 
 
+@pytest.mark.parametrize("forced_colors", ["none", "active"])
+def test_the_head_that_has_the_focus_is_seen_among_those_that_are_chosen(forced_colors, open_explorer):
+    page = open_explorer(explore(planted_maps(), layer=1, head=1), forced_colors=forced_colors)
+    chosen = page.locator(".heads [aria-pressed=true]")
+    frame = "one => ['outlineStyle', 'outlineWidth', 'boxShadow'].map(name => getComputedStyle(one)[name]).join()"
+    before = chosen.evaluate(frame)
+    chosen.focus()
+    page.keyboard.press("ArrowRight")
+    assert chosen.evaluate(frame) != before, "not by its colour alone"
+
+
+def test_who_hears_the_page_is_told_once_what_a_token_looks_at(open_explorer):
+    page = open_explorer(explore(planted_maps(), layer=1, head=1))
+    said = page.locator(".said")
+    assert "the arrow keys" in said.text_content() and "Enter freezes" in said.text_content(), "or nobody finds them"
+    said.evaluate("""place => {
+        window.heard = [];
+        new MutationObserver(() => heard.push(place.textContent)).observe(
+            place, {childList: true, characterData: true, subtree: true});
+    }""")
+    page.locator(".heads [tabindex='0']").focus()
+    for key in ("ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    assert page.evaluate("heard") == [], "the name of the head is said, by the button"
+    page.locator(".lines [tabindex='0']").focus()
+    for key in ("ArrowDown", "Enter", "ArrowDown", "ArrowRight"):  # frozen, while the focus moves on
+        page.keyboard.press(key)
+    heard = page.evaluate("heard")
+    assert len(heard) == 3 and heard[1] + " Frozen." == heard[2] == said.text_content()
+
+
+def test_the_keyboard_scrolls_the_table_of_weights_where_it_is_wider_than_the_page(open_explorer):
+    page = open_explorer(explore(planted_maps()), viewport={"width": 320, "height": 700})
+    page.locator("summary").click()
+    table = page.get_by_role("region", name="All weights as a table")
+    assert table.evaluate("one => one.scrollWidth > one.clientWidth && one.tabIndex === 0")  # Safari has no stop there of its own
+    page.keyboard.press("Tab")
+    assert table.evaluate("one => one === document.activeElement")
+    scrolled = "one => new Promise(done => one.addEventListener('scroll', () => done(one.scrollLeft > 0)))"
+    page.evaluate(f"window.scrolled = ({scrolled})(document.activeElement); 0")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("scrolled")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_works_on_a_phone(scheme, open_explorer):
     maps, other = planted_maps(), planted_maps(("The", "cat"))

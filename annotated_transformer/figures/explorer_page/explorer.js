@@ -50,8 +50,9 @@ class Panel {
     this.picture = made("div", {class: "picture"}, this.lines, made("div", {}, this.cells, legend()));
     this.names = made("p", {class: "chosen"}); // beside or below the thumbnails: what grows must not move them under a pointer
     this.said = made("p", {class: "said", "aria-live": "polite"});
-    this.tables = made("div", {class: "scroll"});
-    this.all = made("details", {}, made("summary", {}, "All weights as a table"), this.tables);
+    const all = "All weights as a table";
+    this.tables = made("div", {class: "scroll", role: "region", "aria-label": all, tabindex: 0}); // keys scroll it, in each browser
+    this.all = made("details", {}, made("summary", {}, all), this.tables);
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
     this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
       made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture, this.all)));
@@ -130,8 +131,9 @@ class Panel {
     for (const label of this.lines.querySelectorAll(".label")) label.setAttribute("aria-pressed", this.isFrozen && label.classList.contains("pointed"));
     const {query: queries, key: keys} = this.now.labels;
     this.said.style.minHeight = roomForWords(this.shown);
-    this.said.textContent = one ? inWords(this.focus, {queries, keys, heads: this.shown}) + (this.isFrozen ? " Frozen." : "")
-      : "Point at a token or a cell. A click freezes it.";
+    const text = one ? inWords(this.focus, {queries, keys, heads: this.shown}) + (this.isFrozen ? " Frozen." : "")
+      : "Point at a token or a cell, or use Tab and the arrow keys. A click or Enter freezes it.";
+    if (this.said.textContent !== text) this.said.textContent = text; // what is written again is read aloud again
   }
 
   point(place) { this.pointed = place; this.show(); }
