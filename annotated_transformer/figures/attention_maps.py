@@ -145,6 +145,7 @@ class AttentionMaps:
     decoder: Tensor = MISSING          # (L, h, T, T)
     encoder_decoder: Tensor = MISSING  # (L, h, T, S)
     aligned: tuple[int, int] | None = None  # layer and head that most often look at the word being translated, where measured
+    languages: tuple[str, ...] = ()  # of source and target, as web pages name them, where known: what hears a page reads by them
 
     def __post_init__(self):
         check_labels(self)
@@ -177,11 +178,11 @@ class AttentionMaps:
             weights, *axes = self.of(kind)
             rows, columns = (group_words(axis, signs_apart)[1].to(weights) for axis in axes)
             merged[kind] = (rows / rows.sum(0)).T @ weights @ columns
-        return AttentionMaps(*labels, **merged, aligned=self.aligned)
+        return AttentionMaps(*labels, **merged, aligned=self.aligned, languages=self.languages)
 
     def without_end(self) -> "AttentionMaps":
         "The same without tokens that stand for no word, `<eos>` or `[CLS]`; other weights stay, so rows sum to less than one."
-        return AttentionMaps(**without_special(self), aligned=self.aligned)
+        return AttentionMaps(**without_special(self), aligned=self.aligned, languages=self.languages)
 
     table = as_table
     from_tensors = classmethod(from_tensors)

@@ -34,6 +34,10 @@ class Maps(Protocol):
     def aligned(self) -> tuple[int, int] | None:
         "Layer and head of the head that most often looks at the word being translated, if measured."
 
+    @property
+    def languages(self) -> tuple[str, ...]:
+        "Of the source and the target, as web pages name them, if known."
+
     def of(self, kind: str) -> tuple[Tensor, list[str], list[str]]:
         "Weights (L, h, queries, keys), labels of the queries, labels of the keys."
 

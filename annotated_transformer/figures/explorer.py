@@ -33,13 +33,15 @@ def in_thousandths(
     maps: Maps,
 ) -> dict:
     "What the page holds for a sentence: its texts, and for each kind the labels and the weights, a list for each query."
-    found = {}
+    found, (read, written, *_) = {}, (*maps.languages, None, None)
+    spoken = {"encoder": (read, read), "decoder": (written, written), "encoder_decoder": (written, read)}
     for kind in maps.kinds:
         weights, queries, keys = maps.of(kind)
         queries, keys = [*map(shown, queries)], [*map(shown, keys)]
-        found[kind] = {"queries": queries, "keys": keys, "thousandths": (1000 * weights).round().int().tolist()}
+        found[kind] = {"queries": queries, "keys": keys, "languages": spoken[kind],
+                       "thousandths": (1000 * weights).round().int().tolist()}
     source, target = both_texts(maps)
-    return {"source": source, "target": target, "maps": found}
+    return {"source": source, "target": target, "languages": (read if maps.source else written, written), "maps": found}
 
 
 def known_to_policy(text: str) -> str:

@@ -297,7 +297,7 @@ def attention(
         require_text(target, "the target")
     led = self.translate_ids([source])[0] if target is None else target
     maps = attention_maps.record(self.model, self.tokenizer, source, led)
-    return dataclasses.replace(maps, aligned=self.record.alignment_head)
+    return dataclasses.replace(maps, aligned=self.record.alignment_head, languages=self.record.languages)
 
 
 def require_found(hypotheses: list[list[Hypothesis]], part: list[int]) -> None:

@@ -384,6 +384,26 @@ def test_the_keyboard_scrolls_the_table_of_weights_where_it_is_wider_than_the_pa
     assert page.evaluate("scrolled")
 
 
+def test_each_token_is_in_its_language(open_explorer):
+    page = open_explorer(explore(replace(planted_maps(), languages=("en", "de")), layer=1, head=1))
+    page.locator("summary").click()
+    found = "all => all.map(one => [one.textContent, one.closest('[lang]').getAttribute('lang')])"
+
+    def spoken(places: str) -> list[str]:
+        return [lang for _, lang in page.locator(places).evaluate_all(found)]
+
+    assert page.locator("h2 bdi").evaluate_all(found) == [["A dog has a ball", "en"], ["Ein Hund bellt", "de"]]
+    for kind, languages in (("encoder-decoder attention", ("de", "en")), ("encoder self-attention", ("en", "en")),
+                            ("decoder self-attention", ("de", "de"))):
+        page.get_by_role("radio", name=kind, exact=True).check()
+        for places in (".lines .label[data-{}]", "th[scope={}]"):
+            for side, scope, language in zip(("query", "key"), ("row", "col"), languages):
+                assert set(spoken(places.format(scope if "th" in places else side))) == {language}, (kind, side)
+    assert set(spoken(".said, caption, .chosen, thead td")) == {"en"}
+    without = open_explorer(explore(planted_maps(), layer=1, head=1))
+    assert without.locator("[lang]").count() == 1, "what nobody told is not guessed"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_works_on_a_phone(scheme, open_explorer):
     maps, other = planted_maps(), planted_maps(("The", "cat"))

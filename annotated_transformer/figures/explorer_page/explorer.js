@@ -28,19 +28,22 @@ function madeSvg(name, attributes = {}, ...inside) {
 
 // The weights of one kind for one sentence, counted from 0.
 class Weights {
-  constructor({queries, keys, thousandths}) {
-    Object.assign(this, {labels: {query: queries.map(printable), key: keys.map(printable)}, thousandths});
+  constructor({queries, keys, languages: [query, key], thousandths}) {
+    Object.assign(this, {labels: {query: queries.map(printable), key: keys.map(printable)}, languages: {query, key}, thousandths});
     Object.assign(this, {layers: thousandths.length, heads: thousandths[0].length, queries: queries.length, keys: keys.length});
   }
 
   at(layer, head, query, key) { return this.thousandths[layer][head][query][key] / 1000; }
 }
 
+// What a screen reader reads by; nothing where nobody has told the language.
+const inLanguage = lang => lang ? {lang} : {};
+
 // One sentence with its translation: all heads of a kind as thumbnails, and the chosen one in full.
 class Panel {
-  constructor({source, target, maps}) {
-    const sides = [source, target].filter(text => text).map(printable); // of an encoder or a decoder alone there is one
-    Object.assign(this, {title: sides.join(" → "), frozen: {}, pointed: {}});
+  constructor({source, target, languages, maps}) {
+    const sides = [source, target].map((text, i) => ({text: printable(text), lang: languages[i]})).filter(({text}) => text);
+    Object.assign(this, {title: sides.map(({text}) => text).join(" → "), frozen: {}, pointed: {}}); // an encoder alone has one side
     this.weights = Object.fromEntries(Object.entries(maps).map(([kind, map]) => [kind, new Weights(map)]));
     this.heads = made("div", {class: "heads", role: "group", "aria-label": "layer and head"});
     this.across = made("div", {class: "across"});
@@ -54,7 +57,7 @@ class Panel {
     this.tables = made("div", {class: "scroll", role: "region", "aria-label": all, tabindex: 0}); // keys scroll it, in each browser
     this.all = made("details", {}, made("summary", {}, all), this.tables);
     this.model = made("div", {class: "model"}, made("span", {class: "corner"}, "layer ↓ head →"), this.across, this.down, this.heads);
-    this.section = made("section", {}, made("h2", {}, ...sides.flatMap((text, i) => [...i ? [" → "] : [], made("bdi", {}, text)])),
+    this.section = made("section", {}, made("h2", {}, ...sides.flatMap(({text, lang}, i) => [...i ? [" → "] : [], made("bdi", inLanguage(lang), text)])),
       made("div", {class: "parts"}, this.model, made("div", {class: "full"}, this.names, this.said, this.picture, this.all)));
     this.listen();
   }
@@ -89,7 +92,8 @@ class Panel {
     this.lines.setAttribute("aria-label", `${kind}, ${headNames()}`);
     for (const one of this.lines.querySelectorAll(".label")) {
       const [[side, index]] = Object.entries(this.placeOf(one));
-      for (const [name, value] of [["role", "button"], ["tabindex", -1], ["aria-label", `${side} ${this.now.labels[side][index]}`]]) one.setAttribute(name, value);
+      const said = {role: "button", tabindex: -1, "aria-label": `${side} ${this.now.labels[side][index]}`, ...inLanguage(this.now.languages[side])};
+      for (const [name, value] of Object.entries(said)) one.setAttribute(name, value);
     }
     this.token("query", 0).setAttribute("tabindex", 0);
     if (active) this.moveTo(...active);
@@ -102,7 +106,10 @@ class Panel {
     this.tables.replaceChildren();
     if (!this.all.open) return;
     const {query: queries, key: keys} = this.now.labels, [kind, ...titles] = kinds[chosen.kind];
-    const row = (...cells) => made("tr", {}, ...cells), header = (scope, label) => made("th", {scope}, label);
+    const row = (...cells) => made("tr", {}, ...cells), header = (scope, label) => {
+      const lang = this.now.languages[{row: "query", col: "key"}[scope]];
+      return made("th", {scope, ...inLanguage(lang)}, label);
+    };
     const top = () => row(made("td", {}, `${titles[0]} ↓ ${titles[1]} →`), ...keys.map(key => header("col", key)));
     this.tables.append(...this.shown.map(one => made("table", {}, made("caption", {}, `${kind}, ${headName(one)}`), made("thead", {}, top()),
       made("tbody", {}, ...queries.map((query, i) => row(header("row", query), ...keys.map((_, j) => made("td", {}, one.weight(i, j).toFixed(3)))))))));
