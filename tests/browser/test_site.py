@@ -193,6 +193,26 @@ def test_the_explorers_chart_has_a_page_for_keys_and_screen_readers(page, addres
     assert page.get_by_role("heading", level=2).text_content().startswith("A dog runs with a ball in its mouth. → ")
 
 
+@pytest.mark.parametrize("name", ["paper/3.2_attention", "zh/paper/3.2_attention"])
+def test_the_tab_key_leads_to_nothing_beside_a_narrow_page(page, address, name):
+    page.set_viewport_size({"width": 360, "height": 800})
+    page.goto(f"{address}/{name}.html", wait_until="networkidle")
+    inside = """() => {
+        const {left, right} = document.activeElement.getBoundingClientRect();
+        return left > -2 && right <= innerWidth;
+    }"""
+    page.keyboard.press("Tab")  # or the focus is no keyboard's
+    for drawer in (".sidebar-drawer", ".toc-drawer"):
+        for index in (1, 3, 5):
+            link = page.locator(f"{drawer} a").nth(index)
+            link.focus()
+            assert link.evaluate("one => one === document.activeElement")
+            page.wait_for_function(inside, timeout=10_000)  # it slides
+    page.locator("article a").first.focus()
+    drawers = "[...document.querySelectorAll('.sidebar-drawer, .toc-drawer')].map(one => one.getBoundingClientRect())"
+    page.wait_for_function(f"{drawers}.every(({{left, right}}) => right <= 0 || left >= innerWidth)")  # they go again
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, width):
     page.set_viewport_size({"width": width, "height": 844})
