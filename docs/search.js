@@ -1,4 +1,4 @@
-// What Sphinx's search lacks: Chinese questions, the book's chapters first, and excerpts without LaTeX.
+// What Sphinx's search lacks: Chinese questions, the book's chapters first, excerpts without LaTeX, and words for screen readers.
 
 // The index holds words of Chinese, a question has no blanks between them: it is cut into the longest words that the index has.
 function splitQuery(query) {
@@ -25,6 +25,15 @@ document.addEventListener("DOMContentLoaded", () => {
   Scorer.objPrio[0] = Scorer.objPrio[1]; // a module is no more than what is in it
   Scorer.score = ([page, title, , , score, , kind]) => score + (kind !== "object" && (inTitle(title) || named(page)) ? 5 : 0)
     + (page.startsWith("paper/") ? 3 : 0) + (page.startsWith("api/") ? isName(title.split(".").at(-1)) ? 5 : -12 : 0);
+  const pulse = Search.startPulse; // begins when the places of the answer are there, and empty
+  Search.startPulse = () => {
+    const heading = document.createElement("h1"); // the page has no other
+    heading.append(...Search.title.childNodes);
+    Search.title.replaceWith(heading);
+    Search.title = heading;
+    Search.status.setAttribute("role", "status"); // what was found is read aloud
+    pulse();
+  };
   const withFormulas = Search.htmlToText;
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");

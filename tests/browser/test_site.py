@@ -193,6 +193,20 @@ def test_the_explorers_chart_has_a_page_for_keys_and_screen_readers(page, addres
     assert page.get_by_role("heading", level=2).text_content().startswith("A dog runs with a ball in its mouth. → ")
 
 
+@pytest.mark.parametrize("page_of, asked, said", [
+    ("search.html", "beam search", "Search finished, found "), ("search.html", "qqqq", "did not match any documents"),
+    ("zh/search.html", "注意力", "搜索完成"),
+])
+def test_who_hears_a_search_is_told_what_was_found(page, address, page_of, asked, said):
+    page.add_init_script("""new MutationObserver(changes => {
+        const heard = changes.map(({target}) => target).filter(one => one.closest?.("[role=status]") && one.textContent);
+        (window.heard ??= []).push(...heard.map(one => one.textContent));
+    }).observe(document, {childList: true, subtree: true})""")
+    page.goto(f"{address}/{page_of}?q={quote(asked)}")
+    page.wait_for_function("said => window.heard?.at(-1)?.includes(said)", arg=said, timeout=30_000)
+    assert page.get_by_role("heading", level=1).count() == 1
+
+
 @pytest.mark.parametrize("name", ["paper/3.2_attention", "zh/paper/3.2_attention"])
 def test_the_tab_key_leads_to_nothing_beside_a_narrow_page(page, address, name):
     page.set_viewport_size({"width": 360, "height": 800})
