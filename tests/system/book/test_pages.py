@@ -75,6 +75,9 @@ def test_each_picture_is_told_to_those_who_hear_the_page():
     told = Counter()
     for path in NOTEBOOKS.rglob("*.ipynb"):
         for found in read_notebook(path)["cells"]:
+            if found["cell_type"] == "markdown":
+                for text in re.findall(r"!\[(.*?)\]\(", "".join(found["source"])):
+                    assert len(text) >= 20 and not text.endswith("."), f"{path}, {found['id']}: say what one sees, not {text!r}"
             if any(kind.startswith("image/") for output in found.get("outputs", []) for kind in output.get("data", {})):
                 text = alt("".join(found["source"]))
                 assert len(text) >= 20 and not text.endswith("."), (
