@@ -227,6 +227,15 @@ def test_the_tab_key_leads_to_nothing_beside_a_narrow_page(page, address, name):
     page.wait_for_function(f"{drawers}.every(({{left, right}}) => right <= 0 || left >= innerWidth)")  # they go again
 
 
+def test_who_wants_no_motion_gets_none(page, address):
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{address}/paper/3.2_attention.html", wait_until="networkidle")
+    moving = """[...document.querySelectorAll('*')].map(one => getComputedStyle(one)).filter(
+        ({scrollBehavior, transitionProperty, transitionDuration}) => scrollBehavior === 'smooth'
+            || /left|right|transform/.test(transitionProperty) && parseFloat(transitionDuration) > 0).length"""
+    assert page.evaluate(moving) == 0
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_figures_are_dark_in_the_dark_and_never_scroll_sideways(page, address, width):
     page.set_viewport_size({"width": width, "height": 844})
