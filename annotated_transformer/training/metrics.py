@@ -70,6 +70,8 @@ class Metrics:
             raise
         if self.board and not self.curves.is_dir():  # TensorBoard's thread would fail at the next write and end the run
             logging.getLogger(__name__).warning("%s is gone: no more curves for TensorBoard; metrics.jsonl has all", self.curves)
+            with suppress(OSError):  # its thread may just have failed
+                self.board.close()
             self.board = None
         for name, value in values.items() if self.board else ():
             self.board.add_scalar(name, len(value) if isinstance(value, dict) else value, state["step"])

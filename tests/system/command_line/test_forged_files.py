@@ -352,6 +352,20 @@ def test_curves_that_vanish_end_no_training(run, caplog):
     assert caplog.text.count("no more curves") == 1 and Run(run).metrics()[-1]["step"] == 22
 
 
+def test_curves_that_vanish_leave_no_thread(run):
+    pytest.importorskip("tensorboard")
+    import threading
+
+    from annotated_transformer.training.metrics import Metrics
+
+    before = threading.enumerate()
+    with Metrics(run, 20) as metrics:
+        metrics.board.flush()
+        shutil.rmtree(run / "tensorboard")
+        metrics.record({"step": 21, "epoch": 1, "seconds": 1.0}, loss=1.0)
+    assert threading.enumerate() == before
+
+
 # Saving
 
 def test_a_model_is_saved_over_an_older_one_whole_or_not_at_all(model, monkeypatch):
