@@ -25,6 +25,7 @@ from ..model.position import sinusoids
 from ..model.pretrained import float32_by_default
 from ..model.transformer import Transformer
 from ..model_record import ModelRecord
+from ..threads import ONE_THREAD
 from ..training.devices import own_device
 from ..training.own_tokenizer import AnyTokenizer
 from ..translation.translator import Translator, usual_device
@@ -238,16 +239,19 @@ def in_one_sentence(path_or_name: str | Path, but: type[Exception] | tuple = ())
 
 @contextmanager
 def without_bars(transformers) -> Iterator[None]:
-    "Without the library's progress bars and reports: they appear on any output, and we report a fault in one sentence."
-    shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
-    transformers.logging.disable_progress_bar()
-    transformers.logging.set_verbosity(transformers.logging.CRITICAL)
-    try:
-        yield
-    finally:
-        transformers.logging.set_verbosity(level)
-        if shown:
-            transformers.logging.enable_progress_bar()
+    """Without the library's progress bars and reports: they appear on any output, and we report a fault in one sentence.
+
+    One thread at a time: the whole process shares these settings, and what the library replaces in PyTorch while it loads."""
+    with ONE_THREAD.lock:
+        shown, level = transformers.logging.is_progress_bar_enabled(), transformers.logging.get_verbosity()
+        transformers.logging.disable_progress_bar()
+        transformers.logging.set_verbosity(transformers.logging.CRITICAL)
+        try:
+            yield
+        finally:
+            transformers.logging.set_verbosity(level)
+            if shown:
+                transformers.logging.enable_progress_bar()
 
 # %% ../../nbs/exchange/marian.ipynb #56df571f
 def require_no_pickle(directory: Path) -> None:

@@ -3,6 +3,7 @@ import errno
 import json
 import random
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
@@ -197,6 +198,15 @@ def test_a_saved_marian_translates_here_as_it_does_there(opus):
     assert translator.translate(["", ENGLISH[0]], Search(1)) == ["", translator.translate([ENGLISH[0]], Search(1))[0]]
     assert UNK in translator.tokenizer.encode("a ☃ runs")
     assert translator.tokenizer.pieces(translator.tokenizer.encode(">>deu<< a"))[0] == ">>deu<<"
+
+
+def test_threads_may_load_at_once_and_the_library_reports_as_before(opus):
+    expected, said = load_marian(opus, device="cpu").model.state_dict(), transformers.logging.get_verbosity()
+    with ThreadPoolExecutor(3) as threads:
+        loaded = list(threads.map(lambda _: load_marian(opus, device="cpu"), range(9)))
+    assert transformers.logging.get_verbosity() == said != transformers.logging.CRITICAL
+    for translator in loaded:
+        torch.testing.assert_close(translator.model.state_dict(), expected, rtol=0, atol=0)
 
 
 def test_the_heads_of_a_marian_are_recorded_and_drawn(opus, tmp_path):
