@@ -10,7 +10,7 @@ import itertools
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 from .parallel_text import Corpus
 
@@ -283,7 +283,7 @@ def sentences(
     return {name: [*split] for name, split in made(train, validation, test, seed, clause_first).items()}  # a copy for the caller
 
 
-@cache  # which knows nothing of default arguments
+@lru_cache(maxsize=4)  # which knows nothing of default arguments; one seed's sentences take 20 MB
 def made(train: int, validation: int, test: int, seed: int, clause_first: float) -> dict[str, list[tuple[str, str, Meaning]]]:
     "Like `sentences`."
     wanted = {"train": train, "validation": validation, "test": test}
