@@ -93,10 +93,12 @@ def to_marian(
         for theirs, ours in (("layers", c.n_layers), ("ffn_dim", c.d_ff), ("attention_heads", c.n_heads))
     }
     ids = {"pad_token_id": c.vocab_size - 1, "eos_token_id": EOS - 1, "decoder_start_token_id": c.vocab_size - 1}
-    marian = transformers.MarianMTModel(transformers.MarianConfig(
+    config = transformers.MarianConfig(
         vocab_size=c.vocab_size, d_model=c.d_model, max_position_embeddings=c.max_length, dropout=c.dropout, **sizes, **ids,
         activation_function="relu", scale_embedding=True, forced_eos_token_id=None,
-    ))
+    )
+    with float32_by_default():  # not while another thread loads a model of 16 bits, which the library makes everybody's default
+        marian = transformers.MarianMTModel(config)
     # Without these, `generate` stops after 20 tokens. Its length penalty, L^α, ranks long outputs like the paper's.
     search = {"num_beams": Search.beam_size, "length_penalty": Search.alpha, "max_length": c.max_length}
     marian.generation_config = transformers.GenerationConfig(**search, **ids)

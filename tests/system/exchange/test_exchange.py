@@ -3,6 +3,7 @@ import errno
 import json
 import random
 import shutil
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -22,6 +23,7 @@ from annotated_transformer.exchange.marian import (
     marian_order,
     save_marian,
     to_marian,
+    without_bars,
 )
 from annotated_transformer.exchange.marian_parts import MarianPieces, MarianTransformer
 from annotated_transformer.exchange.onnx import to_onnx
@@ -207,6 +209,26 @@ def test_threads_may_load_at_once_and_the_library_reports_as_before(opus):
     assert transformers.logging.get_verbosity() == said != transformers.logging.CRITICAL
     for translator in loaded:
         torch.testing.assert_close(translator.model.state_dict(), expected, rtol=0, atol=0)
+
+
+def test_an_export_waits_for_a_thread_that_loads_a_model_of_16_bits():
+    model = Transformer(TransformerConfig(19, n_layers=1, d_model=12, d_ff=20, n_heads=3, max_length=9))
+    expected, begun, exported = to_marian(model)[0].state_dict(), threading.Event(), threading.Event()
+
+    def load() -> None:  # the library makes the numbers of a published model everybody's default while it loads
+        with without_bars(transformers):
+            torch.set_default_dtype(torch.float16)
+            begun.set()
+            exported.wait(1)
+            torch.set_default_dtype(torch.float32)
+
+    with ThreadPoolExecutor(1) as threads:
+        loading = threads.submit(load)
+        begun.wait()
+        found = to_marian(model)[0].state_dict()
+        exported.set()
+        loading.result()
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
 
 
 def test_the_heads_of_a_marian_are_recorded_and_drawn(opus, tmp_path):
