@@ -251,6 +251,16 @@ def test_a_model_saved_without_its_tokenizer_into_the_directory_of_a_whole_one_c
         load(tmp_path / "model")
 
 
+def test_a_model_is_saved_beside_files_of_any_name_that_have_checksums(tmp_path):
+    (before, tokenizer), (after, _) = new("abcdefgh", 1), new("abcdefgh", 2)
+    save(tmp_path / "model", before, tokenizer)
+    (tmp_path / "model" / "Überblick.txt").write_text("trained in May", encoding="utf-8")
+    files.write_sums(tmp_path / "model", [path.name for path in (tmp_path / "model").iterdir() if path.name != SUMS])
+    after.save_pretrained(tmp_path / "model")
+    assert torch.equal(load(tmp_path / "model").model.embedding.weight, after.embedding.weight)
+    assert "Überblick.txt" in read_sums(tmp_path / "model")
+
+
 def test_a_save_that_breaks_off_while_a_load_begins_is_completed_before_anything_is_read(tmp_path, monkeypatch):
     (before, tokenizer), after = new("abcdefgh", 1), new("ijklmnop", 2)
     save(tmp_path / "model", before, tokenizer)
