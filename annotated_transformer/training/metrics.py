@@ -58,7 +58,8 @@ class Metrics:
         with suppress(OSError):  # a full disk was already reported when the line was written
             self.log.close()
         if self.board:
-            self.board.close()
+            with suppress(FileNotFoundError):  # somebody has removed the curves since the last line
+                self.board.close()
 
     def record(self, state: dict, **values: float | dict) -> dict:
         "Write one line, which is returned, and one point of each curve; for slow updates, which the line lists, their number."

@@ -352,6 +352,19 @@ def test_curves_that_vanish_end_no_training(run, caplog):
     assert caplog.text.count("no more curves") == 1 and Run(run).metrics()[-1]["step"] == 22
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # TensorBoard's own
+def test_curves_that_vanish_after_the_last_line_end_no_training(run):
+    pytest.importorskip("tensorboard")
+    from annotated_transformer.training.metrics import Metrics
+
+    with Metrics(run, 20) as metrics:
+        metrics.record({"step": 21, "epoch": 1, "seconds": 1.0}, loss=1.0)
+        metrics.board.flush()
+        shutil.rmtree(run / "tensorboard")
+        metrics.board.add_scalar("loss", 1.0, 22)  # as if the last line's point had waited for TensorBoard's thread until now
+    assert Run(run).metrics()[-1]["step"] == 21
+
+
 def test_curves_that_vanish_leave_no_thread(run):
     pytest.importorskip("tensorboard")
     import threading
