@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .. import InputError
 from ..config import TransformerConfig, require_plain
 from ..environment import allowed_memory
-from ..files import named, renew_sums, write_into
+from ..files import SUMS, named, renew_sums, write_into
 from ..json_files import read_json
 from .class_names import name_of, require_class
 from .regularization import Dropout
@@ -79,6 +79,9 @@ class NotedConfig(TransformerConfig):
     model: str | None = None   # its class, if that is the user's own
 
 # %% ../../nbs/model/pretrained.ipynb #649167b2
+OURS = ("config.json", "model.safetensors")  # what a directory's checksums, where there are any, must be true of
+
+
 def save_model(
     model: nn.Module,
     config: TransformerConfig,
@@ -96,7 +99,7 @@ def save_model(
         save_file(weights, beside / "model.safetensors")
         (beside / "config.json").write_text(json.dumps(said, sort_keys=True, indent=2), encoding="utf-8", newline="\n")
         (beside / "README.md").write_text(card(ModelRecord()), encoding="utf-8", newline="\n")
-        renew_sums(named(directory), beside, ("config.json", "model.safetensors"))
+        renew_sums(named(directory), beside, OURS)
 
     write_model(directory, write)
 
@@ -251,9 +254,12 @@ def push_model(
     from huggingface_hub import HfApi
 
     api = HfApi()
-    with TemporaryDirectory() as directory:
+    with TemporaryDirectory() as directory, TemporaryDirectory() as there:
         save(Path(directory))
         api.create_repo(repo_id, private=private, exist_ok=True)
+        if not Path(directory, SUMS).exists() and api.file_exists(repo_id, SUMS):  # a model alone goes where a whole one is
+            api.hf_hub_download(repo_id, SUMS, local_dir=there)
+            renew_sums(Path(there), Path(directory), OURS)
         kept = ["README.md"] if api.file_exists(repo_id, "README.md") else None  # it has been filled in since
         return str(api.upload_folder(
             repo_id=repo_id, folder_path=directory, commit_message=commit_message, ignore_patterns=kept

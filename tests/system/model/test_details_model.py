@@ -68,7 +68,7 @@ def test_transformer_goes_to_the_hub_as_it_is_told(monkeypatch):
             asked.append((repo_id, private))
 
         def file_exists(self, repo_id, name):
-            return True
+            return name == "README.md"
 
         def upload_folder(self, commit_message, **_):
             asked.append(commit_message)
