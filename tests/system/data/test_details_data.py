@@ -11,7 +11,6 @@ from annotated_transformer.data.corpora import require
 from annotated_transformer.data.large_corpora import TokenizedPairs
 from annotated_transformer.data.number_words import numbers
 from annotated_transformer.data.parallel_text import Corpus
-from annotated_transformer.data.pronouns import made as sentences_made
 from annotated_transformer.data.pronouns import pronouns
 from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.data.trees import print_tree
@@ -58,12 +57,6 @@ def test_large_corpora_take_no_other_pairs_and_keep_what_is_there(tmp_path, othe
 def test_corpora_of_less_than_no_pair_have_none(made):
     corpus = made(-1, 2, 3)
     assert [len(part) for part in (corpus.train, corpus.validation, corpus.test)] == [0, 2, 3]
-
-
-def test_sentences_of_many_seeds_are_not_all_kept():
-    for seed in range(9):
-        pronouns(3, 1, 1, seed)
-    assert sentences_made.cache_info().currsize < 9
 
 
 def test_parallel_text_has_the_splits_that_it_names():
