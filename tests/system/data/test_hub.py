@@ -3,6 +3,7 @@ import shutil
 from pathlib import Path
 
 import huggingface_hub
+import pytest
 import torch
 
 from annotated_transformer import load
@@ -12,48 +13,44 @@ from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.training.loading import save
 
 
-def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(tmp_path, monkeypatch):
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    "A directory in its place."
+    place = tmp_path / "hub"
+
     class StandIn:
         def create_repo(self, repo_id, **_):
             pass
 
         def file_exists(self, repo_id, name):
-            return (tmp_path / "hub" / name).exists()
+            return (place / name).exists()
 
-        def upload_folder(self, repo_id, folder_path, **_):
-            shutil.copytree(folder_path, tmp_path / "hub")
+        def hf_hub_download(self, repo_id, name, local_dir):
+            shutil.copy(place / name, Path(local_dir, name))
+
+        def upload_folder(self, repo_id, folder_path, ignore_patterns, **_):
+            shutil.copytree(folder_path, place, ignore=shutil.ignore_patterns(*ignore_patterns or ()), dirs_exist_ok=True)
             return f"commit to {repo_id}"
 
     monkeypatch.setattr(huggingface_hub, "HfApi", StandIn)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **_: str(tmp_path / "hub"))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **_: str(place))
+    return place
+
+
+def test_a_pushed_model_is_loaded_with_its_weights_and_sizes(hub):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(19, n_layers=1, d_model=12, d_ff=20, n_heads=3, d_v=5, norm="pre", max_length=9))
     assert model.push_to_hub("ann/model") == "commit to ann/model"
-    assert {path.name for path in (tmp_path / "hub").iterdir()} == {"README.md", "config.json", "model.safetensors"}
+    assert {path.name for path in hub.iterdir()} == {"README.md", "config.json", "model.safetensors"}
     loaded = Transformer.from_pretrained("ann/model")
     assert loaded.config == model.config and not loaded.training
     assert all(weight.equal(loaded.state_dict()[name]) for name, weight in model.state_dict().items())
 
 
-def test_a_model_pushed_alone_to_where_a_whole_one_is_can_be_loaded(tmp_path, monkeypatch):
-    class StandIn:
-        def create_repo(self, repo_id, **_):
-            pass
-
-        def file_exists(self, repo_id, name):
-            return (tmp_path / "hub" / name).exists()
-
-        def hf_hub_download(self, repo_id, name, local_dir):
-            shutil.copy(tmp_path / "hub" / name, Path(local_dir, name))
-
-        def upload_folder(self, folder_path, ignore_patterns, **_):
-            shutil.copytree(folder_path, tmp_path / "hub", ignore=shutil.ignore_patterns(*ignore_patterns), dirs_exist_ok=True)
-
-    monkeypatch.setattr(huggingface_hub, "HfApi", StandIn)
-    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo_id, **_: str(tmp_path / "hub"))
+def test_a_model_pushed_alone_to_where_a_whole_one_is_can_be_loaded(hub):
     tokenizer = Tokenizer.train(["a dog runs", "ein Hund"], 30)
     config = TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=20, n_heads=3, max_length=9)
-    save(tmp_path / "hub", Transformer(config), tokenizer)
+    save(hub, Transformer(config), tokenizer)
     model = Transformer(config)
     model.push_to_hub("ann/model")
     assert load("ann/model").model.embedding.weight.equal(model.embedding.weight)
