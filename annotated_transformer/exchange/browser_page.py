@@ -207,5 +207,5 @@ def page_settings(translator) -> dict:
         "ids": {"pad": PAD, "eos": EOS, "unk": UNK}, "switches": SWITCHES, "kinds": KINDS,
         "longest": min(LONGEST_TYPED, config.max_length), "sentences": {"whole": WHOLE, **PATTERNS},
         "doubtful_below": translator.record.doubtful_below, "unsure": UNSURE, "head": translator.record.alignment_head,
-        "languages": translator.record.languages,
+        "languages": [name.replace("_", "-") for name in translator.record.languages],
     }

@@ -297,7 +297,8 @@ def attention(
         require_text(target, "the target")
     led = self.translate_ids([source])[0] if target is None else target
     maps = attention_maps.record(self.model, self.tokenizer, source, led)
-    return dataclasses.replace(maps, aligned=self.record.alignment_head, languages=self.record.languages)
+    spoken = tuple(name.replace("_", "-") for name in self.record.languages)  # pt_BR is pt-BR to a page
+    return dataclasses.replace(maps, aligned=self.record.alignment_head, languages=spoken)
 
 
 def require_found(hypotheses: list[list[Hypothesis]], part: list[int]) -> None:

@@ -193,6 +193,8 @@ def test_translator_keeps_what_is_known_of_its_model(tmp_path):
     assert (tmp_path / "two" / "record.json").read_bytes() == (tmp_path / "one" / "record.json").read_bytes()
     assert loaded.attention("ab", "cd").aligned == (1, 2) and translator().attention("ab", "cd").aligned is None
     assert loaded.translations(["ab"])[0].doubtful, "a model with random weights is unsure of all, if its record says so"
+    loaded.record = ModelRecord(languages=("en", "pt_BR"))
+    assert loaded.attention("ab", "cd").languages == ("en", "pt-BR"), "as a page for a browser names them"
 
 
 def test_translator_shows_maps_of_one_sentence_with_words(searches):
