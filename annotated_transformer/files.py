@@ -332,8 +332,7 @@ def read_sums(directory: Path) -> dict[str, str]:
 def write_sums(directory: Path, names: Iterable[str], others: dict[str, str] | None = None) -> None:
     "Write the SHA256SUMS for these files of a directory, and for others already known; this must be the last file written."
     found = (others or {}) | {name: sha256(directory / name) for name in names}
-    sums = "".join(f"{digest}  {name}\n" for name, digest in found.items())
-    write_file(directory / SUMS, lambda path: path.write_text(sums, encoding="utf-8", newline="\n"))  # as `read_sums` reads it
+    write_text_file(directory / SUMS, "".join(f"{digest}  {name}\n" for name, digest in found.items()))
 
 
 def renew_sums(old: Path, new: Path, names: Iterable[str]) -> None:
