@@ -11,9 +11,9 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from .. import InputError, reason_of
-from ..files import SUMS, finish, named, read_sums, regular, sha256
+from ..files import SUMS, finish, read_sums, regular, sha256
 from ..json_files import read_json
-from ..model_record import PRETRAINED, shipped_models
+from ..model_record import place_of, shipped_models
 
 __all__ = ["load_into", "load_weights", "model_directory", "of_one_save", "reader_of_others", "require_real", "require_shapes",
            "to_be_saved"]
@@ -170,11 +170,10 @@ def model_directory(
     "A directory of the user's, the directory of shipped weights with this name, or a copy of the model on the hub."
     for option in sorted(options.keys() - set(HUB)):
         raise InputError(f"{option} is not an option here; those for the hub are {', '.join(HUB)}")
-    name, directory = str(path_or_name), named(path_or_name)
-    if directory.is_dir():
+    if (directory := place_of(path_or_name)).is_dir():
         finished(directory)
         return directory
-    return PRETRAINED / name if name in shipped_models() else from_hub(name, **options)
+    return from_hub(str(path_or_name), **options)
 
 
 def finished(directory: Path) -> None:
