@@ -19,7 +19,7 @@ from torch import Tensor
 from .. import PAD, InputError
 from ..config import TRANSLATION, Search, require_search
 from ..data.batching import pad, shift_right
-from ..data.tokenizer import require_fit, require_several, require_text
+from ..data.tokenizer import require_several, require_text
 from ..figures import attention_maps
 from ..model.attention import is_exchanged
 from ..model.modes import evaluating
@@ -32,7 +32,7 @@ from ..training import loading
 from ..training.devices import own_device
 from ..training.own_tokenizer import AnyTokenizer, require_tokenizer
 from .fast_search import Allowed, beam_search, warn_of_decoding
-from .lines import Translation, judged, sentences_of, translate_lines
+from .lines import Translation, cut_lines, judged, sentences_of, translate_lines
 from .packed_weights import Packed, fits_sixteen_bits, in_eight_bits, in_sixteen_bits
 from .search import Hypothesis
 
@@ -176,14 +176,7 @@ def translate_ids(
 
 def ids_of(self: "Translator", texts: Iterable[str], name: str) -> list[list[int]]:
     "Token ids, EOS last. InputError for a single text, and for one that is not text or too long, by `name` and number."
-    require_several(texts)
-    texts = [*texts]
-    for number, text in enumerate(texts, 1):
-        require_text(text, f"{name} {number}")
-    ids = self.tokenizer.encode_all(texts)
-    for number, row in enumerate(ids, 1):
-        require_fit(row, self.model.config.max_length, f"{name} {number}")
-    return ids
+    return cut_lines(texts, self.tokenizer, self.model.config.max_length, split=False, what=name)[1]
 
 
 def n_best(
