@@ -8,7 +8,6 @@ import dataclasses
 import reprlib
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from functools import partial
 from operator import index
 from pathlib import Path
 from typing import Any, Self, TypeVar, overload
@@ -347,11 +346,10 @@ class Translator(ModelAndTokenizer):
     ) -> list[list[Hypothesis]]:                                 # of each sentence, best first; none of a blank one
         "Beam search, batch by batch."
         how, searched = require_search(self.search if search is None else search), self.searched
-        precise = partial(torch.autocast, "cpu", enabled=False) if self.packed else nullcontext  # kernels take only 32 bits
 
         def best(source: Tensor, part: list[int]) -> list[list[Hypothesis]]:
             source = source.to(searched.embedding.weight.device)
-            with precise():
+            with torch.autocast("cpu", enabled=False) if self.packed else nullcontext():  # kernels take only 32 bits
                 found = beam_search(searched, source, how, allowed and allowed(part), n_best)
             require_found(found, part)
             return found
