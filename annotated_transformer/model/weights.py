@@ -121,9 +121,6 @@ def load_into(
 
 
 Found = TypeVar("Found")
-OTHERS = {"marian": "annotated_transformer.exchange.marian:load_marian"}  # other software's models, and what reads them
-
-
 HUB = ("revision", "token", "cache_dir", "local_files_only", "force_download")  # options for the hub
 
 
@@ -150,8 +147,8 @@ def reader_of_others(
         said = "CTranslate2"  # its config.json does not say so
     elif said is None and (directory / "source.spm").exists():
         said = "marian"
-    if said in OTHERS:
-        return resolve_name(OTHERS[said])
+    if said == "marian":
+        return resolve_name("annotated_transformer.exchange.marian:load_marian")  # a wing above this one
     if said is not None or not (directory / "config.json").exists():
         names = sorted(path.name for path in directory.iterdir())
         there = ", ".join(names[:8]) + ", ..." * (len(names) > 8) or "nothing"
