@@ -67,6 +67,19 @@ def in_batches(
 
 # %% ../../nbs/translation/translator.ipynb #8a542c6f
 Text = TypeVar("Text", str, list[str], str | list[str])  # what goes in comes out; of other iterables, a list
+CARD = """# {0}
+
+`{1}`
+
+```python
+from annotated_transformer import Translator
+
+translator = Translator.from_pretrained("{0}")
+print(translator.translate(["A sentence."]))
+```
+
+{2}
+"""
 
 
 class ModelAndTokenizer:
@@ -158,7 +171,12 @@ class ModelAndTokenizer:
         commit_message: str = "Push model and tokenizer",
     ) -> str:                              # address of the commit
         "Put all that `save_pretrained` writes on the Hugging Face hub, where `from_pretrained(repo_id)` finds it."
-        return push(self, repo_id, private, commit_message)
+        def save(directory: Path) -> None:
+            self.save_pretrained(directory)
+            text = CARD.format(repo_id, self.model.config, facts(self.record))
+            (directory / "README.md").write_text(front_matter(self.record) + text, encoding="utf-8", newline="\n")
+
+        return push_model(save, repo_id, private, commit_message)
 
 # %% ../../nbs/translation/translator.ipynb #61d30001
 def translate_ids(
@@ -356,33 +374,3 @@ class Translator(ModelAndTokenizer):
 
         in_order = in_batches(ids, batch_tokens // how.within(self.model.config.vocab_size).beam_size, best)
         return [found or [] for found in in_order]
-
-# %% ../../nbs/translation/translator.ipynb #aca8478c
-CARD = """# {0}
-
-`{1}`
-
-```python
-from annotated_transformer import Translator
-
-translator = Translator.from_pretrained("{0}")
-print(translator.translate(["A sentence."]))
-```
-
-{2}
-"""
-
-
-def push(
-    translator: Translator,
-    repo_id: str,
-    private: bool,
-    commit_message: str,
-) -> str:  # address of the commit
-    "Put a translator's files on the hub, with a model card if there is none yet."
-    def save(directory: Path) -> None:
-        translator.save_pretrained(directory)
-        text = CARD.format(repo_id, translator.model.config, facts(translator.record))
-        (directory / "README.md").write_text(front_matter(translator.record) + text, encoding="utf-8", newline="\n")
-
-    return push_model(save, repo_id, private, commit_message)

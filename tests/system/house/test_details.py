@@ -553,7 +553,7 @@ def test_translator_says_what_it_is(tmp_path, monkeypatch):
 
 
 def test_translator_is_put_on_the_hub_for_all_unless_it_is_to_be_private(monkeypatch):
-    monkeypatch.setattr(translation, "push", lambda found, repo_id, private, message: (repo_id, private, message))
+    monkeypatch.setattr(translation, "push_model", lambda save, *told: told)
     assert translator().push_to_hub("me/it") == ("me/it", False, "Push model and tokenizer")
     assert translator().push_to_hub("me/it", private=True, commit_message="Better") == ("me/it", True, "Better")
 
