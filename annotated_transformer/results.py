@@ -34,15 +34,12 @@ def environment(device: torch.device | None = None) -> dict:
     linux = Path("/proc/cpuinfo")
     lines = linux.read_text(encoding="utf-8").splitlines() if linux.exists() else []
     names = [line.partition(": ")[2] for line in lines if "model name" in line]
-    versions = {"annotated_transformer": annotated_transformer.__version__, "torch": torch.__version__}
+    versions = {"annotated_transformer": annotated_transformer.__version__, "torch": torch.__version__,
+                "python": platform.python_version()}
     hardware = {"processor": names[0] if names else platform.processor() or platform.machine(), "cores": os.cpu_count()}
     if device is not None and device.type == "cuda":
         hardware["accelerator"] = torch.cuda.get_device_name(device)
-    return {
-        "versions": versions | {"python": platform.python_version()},
-        "hardware": hardware,
-        "date": time.strftime("%Y-%m-%d"),
-    }
+    return {"versions": versions, "hardware": hardware, "date": time.strftime("%Y-%m-%d")}
 
 
 def weights_of(names: Iterable[str]) -> dict[str, str]:
