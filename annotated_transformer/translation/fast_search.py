@@ -135,20 +135,17 @@ def beam_search(
     return [found if limit else [Hypothesis([], 0.0, 0.0, False)] for found, limit in zip(finished, limits.tolist())]
 
 
-def check_decoding(
-    model: Transformer,
-    steps: int = 6,      # tokens to write
-) -> None:
+def check_decoding(model: Transformer) -> None:
     """For a model with your own parts: InputError if it decodes, or records its attention, differently from how it is trained.
 
-    The test uses two sentences and up to three beams of random tokens, which swap places. At each step the log-probabilities of
-    the next token, computed with cached keys and values, must equal those of `model(source, target_input)` for that beam alone.
+    The test uses two sentences and up to three beams of six random tokens, which swap places. At each step the log-probabilities
+    of the next token, by cached keys and values, must equal those of `model(source, target_input)` for that beam alone.
     """
     c, weight, draw = model.config, model.embedding.weight, torch.Generator().manual_seed(0)
     source = torch.tensor([[UNK, UNK, EOS, UNK, EOS], [UNK, EOS, PAD, PAD, PAD]], device=weight.device)[:, : c.max_length]
     sentences, written = torch.arange(2, device=weight.device), source.new_full((2, 1, 1), PAD)  # (2, K, t)
     of_products = {"highest": 0.0, "high": 2**-10, "medium": 2**-7}[torch.get_float32_matmul_precision()]
-    close, steps = max(torch.finfo(weight.dtype).eps, of_products) ** 0.5, min(steps, c.max_length)
+    close, steps = max(torch.finfo(weight.dtype).eps, of_products) ** 0.5, min(6, c.max_length)
     with evaluating(model), torch.autocast(weight.device.type, enabled=False):
         decoder = StepwiseDecoder(model, source, 3, steps)
         for step in range(1, steps + 1):

@@ -88,10 +88,7 @@ def seconds(products: Sequence[Callable[[Tensor], Tensor]], rows: Sequence[Tenso
     return time.perf_counter() - start
 
 
-def halves_are_faster(
-    model: Transformer,
-    rounds: int = 3,
-) -> bool:
+def halves_are_faster(model: Transformer) -> bool:
     "Whether a row passes the decoder's matrices in less than nine tenths of the usual time; small models are not measured."
     matrices = [weight for weight in (*model.decoder.parameters(), model.embedding.weight) if weight.dim() == 2]
     if sum(map(Tensor.numel, matrices)) < SMALL:
@@ -99,7 +96,7 @@ def halves_are_faster(
     with torch.inference_mode():
         usual, halved = zip(*((partial(F.linear, weight=matrix), HalvedMatrix(matrix).times) for matrix in matrices))
         rows = [matrix.new_ones(1, matrix.size(1)) for matrix in matrices]
-        times = [(seconds(usual, rows), seconds(halved, rows)) for _ in range(rounds)]
+        times = [(seconds(usual, rows), seconds(halved, rows)) for _ in range(3)]
     return min(second for _, second in times) < 0.9 * min(first for first, _ in times)
 
 
