@@ -247,8 +247,7 @@ def test_who_may_only_read_waits_for_the_one_that_saves(tmp_path, monkeypatch):
 def test_what_cannot_be_finished_is_told(tmp_path):
     path = tmp_path / "model"
     write_into(path, writes(OLD))
-    (path / UNFINISHED).mkdir()
-    writes(NEW)(path / UNFINISHED)
+    unfinished(path, NEW)
     path.chmod(0o555)
     try:
         with pytest.raises(InputError, match=f"{re.escape(str(path))}: writing it was broken off, and cannot be finished here .*: move the files"):
@@ -262,8 +261,7 @@ def test_what_cannot_be_finished_is_told(tmp_path):
 def test_what_stands_in_the_way_of_finishing_is_told(tmp_path):
     path = tmp_path / "model"
     (path / "a").mkdir(parents=True)  # where a file is to come
-    (path / UNFINISHED).mkdir()
-    writes(NEW)(path / UNFINISHED)
+    unfinished(path, NEW)
     here, there = re.escape(str(path)), re.escape(str(path / UNFINISHED))
     with pytest.raises(InputError, match=f"{here}: writing it was broken off.*move the files of {there} into {here}, in"):
         model_directory(path)

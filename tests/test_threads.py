@@ -149,8 +149,6 @@ def test_the_user_decides(monkeypatch):
 
 
 def test_threads_are_as_before_when_a_training_ends(monkeypatch):
-    import torch
-
     monkeypatch.setattr(threads, "threads_given", lambda: False)
     monkeypatch.setattr(threads, "allowed_cores", lambda: 1)
     before = torch.get_num_threads()
