@@ -8,7 +8,7 @@ import errno
 import json
 import logging
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, NotRequired, TypedDict
@@ -20,7 +20,7 @@ from torch import nn
 
 from .. import InputError
 from ..config import MOST
-from ..files import SUMS, damage, leftovers, move_directory, remove_directory, write_directory, write_sums
+from ..files import damage, leftovers, move_directory, remove_directory, write_directory, write_sums
 from ..json_files import read_json
 from ..model.weights import load_into, load_weights, to_be_saved
 from .optimizer_state import put_back, to_be_held
@@ -78,13 +78,11 @@ def is_regular(
         return True
 
 
-def clear_leftovers(
-    run: Path,
-) -> None:
-    "Remove what a kill left half written or half removed. Only the training that holds the run may call it."
+def clear_leftovers(run: Path, names: Iterable[str]) -> None:
+    "Remove what a kill left of checkpoints, and of files with these names. Only the training that holds the run may call it."
     for rest in list(leftovers(Path(run, "checkpoints"), "step-*")):
         shutil.rmtree(rest, ignore_errors=True)
-    for name in ("config.json", "metrics.jsonl", "tokenizer.model", SUMS):
+    for name in names:
         for rest in list(leftovers(run, name)):
             rest.unlink()
 

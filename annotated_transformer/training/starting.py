@@ -17,20 +17,16 @@ from ..data.batching import Batch, collate
 from ..data.large_corpora import TokenizedPairs
 from ..data.tokenizer import Tokenizer
 from ..data.treebanks import Treebank, require_signs
-from ..files import SUMS
 from ..model.transformer import Transformer
-from ..model_record import RECORD, read_record
+from ..model_record import read_record
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
 from .devices import autocast, on_device
 from .loading import LoadedModel, load
 from .own import PAPERS, Own, mean_loss
 from .processes import Group
-from .runs import CORPUS, Run, prepare, renamed
+from .runs import WRITTEN, Run, prepare, renamed
 
 __all__ = ["begin", "load_start", "new_model", "prepared", "resume"]
-
-
-MADE = ("config.json", RECORD, "tokenizer.model", CORPUS, SUMS, "data", "metrics.jsonl", "tensorboard", "lock")  # no checkpoint
 
 
 def new_model(
@@ -134,7 +130,7 @@ def undo(
     if before is None:
         shutil.rmtree(directory, ignore_errors=True)
     elif directory / "config.json" not in before:
-        for made in {directory / name for name in MADE} - before:
+        for made in {directory / name for name in (*WRITTEN, "data", "tensorboard")} - before:  # no checkpoint
             shutil.rmtree(made, ignore_errors=True)
             with suppress(OSError):  # Windows keeps the lock, which is still held
                 made.unlink(missing_ok=True)
@@ -207,7 +203,7 @@ def begin(
             raise InputError(f"{problem}: raise --batch-tokens")
         if own.loss is not None and group.size == 1 and not run.checkpoints():  # a loss that waits for other processes would hang
             try_loss(config, tokenizer.vocab_size, splits[0], group.device, own)
-        clear_leftovers(run.directory)
+        clear_leftovers(run.directory, WRITTEN)
         newest_checkpoint(run.directory)  # moves damaged ones aside: from here on, all processes find the same one
         forget_old(run.directory, config.keep)  # a kill may have come between the last checkpoint and this
     except InputError:

@@ -71,7 +71,7 @@ def test_the_newest_whole_one_is_used_and_damaged_ones_are_moved_aside():
         saved = [save_checkpoint(run, model, adam(model.parameters()), {"step": step}, keep=3) for step in (1, 2, 3)]
         Path(run, "checkpoints", "step-00000009.1a2b3c4d.tmp").mkdir()         # what a kill left behind
         assert newest_checkpoint(run) == saved[2]
-        clear_leftovers(run)
+        clear_leftovers(run, ())
         assert sorted(path for path in Path(run, "checkpoints").iterdir()) == saved
         for path in (saved[2] / "state.json", saved[1] / "training_state.safetensors"):
             path.write_bytes(path.read_bytes()[:-3])

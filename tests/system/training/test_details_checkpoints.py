@@ -18,6 +18,7 @@ from annotated_transformer.training.checkpoints import (
     require_room,
     save_checkpoint,
 )
+from annotated_transformer.training.runs import WRITTEN
 
 
 def trained(rate=0.01):
@@ -68,11 +69,10 @@ def test_checkpoints_are_cleared_of_what_a_kill_left_and_of_nothing_else(tmp_pat
     (place / f"step-00000006{end}" / "state.json").touch()
     for own in (f"mine{end}", "step-best.tmp", "step-00000006.tmp"):
         (place / own).mkdir()
-    written = ["config.json", "metrics.jsonl", "tokenizer.model", "SHA256SUMS"]
-    own = [tmp_path / "notes.tmp", tmp_path / f"notes.txt{end}", *(tmp_path / name for name in written)]
-    for path in [*own, *(tmp_path / f"{name}{end}" for name in written)]:
+    own = [tmp_path / "notes.tmp", tmp_path / f"notes.txt{end}", *(tmp_path / name for name in WRITTEN)]
+    for path in [*own, *(tmp_path / f"{name}{end}" for name in WRITTEN)]:
         path.touch()
-    clear_leftovers(tmp_path)
+    clear_leftovers(tmp_path, WRITTEN)
     assert sorted(tmp_path.iterdir()) == sorted([place, *own])
     assert sorted(path.name for path in place.iterdir()) == [f"mine{end}", "step-00000003", "step-00000006.tmp", "step-best.tmp"]
 

@@ -612,6 +612,9 @@ def test_loop_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus)
     run = begun("free", 25_000)
     longest = max(int(run.pairs(split).lengths.max()) for split in ("train", "validation"))
     assert begun("just", longest).has_data()
+    for name in ("record.json", "corpus.json", "metrics.jsonl"):
+        (run.directory / f"{name}.1a2b3c4d.tmp").touch()  # what a kill left of a file that was being written
+    assert begun("free", 25_000).has_data() and not list(run.directory.glob("*.tmp"))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes").touch()
     for name in ("new", "mine"):
