@@ -1,7 +1,7 @@
 "What breaks files and directories: damage, writing that breaks off, full disks, two that want the same run."
 import errno
+import re
 import shutil
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,73 +32,57 @@ from annotated_transformer.training.optimizer import adam
 from annotated_transformer.training.runs import Run
 
 
-def test_each_kind_of_damage_is_named():
+def test_each_kind_of_damage_is_named(tmp_path):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(20, n_layers=1, d_model=4, d_ff=4, n_heads=1))
-    with tempfile.TemporaryDirectory() as directory:
-        saved = save_checkpoint(Path(directory), model, adam(model.parameters()), {"step": 7}, keep=3)
+    saved = save_checkpoint(tmp_path, model, adam(model.parameters()), {"step": 7}, keep=3)
+    assert damage(saved, FILES) is None
+    for path in sorted(saved.iterdir()):
+        whole = path.read_bytes()
+        flipped = bytearray(whole)
+        flipped[len(whole) // 2] ^= 1                              # one bit, in the middle of the file
+        for content in (bytes(flipped), whole[:-9], b"", None):
+            path.unlink() if content is None else path.write_bytes(content)
+            assert str(saved) in damage(saved, FILES), path
+            if path.name != SUMS:
+                assert str(path) in damage(saved, FILES)
+            path.write_bytes(whole)
         assert damage(saved, FILES) is None
-        for path in sorted(saved.iterdir()):
-            whole = path.read_bytes()
-            flipped = bytearray(whole)
-            flipped[len(whole) // 2] ^= 1                              # one bit, in the middle of the file
-            for content in (bytes(flipped), whole[:-9], b"", None):
-                path.unlink() if content is None else path.write_bytes(content)
-                assert str(saved) in damage(saved, FILES), path
-                if path.name != SUMS:
-                    assert str(path) in damage(saved, FILES)
-                path.write_bytes(whole)
-            assert damage(saved, FILES) is None
-        weights = saved / "model.safetensors"                         # a flipped bit in a weight is no error of the format
-        data = bytearray(weights.read_bytes())
-        data[-2] ^= 1
-        weights.write_bytes(data)
-        assert load_file(weights).keys() == model.state_dict().keys()
-        try:
-            load_weights(weights)
-        except InputError as error:
-            assert str(weights) in str(error) and "checksum" in str(error)
-        else:
-            raise AssertionError("a flipped bit went unnoticed")
+    weights = saved / "model.safetensors"                         # a flipped bit in a weight is no error of the format
+    data = bytearray(weights.read_bytes())
+    data[-2] ^= 1
+    weights.write_bytes(data)
+    assert load_file(weights).keys() == model.state_dict().keys()
+    with pytest.raises(InputError, match=f"{re.escape(str(weights))}.*checksum"):
+        load_weights(weights)
 
 
-def test_the_newest_whole_one_is_used_and_damaged_ones_are_moved_aside():
+def test_the_newest_whole_one_is_used_and_damaged_ones_are_moved_aside(tmp_path):
     torch.manual_seed(0)
     model = Transformer(TransformerConfig(20, n_layers=1, d_model=4, d_ff=4, n_heads=1))
-    with tempfile.TemporaryDirectory() as directory:
-        run = Path(directory)
-        assert newest_checkpoint(run) is None
-        saved = [save_checkpoint(run, model, adam(model.parameters()), {"step": step}, keep=3) for step in (1, 2, 3)]
-        Path(run, "checkpoints", "step-00000009.1a2b3c4d.tmp").mkdir()         # what a kill left behind
-        assert newest_checkpoint(run) == saved[2]
-        clear_leftovers(run, ())
-        assert sorted(path for path in Path(run, "checkpoints").iterdir()) == saved
-        for path in (saved[2] / "state.json", saved[1] / "training_state.safetensors"):
-            path.write_bytes(path.read_bytes()[:-3])
-        assert newest_checkpoint(run) == saved[0]
-        assert checkpoint_directories(run) == [saved[0]]
-        assert Path(run, "checkpoints", "damaged-step-00000003", "model.safetensors").exists()
-        (saved[0] / "model.safetensors").unlink()
-        try:
-            newest_checkpoint(run)
-        except InputError as error:
-            assert str(saved[0] / "model.safetensors") in str(error) and "begin anew" in str(error)
-        else:
-            raise AssertionError("a damaged checkpoint was used")
-        assert checkpoint_directories(run) == [saved[0]], "the last one is left where it is"
+    place = tmp_path / "checkpoints"
+    assert newest_checkpoint(tmp_path) is None
+    saved = [save_checkpoint(tmp_path, model, adam(model.parameters()), {"step": step}, keep=3) for step in (1, 2, 3)]
+    (place / "step-00000009.1a2b3c4d.tmp").mkdir()         # what a kill left behind
+    assert newest_checkpoint(tmp_path) == saved[2]
+    clear_leftovers(tmp_path, ())
+    assert sorted(place.iterdir()) == saved
+    for path in (saved[2] / "state.json", saved[1] / "training_state.safetensors"):
+        path.write_bytes(path.read_bytes()[:-3])
+    assert newest_checkpoint(tmp_path) == saved[0]
+    assert checkpoint_directories(tmp_path) == [saved[0]]
+    assert (place / "damaged-step-00000003" / "model.safetensors").exists()
+    (saved[0] / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=f"{re.escape(str(saved[0] / 'model.safetensors'))}.*begin anew"):
+        newest_checkpoint(tmp_path)
+    assert checkpoint_directories(tmp_path) == [saved[0]], "the last one is left where it is"
 
 
-def test_a_disk_too_small_is_known_at_the_start():
+def test_a_disk_too_small_is_known_at_the_start(tmp_path):
     model = torch.nn.Linear(10, 10)  # 110 weights, 1,320 bytes for each checkpoint
-    with tempfile.TemporaryDirectory() as directory:
-        free = shutil.disk_usage(directory).free
-        require_room(Path(directory), model, keep=20)
-        try:
-            require_room(Path(directory), model, keep=2 * free // 1320)
-        except InputError as error:
-            assert directory in str(error) and "--keep" in str(error)
-        else:
-            raise AssertionError("more checkpoints than the disk holds")
+    require_room(tmp_path, model, keep=20)
+    with pytest.raises(InputError, match=f"{re.escape(str(tmp_path))}.*--keep"):
+        require_room(tmp_path, model, keep=2 * shutil.disk_usage(tmp_path).free // 1320)
 
 
 def test_a_run_without_a_checkpoint_says_so(tmp_path):
@@ -110,51 +94,32 @@ def test_a_run_without_a_checkpoint_says_so(tmp_path):
         assert str(refused.value) == f"{tmp_path}: the run has no checkpoint yet; train it first"
 
 
-def test_damaged_and_missing_files_are_named():
-    torch.manual_seed(0)
-    texts = ["bad cab", "a b c d e f", "fade", "deaf bee", "cafe de facade"]
-    tokenizer = Tokenizer.train(texts * 3, 20)
-    model = Transformer(TransformerConfig(tokenizer.vocab_size, n_layers=1, d_model=12, d_ff=16, n_heads=3, max_length=30))
-    try:
+@pytest.mark.parametrize("summed", (True, False))  # with and without sums beside the files
+@pytest.mark.parametrize("name", ("model.safetensors", "config.json", "tokenizer.model"))
+@pytest.mark.parametrize("harm", (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])))
+def test_damaged_and_missing_files_are_named(summed, name, harm, tmp_path):
+    save(tmp_path, *new("abcdefgh", 1))
+    if not summed:
+        (tmp_path / SUMS).unlink()
+    harm(tmp_path / name)
+    with pytest.raises(InputError, match=f"^.*{name}.*$"):  # one line
+        load(tmp_path)
+
+
+def test_a_model_that_is_nowhere_is_named():
+    with pytest.raises(InputError, match="no/such/place"):
         load("no/such/place")
-    except InputError as error:
-        assert "no/such/place" in str(error), error
-    else:
-        raise AssertionError("not refused")
-    for summed in (True, False):  # with and without sums beside the files
-        for name in ("model.safetensors", "config.json", "tokenizer.model"):
-            for harm in (Path.unlink, lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])):
-                with tempfile.TemporaryDirectory() as directory:
-                    save(directory, model, tokenizer)
-                    if not summed:
-                        Path(directory, "SHA256SUMS").unlink()
-                    harm(Path(directory, name))
-                    try:
-                        load(directory)
-                    except InputError as error:
-                        assert name in str(error) and "\n" not in str(error), error
-                    else:
-                        raise AssertionError(name)
 
 
-def test_a_record_is_written_whole_or_not_at_all():
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory, "figures.json")
-        write(path, {"found": 1}, command="first")
-        before = path.read_bytes()
-        try:
-            write(path, {"found": 2, "unwritable": {1, 2}}, command="second")  # JSON has no sets
-        except TypeError:
-            pass
-        else:
-            raise AssertionError("a set was written as JSON")
-        assert path.read_bytes() == before and [file.name for file in Path(directory).iterdir()] == ["figures.json"]
-        try:
-            write(path / "below a file.json", {}, command="third")
-        except InputError as error:
-            assert str(path) in str(error) and "\n" not in str(error)
-        else:
-            raise AssertionError("a file was taken for a directory")
+def test_a_record_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "figures.json"
+    write(path, {"found": 1}, command="first")
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        write(path, {"found": 2, "unwritable": {1, 2}}, command="second")  # JSON has no sets
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+    with pytest.raises(InputError, match=f"^{re.escape(str(path))}.*$"):  # one line
+        write(path / "below a file.json", {}, command="third")
 
 
 @pytest.mark.parametrize("error", (
