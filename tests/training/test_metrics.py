@@ -1,6 +1,5 @@
 "Tests of training.metrics."
 import json
-import tempfile
 import time
 from pathlib import Path
 
@@ -10,21 +9,19 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from annotated_transformer.training.metrics import Metrics, curves
 
 
-def test_metrics_drop_what_will_be_done_again():
-    with tempfile.TemporaryDirectory() as directory:
-        run = Path(directory)
-        with Metrics(run, 0) as metrics:
-            for step in (10, 20, 30):
-                metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, loss=100.0 / step)
-        with open(run / "metrics.jsonl", "a") as file:
-            file.write('{"step": 40, "los')                       # a kill in the middle of a line
-        time.sleep(1)  # TensorBoard reads its files in the order of their names: the second, and a count where 10 precedes 9
-        with Metrics(run, 20) as metrics:
-            metrics.record({"step": 30, "epoch": 0, "seconds": 4.0}, loss=3.0)
-        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-        assert [(line["step"], line["loss"]) for line in lines] == [(10, 10.0), (20, 5.0), (30, 3.0)]
-        shown = EventAccumulator(str(run / "tensorboard")).Reload().Scalars("loss")
-        assert [(event.step, event.value) for event in shown] == [(10, 10.0), (20, 5.0), (30, 3.0)]
+def test_metrics_drop_what_will_be_done_again(tmp_path):
+    with Metrics(tmp_path, 0) as metrics:
+        for step in (10, 20, 30):
+            metrics.record({"step": step, "epoch": 0, "seconds": step / 8}, loss=100.0 / step)
+    with open(tmp_path / "metrics.jsonl", "a") as file:
+        file.write('{"step": 40, "los')                       # a kill in the middle of a line
+    time.sleep(1)  # TensorBoard reads its files in the order of their names: the second, and a count where 10 precedes 9
+    with Metrics(tmp_path, 20) as metrics:
+        metrics.record({"step": 30, "epoch": 0, "seconds": 4.0}, loss=3.0)
+    lines = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["step"], line["loss"]) for line in lines] == [(10, 10.0), (20, 5.0), (30, 3.0)]
+    shown = EventAccumulator(str(tmp_path / "tensorboard")).Reload().Scalars("loss")
+    assert [(event.step, event.value) for event in shown] == [(10, 10.0), (20, 5.0), (30, 3.0)]
 
 
 def test_runs_go_on_with_a_log_of_what_was_done(tmp_path, caplog):

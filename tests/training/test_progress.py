@@ -2,9 +2,7 @@
 import dataclasses
 import json
 import signal
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 from unittest.mock import Mock, patch
 
 import pytest
@@ -111,12 +109,12 @@ def test_several_processes_hear_of_a_signal_at_the_next_update_and_nobody_waits_
         assert ended.value.code == signal.SIGTERM
 
 
-def test_what_is_told_stands_in_the_metrics():
+def test_what_is_told_stands_in_the_metrics(tmp_path):
     state = {"step": 5, "epoch": 1, "seconds": 2.0}
-    with tempfile.TemporaryDirectory() as directory, ExitStack() as stack:
-        reporter = Reporter(Run(directory), PRESETS["demo"], state, Group(torch.device("cpu")), stack)
+    with ExitStack() as stack:
+        reporter = Reporter(Run(tmp_path), PRESETS["demo"], state, Group(torch.device("cpu")), stack)
         reporter.line(loss=1.5, target_tokens_per_second=90.0, learning_rate=0.25)
         reporter.measure(1.25, 3.0)
-        one, two = (json.loads(line) for line in Path(directory, "metrics.jsonl").read_text().splitlines())
+        one, two = (json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines())
     assert one == state | {"loss": 1.5, "learning_rate": 0.25, "target_tokens_per_second": 90.0}
     assert two == state | {"validation_loss": 1.25, "validation_perplexity": 3.0}
