@@ -121,11 +121,6 @@ def batches_from(
         epoch, batch = epoch + 1, 0
 
 # %% ../../nbs/training/loop.ipynb #52a30001
-def nothing_of(batch: Batch) -> Batch:
-    "The same with targets of only padding, for a process that has no sentences left: its loss is 0."
-    return batch._replace(target=torch.full_like(batch.target, PAD))
-
-
 def on_its_way(batch: Batch, device: torch.device) -> Batch:
     "On the device, or soon to be: from pinned memory a CUDA GPU fetches on its own, and nothing waits for it."
     if device.type == "cuda":
@@ -145,8 +140,9 @@ def own_parts(
     for number in range(group.rank, n_parts, group.size):
         if len(cut[number]):
             yield number, on_its_way(collate(pairs, cut[number]), group.device)
-        elif group.size > 1:  # the others wait for this one
-            yield number, on_its_way(nothing_of(collate(pairs, rows[:1])), group.device)
+        elif group.size > 1:  # the others wait for this one: with targets of only padding its loss is 0
+            batch = collate(pairs, rows[:1])
+            yield number, on_its_way(batch._replace(target=torch.full_like(batch.target, PAD)), group.device)
 
 # %% ../../nbs/training/loop.ipynb #1a8648a6
 def learner_for(
@@ -181,12 +177,6 @@ def rehearse(
     finally:
         means.clear()
         learner.zero_grad(set_to_none=True)
-
-
-def before_updates(run: Run, model: nn.Module, keep: int) -> None:
-    "What can be said before the first update: that the model sees the future, that the disk has no room."
-    warn_of_future(model)
-    require_room(run.directory, model, keep)
 
 
 def fitted(
@@ -234,7 +224,8 @@ def train(
         model = new_model(config, tokenizer.vocab_size, own.model).to(group.device)
         optimizer, rate = own.optimizer_of(model), own.rate_of(config)
         state = resume(config, run, group, model, optimizer)
-        group.lead(lambda: before_updates(run, model, config.keep))
+        group.lead(partial(warn_of_future, model))
+        group.lead(partial(require_room, run.directory, model, config.keep))
         stack.enter_context(as_chosen(execution))
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group, loss)
         stack.callback(without_exchange, learner)
