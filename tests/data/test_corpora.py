@@ -3,6 +3,8 @@ import gzip
 import re
 from functools import partial
 
+import pytest
+
 from annotated_transformer import InputError
 from annotated_transformer.command_line.train_and_score import list_corpora
 from annotated_transformer.data.corpora import CORPORA, about, from_directory, load
@@ -78,10 +80,8 @@ def test_trees_behind_a_plus_sign_join_the_training_trees_alone(tmp_path):
     assert mixed.name == f"{tmp_path.name}+one.parsed+two.parsed"
     for name, expected in ((f"{tmp_path}+{tmp_path}/three", f"{tmp_path}/three does not exist"),
                            ("numbers-en-de+one.parsed", "numbers-en-de is not a treebank")):
-        try:
-            raise AssertionError(f"{load(name).name} was loaded")
-        except InputError as error:
-            assert str(error).startswith(expected)
+        with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
+            load(name)
     plus = tmp_path / "a+b"
     plus.mkdir()
     for name in ("train", "validation"):

@@ -33,12 +33,8 @@ def test_choices_are_made_by_the_device_and_each_can_be_switched():
             assert said.call_count == (gains > 1) and ("take float32 or auto" in str(said.call_args)) == (gains > 1)
     say_if_slow.cache_clear()
     for wrong in ({"precision": "float16"}, {"device_tokens": 0}):
-        try:
+        with pytest.raises(InputError, match=next(iter(wrong))):
             Execution(**wrong)
-        except InputError as error:
-            assert next(iter(wrong)) in str(error)
-        else:
-            raise AssertionError(wrong)
 
 
 @pytest.fixture
