@@ -25,8 +25,7 @@ from ..model.weights import to_be_saved
 from .optimizer import adam, learning_rate
 from .optimizer_state import MakeOptimizer, plain, tried
 
-__all__ = ["PAPERS", "Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer",
-           "warn_of_future"]
+__all__ = ["Loss", "MakeOptimizer", "Model", "Own", "Rate", "Watch", "mean_loss", "require_transformer", "warn_of_future"]
 
 Model = TypeVar("Model", bound=Transformer, default=Transformer)  # the class given, for type checkers
 Rate = Callable[[int], float]  # for each update, counted from 1
@@ -183,6 +182,3 @@ class Own:
                 return self.watch(line, *beside)
 
         return show
-
-
-PAPERS = Own()  # everything as in the paper

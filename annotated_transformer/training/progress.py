@@ -84,13 +84,10 @@ class Schedule:
             self.saved = time.perf_counter()
 
 
-NOBODY = Watch()  # nothing is watched
-
-
 class Meter:
     "Adds up losses, tokens and seconds. Losses stay on the device until they are read, since reading waits for the device."
 
-    def __init__(self, state: dict, group: Group, watch: Watch = NOBODY):
+    def __init__(self, state: dict, group: Group, watch: Watch):
         self.state, self.group, self.watch = state, group, watch
         self.unread: Tensor | float = 0.0  # loss of all tokens since it was last read, on the device
         # Since the last line of metrics.jsonl. Checkpoints keep it, so that a resumed run writes the same next line.

@@ -22,7 +22,7 @@ from ..model_record import read_record
 from .checkpoints import clear_leftovers, forget_old, load_checkpoint, newest_checkpoint, only_one
 from .devices import autocast, on_device
 from .loading import LoadedModel, load
-from .own import PAPERS, Own, mean_loss
+from .own import Own, mean_loss
 from .processes import Group
 from .runs import WRITTEN, Run, prepare, renamed
 
@@ -167,7 +167,7 @@ def begin(
     run: Run,
     group: Group,
     stack: ExitStack,   # holds the lock on the run directory
-    own: Own = PAPERS,
+    own: Own,
 ) -> None:
     "What the leader does for all before the first update. A mistake leaves nothing that would disturb the corrected command."
     if (kind := torch.get_default_dtype()) != torch.float32:  # its checkpoints could not be read back
@@ -212,7 +212,7 @@ def begin(
 
 
 def prepared(
-    config: TrainingConfig, run: Run, group: Group, own: Own = PAPERS,
+    config: TrainingConfig, run: Run, group: Group, own: Own,
 ) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
     """What the leader has prepared, as returned by `Run.prepared`. InputError if this process was started with other settings: it
     would take its share of another batch, and no number would look wrong."""

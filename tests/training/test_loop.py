@@ -24,6 +24,7 @@ from annotated_transformer.training.averaging import average_checkpoints
 from annotated_transformer.training.checkpoints import checkpoint_directories
 from annotated_transformer.training.loop import WithLoss, train, train_step
 from annotated_transformer.training.optimizer import adam, learning_rate
+from annotated_transformer.training.own import Own
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.r_drop import disagreement
 from annotated_transformer.training.readable import readable_train
@@ -191,7 +192,7 @@ def test_the_vocabulary_comes_along_with_the_weights_a_run_starts_from():
         here = dataclasses.replace(sizes, vocab_size=999, dropout=0.3, max_length=50)
         config = TrainingConfig(here, corpus=directory, start_from=str(Path(directory, "model")))
         with ExitStack() as stack:
-            begin(config, run := Run(Path(directory, "run")), Group(torch.device("cpu")), stack)
+            begin(config, run := Run(Path(directory, "run")), Group(torch.device("cpu")), stack, Own())
         found, pairs, _ = run.prepared()
         assert found.encode("ships") == tokenizer.encode("ships") and found.vocab_size == 26
         assert pairs[0][0].tolist() == tokenizer.encode("ships sail seven seas")

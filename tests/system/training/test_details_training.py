@@ -73,20 +73,21 @@ def test_loop_tells_a_process_in_what_its_settings_differ_from_those_of_the_firs
     run, cpu = Run(tmp_path / "run"), torch.device("cpu")
     second = processes.Group(cpu, 1, 2)
     with pytest.raises(InputError, match="process 1 does not see the run that the first began"):
-        prepared(config, run, second)
+        prepared(config, run, second, Own())
     with ExitStack() as stack:
-        begin(config, run, processes.Group(cpu), stack)
+        begin(config, run, processes.Group(cpu), stack, Own())
     with_device = dataclasses.replace(config, execution=Execution(device="cuda:0"))
-    assert len(prepared(with_device, run, second)) == 3, "each has a device of its own"
+    assert len(prepared(with_device, run, second, Own())) == 3, "each has a device of its own"
     for other, said in (
         (dataclasses.replace(config, seed=2, log_every=7), "with seed=2, and the first with 1; log_every=7, and the first w"),
         (dataclasses.replace(config, execution=Execution(device_tokens=500)), "device_tokens': 500.*, and the first with .*None"),
     ):
         with pytest.raises(InputError, match=f"process 1 was started {said}" if said[0] == "w" else said):
-            prepared(other, run, second)
+            prepared(other, run, second, Own())
     with pytest.raises(InputError, match="loss.*: give all processes the same"):
         prepared(config, run, second, Own(loss=label_smoothed_cross_entropy))
-    assert len(prepared(dataclasses.replace(config, seed=2), run, processes.Group(cpu, 0, 2))) == 3, "its own are the first's"
+    other = dataclasses.replace(config, seed=2)
+    assert len(prepared(other, run, processes.Group(cpu, 0, 2), Own())) == 3, "its own are the first's"
 
 
 def test_loop_lets_a_cuda_gpu_alone_fetch_a_batch_while_it_goes_on():
@@ -316,7 +317,7 @@ def test_runs_learn_a_vocabulary_anew_whose_texts_changed_before_they_were_token
 def test_runs_on_texts_without_a_pair_and_among_texts_are_refused(words):
     place, config = words
     with ExitStack() as stack, pytest.raises(InputError, match=f"^{place} holds texts to train on, and a run needs a directory"):
-        begin(config, Run(place), SimpleNamespace(), stack)
+        begin(config, Run(place), SimpleNamespace(), stack, Own())
     for side in ("en", "de"):
         (place / f"train.{side}").write_text("x\n\n" if side == "en" else "\ny\n")
     with pytest.raises(InputError, match="has no training pairs: give it train.en and train.fr"):
@@ -604,9 +605,9 @@ def test_loop_counts_neither_validation_nor_saving_as_training(tmp_path, small_c
 
 def test_loop_leaves_nothing_of_a_start_that_was_refused(tmp_path, small_corpus):
     def begun(name, batch_tokens):
-        run = Run(tmp_path / name)
+        run, config = Run(tmp_path / name), dataclasses.replace(small_corpus, batch_tokens=batch_tokens)
         with ExitStack() as stack:
-            begin(dataclasses.replace(small_corpus, batch_tokens=batch_tokens), run, processes.Group(torch.device("cpu")), stack)
+            begin(config, run, processes.Group(torch.device("cpu")), stack, Own())
         return run
 
     run = begun("free", 25_000)
