@@ -21,10 +21,7 @@ from .. import EOS, PAD, UNK, InputError
 from ..files import named, opened
 
 # %% ../../nbs/paper/5.1_tokenizer.ipynb #6204efc7
-def join(
-    symbols: list[str],
-    pair: tuple[str, str],
-) -> list[str]:
+def join(symbols: list[str], pair: tuple[str, str]) -> list[str]:
     "The symbols with each occurrence of the pair joined, from the left."
     out, i = [], 0
     while i < len(symbols):

@@ -87,10 +87,7 @@ def clear_leftovers(run: Path, names: Iterable[str]) -> None:
             rest.unlink()
 
 
-def forget_old(
-    run: Path,
-    keep: int,
-) -> None:
+def forget_old(run: Path, keep: int) -> None:
     "Remove all but the last `keep` checkpoints, and those off schedule that are not the last."
     older = checkpoint_directories(run)[:-1]
     passing = [directory for directory in older if not is_regular(directory)]
@@ -167,9 +164,7 @@ def load_checkpoint(
 
 # %% ../../nbs/training/checkpoints.ipynb #2a82e0a8
 @contextmanager
-def only_one(
-    run: Path,
-) -> Iterator[None]:
+def only_one(run: Path) -> Iterator[None]:
     "Hold the run directory for this training alone; InputError when another one has it."
     path = Path(run, "lock")
     lock = FileLock(path, timeout=0)
@@ -198,11 +193,7 @@ def holder_of(lock: Path) -> str:
     return f". If process {process} of {machine} is dead, remove {lock}"
 
 
-def require_room(
-    run: Path,
-    model: nn.Module,
-    keep: int,
-) -> None:
+def require_room(run: Path, model: nn.Module, keep: int) -> None:
     "InputError when the disk cannot hold `keep` checkpoints and the one being written."
     size = 3 * sum(p.numel() * p.element_size() for p in model.parameters())
     there = sum(path.stat().st_size for directory in checkpoint_directories(run) for path in directory.iterdir())

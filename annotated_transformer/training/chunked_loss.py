@@ -59,10 +59,7 @@ class _ProjectAndLose(torch.autograd.Function):
         return grad_hidden.mul_(grad), grad_weight.mul_(grad), None, None, None, None
 
 # %% ../../nbs/training/chunked_loss.ipynb #c295c672
-def usual_chunk(
-    device: torch.device,
-    vocabulary: int,
-) -> int:
+def usual_chunk(device: torch.device, vocabulary: int) -> int:
     "Tokens whose logits exist at a time: 256 on a CPU, 4,096 elsewhere; with CUDA as many as fill an eighth of its memory."
     if device.type == "cpu":
         return 256

@@ -53,9 +53,7 @@ def own_device(
     return chosen
 
 
-def ready(
-    device: torch.device,
-) -> None:
+def ready(device: torch.device) -> None:
     "Select this process's GPU, and decide which attention kernels it may use. On other devices there is nothing to do."
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -65,10 +63,7 @@ def ready(
         torch.backends.cuda.enable_cudnn_sdp(False)
 
 
-def on_device(
-    execution: Execution,
-    device: torch.device,
-) -> Execution:
+def on_device(execution: Execution, device: torch.device) -> Execution:
     "The same settings with every choice made."
     precision = execution.precision or ("auto" if device.type == "cuda" else "float32")
     if precision == "auto":

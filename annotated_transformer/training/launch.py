@@ -20,10 +20,7 @@ from .starting import contents, undo
 __all__ = ["launch"]
 
 
-def show_progress(
-    run: Run,
-    bar: tqdm,
-) -> None:
+def show_progress(run: Run, bar: tqdm) -> None:
     "Move the bar to the last line that the run wrote."
     latest_first = map(record, reversed(read_lines(run.directory / METRICS)))
     if line := next((line for line in latest_first if line and "loss" in line), None):

@@ -25,10 +25,7 @@ from .own_tokenizer import AnyTokenizer, known_as, tokenizer_in
 from .runs import Run
 
 # %% ../../nbs/training/loading.ipynb #d8cde3bb
-def require_one_vocabulary(
-    model: Transformer,
-    tokenizer: AnyTokenizer,
-) -> None:
+def require_one_vocabulary(model: Transformer, tokenizer: AnyTokenizer) -> None:
     "InputError when model and tokenizer have vocabularies of different sizes."
     if model.config.vocab_size != tokenizer.vocab_size:
         sizes = f"the model has {model.config.vocab_size} tokens and the tokenizer {tokenizer.vocab_size}"

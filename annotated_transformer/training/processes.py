@@ -49,17 +49,11 @@ class Group:
     size: int = 1
     line: dist.ProcessGroup | None = None  # over which they talk; None: the one that takes the gradients
 
-    def highest(
-        self,
-        *values: float,
-    ) -> list[float]:
+    def highest(self, *values: float) -> list[float]:
         "The largest of each value over all processes; what is true for one, such as a wish to stop, is then true for all."
         return self._reduce(values, dist.ReduceOp.MAX)
 
-    def total(
-        self,
-        *values: float,
-    ) -> list[float]:
+    def total(self, *values: float) -> list[float]:
         "The sum of each value over all processes."
         return self._reduce(values, dist.ReduceOp.SUM)
 
@@ -69,19 +63,13 @@ class Group:
             dist.all_reduce(numbers, how, self.line)
         return numbers.tolist()
 
-    def highest_later(
-        self,
-        *values: float,
-    ) -> Callable[[], list[float]]:
+    def highest_later(self, *values: float) -> Callable[[], list[float]]:
         "Like `highest`, but nobody waits: the function returned gives the answer when called, after the next update."
         numbers = torch.tensor(values, dtype=torch.float64, device="cpu")
         work = dist.all_reduce(numbers, dist.ReduceOp.MAX, self.line, async_op=True)
         return lambda: work.wait() and numbers.tolist()
 
-    def together(
-        self,
-        action: Callable[[], T],
-    ) -> T:
+    def together(self, action: Callable[[], T]) -> T:
         "The result of `action`. A user's mistake in one process ends all: that process raises it, the others exit quietly."
         error = result = None
         try:
@@ -92,18 +80,12 @@ class Group:
             raise error or SystemExit(2)
         return result
 
-    def lead(
-        self,
-        action: Callable[[], T],
-    ) -> T | None:
+    def lead(self, action: Callable[[], T]) -> T | None:
         "Let the leader do it, while the others wait."
         return self.together(action if self.rank == 0 else lambda: None)
 
 # %% ../../nbs/training/processes.ipynb #e20d9d14
-def meet(
-    rank: int,
-    size: int,
-) -> dist.Store:
+def meet(rank: int, size: int) -> dist.Store:
     "A store where the processes of this start exchange addresses, and that no earlier start has used."
     # torchrun's own store outlives its workers (PyTorch issue 135712): a worker that was started again would find there the
     # address of one that died. So the leader gives this start a name that is new, and hands it to those who ask now.
@@ -128,10 +110,7 @@ def meet(
 QUIET = 30  # seconds to wait for the others without a word
 
 
-def met(
-    rank: int,
-    size: int,
-) -> dist.Store:
+def met(rank: int, size: int) -> dist.Store:
     "The store of `meet`. A process that waits long says so, and heeds Ctrl-C and SIGTERM; InputError if they do not meet."
     found: Future[dist.Store] = Future()
 
@@ -162,11 +141,7 @@ class Stopped(BaseException):  # like KeyboardInterrupt, so that nothing on the 
 ALL_LEAVE = (InputError, Stopped, SystemExit, KeyboardInterrupt)  # what ends all processes, not just one
 
 
-def connected(
-    device: torch.device,
-    rank: int,
-    size: int,
-) -> dist.ProcessGroup | None:
+def connected(device: torch.device, rank: int, size: int) -> dist.ProcessGroup | None:
     "The group over which the processes talk once they have met; None: the default, which takes the gradients too."
     import_module("torch.distributed.nn")  # if PyTorch imported it later, it would keep the group for ever, in its defaults
     # The others wait for the leader as long as it takes to prepare a corpus; torchrun notices at once if a process dies.

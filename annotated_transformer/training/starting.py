@@ -29,11 +29,7 @@ from .runs import WRITTEN, Run, prepare, renamed
 __all__ = ["begin", "load_start", "new_model", "prepared", "resume"]
 
 
-def new_model(
-    config: TrainingConfig,
-    vocab_size: int,
-    kind: type[Transformer] = Transformer,
-) -> Transformer:
+def new_model(config: TrainingConfig, vocab_size: int, kind: type[Transformer] = Transformer) -> Transformer:
     "A model with the initial weights determined by seed and init_gain."
     torch.manual_seed(config.seed)
     with torch.device("cpu"):  # regardless of the user's default: a GPU draws other numbers
@@ -45,10 +41,7 @@ def new_model(
     return model
 
 
-def load_start(
-    config: TrainingConfig,
-    kind: type[Transformer] = Transformer,
-) -> LoadedModel:
+def load_start(config: TrainingConfig, kind: type[Transformer] = Transformer) -> LoadedModel:
     "The model that a run starts from (for a run, the mean of the checkpoints that it keeps); InputError if its sizes differ."
     start = load(config.start_from, model=kind)
     free = {"vocab_size", "dropout"} | (set() if any(True for _ in start.model.positions.parameters()) else {"max_length"})
@@ -142,13 +135,7 @@ def remove_empty(directory: Path) -> None:
         directory.rmdir()
 
 
-def try_loss(
-    config: TrainingConfig,
-    vocab_size: int,
-    train: TokenizedPairs,
-    device: torch.device,
-    own: Own,
-) -> None:
+def try_loss(config: TrainingConfig, vocab_size: int, train: TokenizedPairs, device: torch.device, own: Own) -> None:
     "InputError if a user's own loss fails on the first two pairs, with a new model that is then discarded."
     batch = Batch(*(ids.to(device) for ids in collate(train, range(min(2, len(train))))))
     model = new_model(config, vocab_size, own.model).to(device)
@@ -211,9 +198,7 @@ def begin(
         raise
 
 
-def prepared(
-    config: TrainingConfig, run: Run, group: Group, own: Own,
-) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
+def prepared(config: TrainingConfig, run: Run, group: Group, own: Own) -> tuple[Tokenizer, TokenizedPairs, TokenizedPairs]:
     """What the leader has prepared, as returned by `Run.prepared`. InputError if this process was started with other settings: it
     would take its share of another batch, and no number would look wrong."""
     if not run.exists():

@@ -53,9 +53,7 @@ def stopped(run: Run, step: int, number: int, group: Group) -> BaseException:
     return Stopped(f"{run} is saved at step {step:,}") if number == signal.SIGTERM else KeyboardInterrupt()
 
 
-def all_finite(
-    model: nn.Module,
-) -> bool:
+def all_finite(model: nn.Module) -> bool:
     "Whether every weight is finite."
     return bool(torch.stack([p.detach().isfinite().all() for p in model.parameters()]).all())
 
