@@ -2,6 +2,7 @@
 import os
 import tempfile
 from pathlib import Path
+from unittest.mock import patch
 
 from annotated_transformer import InputError
 from annotated_transformer.data.treebanks import craft, read_trees, tree_splits, treebank
@@ -47,31 +48,25 @@ def test_a_treebank_is_split_by_the_names_of_its_files():
 
 
 def test_craft_is_split_by_article():
-    with tempfile.TemporaryDirectory() as directory:
-        os.environ["ANNOTATED_TRANSFORMER_DATA"], before = directory, os.environ.get("ANNOTATED_TRANSFORMER_DATA")
+    with tempfile.TemporaryDirectory() as directory, patch.dict(os.environ, ANNOTATED_TRANSFORMER_DATA=directory):
         try:
-            try:
-                craft()
-                raise AssertionError("a clone that is not there was read")
-            except InputError as error:
-                assert "craft-ids-train.txt does not exist: git clone" in str(error)
-            trees = Path(directory, "CRAFT/structural-annotation/treebank/penn")
-            articles = Path(directory, "CRAFT/articles/ids")
-            for path in (trees, articles):
-                path.mkdir(parents=True)
-            for split, numbers in {"train": (7, 11), "dev": (2,), "test": (5, 3, 1)}.items():
-                Path(articles, f"craft-ids-{split}.txt").write_text("".join(f"{number}\n" for number in numbers))
-                for number in numbers:
-                    Path(trees, f"{number}.tree").write_text(f"( (TITLE (NP (NML (NN gene)) (NN n{number}))) )\n")
-            corpus = craft("words")
-            assert [pair[0] for pair in corpus.train] == ["gene n7", "gene n11"] and corpus.name == "craft-words"
-            assert corpus.validation == [("gene n2", "(TITLE (NP (NML gene )NML n2 )NP )TITLE")]
-            assert [pair[0] for pair in corpus.test] == ["gene n5", "gene n3", "gene n1"]
-            assert {"(TITLE", ")CIT", "(NP"} < set(corpus.whole_words)
-        finally:
-            del os.environ["ANNOTATED_TRANSFORMER_DATA"]
-            if before is not None:
-                os.environ["ANNOTATED_TRANSFORMER_DATA"] = before
+            craft()
+            raise AssertionError("a clone that is not there was read")
+        except InputError as error:
+            assert "craft-ids-train.txt does not exist: git clone" in str(error)
+        trees = Path(directory, "CRAFT/structural-annotation/treebank/penn")
+        articles = Path(directory, "CRAFT/articles/ids")
+        for path in (trees, articles):
+            path.mkdir(parents=True)
+        for split, numbers in {"train": (7, 11), "dev": (2,), "test": (5, 3, 1)}.items():
+            Path(articles, f"craft-ids-{split}.txt").write_text("".join(f"{number}\n" for number in numbers))
+            for number in numbers:
+                Path(trees, f"{number}.tree").write_text(f"( (TITLE (NP (NML (NN gene)) (NN n{number}))) )\n")
+        corpus = craft("words")
+        assert [pair[0] for pair in corpus.train] == ["gene n7", "gene n11"] and corpus.name == "craft-words"
+        assert corpus.validation == [("gene n2", "(TITLE (NP (NML gene )NML n2 )NP )TITLE")]
+        assert [pair[0] for pair in corpus.test] == ["gene n5", "gene n3", "gene n1"]
+        assert {"(TITLE", ")CIT", "(NP"} < set(corpus.whole_words)
 
 
 def test_mistakes_in_a_treebank_are_named_with_file_and_line():
