@@ -224,10 +224,6 @@ class Tokenizer:
         ids = [i for i in range(self.vocab_size) if i not in (PAD, EOS, UNK)]
         return tuple(piece[1:] for i, piece in zip(ids, self.pieces(ids)) if math.copysign(1, self._processor.get_score(i)) > 0)
 
-    def keeps_whole(self, word: str) -> bool:
-        "Whether it is one of the `whole_words`."
-        return word in self.whole_words
-
     def encode(self, text: str) -> list[int]:
         "Token ids, EOS last."
         return self._ids(text)
