@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import chain, compress, islice
-from math import gcd
 from pathlib import Path
 from typing import Annotated, NoReturn, TypedDict
 
@@ -152,8 +151,8 @@ class TokenizedPairs:
 
     def __init__(
         self,
-        tokens: "NumberFile",   # of all sentences, one after the other: source of pair 0, its target, source of pair 1, ...
-        offsets: "NumberFile",  # sentence k is tokens[offsets[k]:offsets[k + 1]]
+        tokens: NumberFile,   # of all sentences, one after the other: source of pair 0, its target, source of pair 1, ...
+        offsets: NumberFile,  # sentence k is tokens[offsets[k]:offsets[k + 1]]
         left_out: int = 0,   # pairs that were longer than `max_length`
     ):
         self.tokens, self.offsets, self.left_out = tokens, offsets, left_out
@@ -278,7 +277,7 @@ def stride(
 ) -> tuple[int, int]:  # start and step: (start + step * i) % n is each number below n once, for i = 0 ... n - 1
     "A walk around a circle of `n` places, in steps of one length drawn at random, that meets each of them once."
     step = int(random.integers(1, n))
-    while gcd(step, n) > 1:
+    while math.gcd(step, n) > 1:
         step = int(random.integers(1, n))
     return int(random.integers(n)), step
 
