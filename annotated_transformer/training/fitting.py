@@ -38,8 +38,7 @@ def fitting(
             out_of_memory = True
         if out_of_memory:  # here no traceback keeps the tensors alive any more
             gc.collect()
-            if group.device.type == "cuda":
-                torch.cuda.empty_cache()
+            torch.cuda.empty_cache()
         if not group.highest(out_of_memory)[0]:
             return execution
         taken = math.ceil(batch_tokens / execution.parts(batch_tokens, group.size))
