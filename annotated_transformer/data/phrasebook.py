@@ -168,9 +168,7 @@ def fill(rng: random.Random, template: str) -> Draw:
     names = {name for _, name, _, _ in Formatter().parse(english) if name}
     drawn = {name: SLOTS[name](rng) for name in sorted(names)}
     source, target = (text.format(**{name: draw[i] for name, draw in drawn.items()}) for i, text in enumerate((english, german)))
-    for apart, joined in (("zu dem ", "zum "), ("zu der ", "zur ")):
-        target = target.replace(apart, joined)
-    return upper(source), upper(target)
+    return upper(source), upper(contracted(target))
 
 
 def phrases(n: int, seed: int = 1, leave_out: frozenset[str] = frozenset()) -> Pairs:
