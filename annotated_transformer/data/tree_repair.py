@@ -102,8 +102,7 @@ def draw_tree(
 
 def is_unreadable(token: str) -> bool:
     "Rule 4: a bracket inside a token, one without a label or with the outermost label, or a mark that is not a word."
-    is_bracket = token[:1] in "()"  # so is an empty token
-    return bool(re.search("[()]", token[1:])) or is_bracket and token[1:] in ROOTS or token in (TOP, EMPTY)
+    return is_bracket(token[1:]) or token[:1] in "()" and token[1:] in ROOTS or token in (TOP, EMPTY)  # an empty token, too
 
 
 def without_hollow(children: list[Tree], repairs: Counter) -> list[Tree]:
