@@ -59,12 +59,6 @@ def status(arguments) -> int:
     return end.value.code
 
 
-def sentence(capsys) -> str:
-    err = capsys.readouterr().err
-    assert err.startswith("annotated-transformer: ") and err.count("\n") == 1 and "Traceback" not in err
-    return err
-
-
 @pytest.mark.parametrize("processes", [1, 2])
 def test_twenty_kills_at_random_instants_change_no_bit(processes, tmp_path):
     out = tmp_path / "kills.json"
@@ -178,15 +172,14 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(name, fault, c
     assert bits(run) == bits(undisturbed)
 
 
-def test_no_good_checkpoint_is_for_the_owner_to_decide(corpus, undisturbed, tmp_path, capsys):
+def test_no_good_checkpoint_is_for_the_owner_to_decide(corpus, undisturbed, tmp_path, complaint):
     run = Path(shutil.copytree(undisturbed, tmp_path / "run"))
     before = {}
     for directory in checkpoint_directories(run):
         path = directory / "model.safetensors"
         path.write_bytes(path.read_bytes()[:-1])
         before |= {path: path.read_bytes() for path in directory.iterdir()}
-    assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
-    assert "begin anew" in sentence(capsys)
+    assert "begin anew" in complaint(*TRAIN, "--corpus", corpus, "--run", run)
     assert all(path.read_bytes() == data for path, data in before.items())
 
 
@@ -210,21 +203,19 @@ def test_a_full_disk_ends_in_one_sentence_and_the_run_goes_on_when_there_is_room
     assert [line for line in told if line[:2] != (20, None)] == expected_told  # `--steps 20` measured at its end
 
 
-def test_a_checkpoint_that_may_not_be_written_asks_for_no_room(corpus, tmp_path, capsys, monkeypatch):
+def test_a_checkpoint_that_may_not_be_written_asks_for_no_room(corpus, tmp_path, complaint, monkeypatch):
     def refuses(*given):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(checkpoints, "write_directory", refuses)
-    assert status([*TRAIN, "--corpus", str(corpus), "--run", str(tmp_path / "run")]) == 2
     said = "(Permission denied): put that right and give the same command again; the run goes on from its beginning"
-    assert said in sentence(capsys)
+    assert said in complaint(*TRAIN, "--corpus", corpus, "--run", tmp_path / "run")
 
 
-def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, capsys):
+def test_a_loss_that_is_no_number_is_written_nowhere(corpus, tmp_path, complaint):
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--rate-factor", "1e30", "--log-every", "1"]
-    assert status(command) == 2
-    message = sentence(capsys)
+    message = complaint(*command)
     assert "infinite or NaN" in message and "--rate-factor" in message
     written = (run / "metrics.jsonl").read_text()
     assert "NaN" not in written and "Infinity" not in written
@@ -246,28 +237,25 @@ def spoil_a_weight(monkeypatch, update: int, number: float) -> None:
     monkeypatch.setattr(training, "train_step", spoils)
 
 
-def test_a_weight_that_is_no_number_is_never_saved(corpus, tmp_path, capsys, monkeypatch):
+def test_a_weight_that_is_no_number_is_never_saved(corpus, tmp_path, complaint, monkeypatch):
     spoil_a_weight(monkeypatch, 20, float("nan"))
     run = tmp_path / "run"
-    assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
-    assert "step-00000010 is the last checkpoint" in sentence(capsys)
+    assert "step-00000010 is the last checkpoint" in complaint(*TRAIN, "--corpus", corpus, "--run", run)
     assert [path.name for path in checkpoint_directories(run)] == ["step-00000010"]
 
 
-def test_a_weight_that_is_no_number_is_never_measured(corpus, tmp_path, capsys, monkeypatch):
+def test_a_weight_that_is_no_number_is_never_measured(corpus, tmp_path, complaint, monkeypatch):
     spoil_a_weight(monkeypatch, 15, float("inf"))
     run = tmp_path / "run"
-    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--validate-every", "15"]) == 2
-    assert "by update 15" in sentence(capsys)
+    assert "by update 15" in complaint(*TRAIN, "--corpus", corpus, "--run", run, "--validate-every", "15")
     assert '"step": 10' in (run / "metrics.jsonl").read_text() and "validation" not in (run / "metrics.jsonl").read_text()
 
 
 @pytest.mark.parametrize("steps", ["20", "1"])  # also of the last update, which no loss follows
-def test_a_validation_that_is_no_number_is_written_nowhere_and_ends_the_run(steps, corpus, tmp_path, capsys):
+def test_a_validation_that_is_no_number_is_written_nowhere_and_ends_the_run(steps, corpus, tmp_path, complaint):
     run = tmp_path / "run"  # after its first update the weights are finite, and products of them are not
     command = [*TRAIN, "--steps", steps, "--rate-factor", "1e10", "--log-every", "1", "--validate-every", "1"]
-    assert status([*command, "--checkpoint-every", "1", "--corpus", corpus, "--run", run]) == 2
-    assert "by update 1 the loss" in sentence(capsys)
+    assert "by update 1 the loss" in complaint(*command, "--checkpoint-every", "1", "--corpus", corpus, "--run", run)
     line, = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
     assert line["loss"] < 10 and "validation_loss" not in line and not checkpoint_directories(run)
 
@@ -281,18 +269,18 @@ def test_only_the_leader_complains_of_a_validation_that_is_no_number(loss, tmp_p
 
 
 @pytest.mark.parametrize("kept", [[], ["notes.txt"]])
-def test_a_mistake_leaves_nothing_in_a_directory_that_was_there(corpus, tmp_path, capsys, kept):
+def test_a_mistake_leaves_nothing_in_a_directory_that_was_there(corpus, tmp_path, complaint, kept):
     run = tmp_path / "run"
     run.mkdir()
     for name in kept:
         (run / name).write_text("mine")
-    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
-    assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == kept
+    assert "--vocab-size" in complaint(*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20")
+    assert [path.name for path in run.iterdir()] == kept
     cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "1"])
     assert Run(run).checkpoints()
 
 
-def test_a_mistake_leaves_what_others_wrote_in_the_meantime(corpus, tmp_path, capsys, monkeypatch):
+def test_a_mistake_leaves_what_others_wrote_in_the_meantime(corpus, tmp_path, complaint, monkeypatch):
     prepare = starting.prepare
 
     def beside_others(config, directory):
@@ -302,26 +290,24 @@ def test_a_mistake_leaves_what_others_wrote_in_the_meantime(corpus, tmp_path, ca
     monkeypatch.setattr(starting, "prepare", beside_others)
     run = tmp_path / "run"
     run.mkdir()
-    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
-    assert "--vocab-size" in sentence(capsys) and [path.name for path in run.iterdir()] == ["notes.txt"]
+    assert "--vocab-size" in complaint(*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20")
+    assert [path.name for path in run.iterdir()] == ["notes.txt"]
 
 
-def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path):
+def test_a_mistake_in_a_run_that_had_begun_leaves_all(corpus, undisturbed, tmp_path, complaint):
     shutil.copytree(undisturbed, run := tmp_path / "run")
     before = {path.relative_to(run) for path in run.rglob("*")}
-    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20"]) == 2
+    complaint(*TRAIN, "--corpus", corpus, "--run", run, "--vocab-size", "20")
     assert before <= {path.relative_to(run) for path in run.rglob("*")}
 
 
-def test_a_model_is_no_run_and_says_so(undisturbed, tmp_path, capsys):
+def test_a_model_is_no_run_and_says_so(undisturbed, tmp_path, complaint):
     model = tmp_path / "model"
     cli.main(["average", str(undisturbed), str(model)])
     before = sorted(path.name for path in model.iterdir())
-    capsys.readouterr()
     for command, said in ((["train", "--run", model, "--steps", "5"], "a model, not a run"),
                           (["average", model], "not a run, so")):
-        assert status(command) == 2
-        assert f"{model} is {said}" in sentence(capsys)
+        assert f"{model} is {said}" in complaint(*command)
     assert sorted(path.name for path in model.iterdir()) == before
 
 
@@ -334,22 +320,19 @@ def test_an_unfinished_checkpoint_is_ignored(corpus, undisturbed, tmp_path):
     assert bits(run) == bits(undisturbed) and not unfinished.exists()
 
 
-def test_a_run_with_another_configuration_is_refused(corpus, undisturbed, tmp_path, capsys):
+def test_a_run_with_another_configuration_is_refused(corpus, undisturbed, tmp_path, complaint):
     shutil.copytree(undisturbed, run := tmp_path / "run")
     before = (run / "config.json").read_text()
-    assert status([*TRAIN, "--corpus", corpus, "--run", run, "--smoothing", "0.2"]) == 2
-    said = sentence(capsys)
+    said = complaint(*TRAIN, "--corpus", corpus, "--run", run, "--smoothing", "0.2")
     assert "smoothing=0.1" in said and "0.2" in said
     assert (run / "config.json").read_text() == before
 
 
-def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, capsys):
+def test_a_second_training_of_the_same_run_is_refused(corpus, tmp_path, complaint):
     run = tmp_path / "run"
     cli.main([*TRAIN, "--corpus", str(corpus), "--run", str(run), "--steps", "10"])
-    capsys.readouterr()
     with FileLock(run / "lock"):
-        assert status([*TRAIN, "--corpus", corpus, "--run", run]) == 2
-    assert "another process is training this run" in sentence(capsys)
+        assert "another process is training this run" in complaint(*TRAIN, "--corpus", corpus, "--run", run)
 
 
 def test_a_training_says_before_its_first_update_that_its_memory_may_not_suffice(corpus, tmp_path, monkeypatch, capsys):
