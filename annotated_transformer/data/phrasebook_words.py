@@ -36,7 +36,7 @@ SURNAMES = (
     "Braun Zimmermann Krüger Hartmann Lange Werner Krause Lehmann Yamamoto Tanaka Nguyen Kowalski Novak Rossi Ferrari "
     "Dubois Yilmaz "
 ).split() * 5 + MADE
-CITIES = (
+CITIES = [name.replace("_", " ") for name in (
     "Berlin Hamburg London Paris Boston Leeds Liverpool Bristol Oxford Cambridge York Edinburgh Glasgow Dublin Chicago "
     "Seattle Denver Dallas Houston Detroit Atlanta Phoenix Portland Austin Miami Toronto Montreal Vancouver Sydney "
     "Melbourne Brisbane Frankfurt Stuttgart Dresden Leipzig Bremen Bonn Kiel Rostock Freiburg Heidelberg Mannheim Augsburg "
@@ -44,8 +44,7 @@ CITIES = (
     "Helsinki Budapest Ankara Istanbul Izmir Boulder Memphis Nashville Kyoto Osaka Nagoya Mumbai Delhi Nairobi Lagos "
     "Casablanca Lima Bogota Buenos_Aires New_York San_Francisco Los_Angeles Las_Vegas San_Diego Salt_Lake_City Bordeaux "
     "Marseille Toulouse Lyon Nantes Bologna Verona Palermo Bilbao "
-).replace("_", "\0").split() * 6 + MADE
-CITIES = [name.replace("\0", " ") for name in CITIES]
+).split() * 6 + MADE]
 CITIES_IN_GERMAN = [
     ("Munich", "München"), ("Cologne", "Köln"), ("Vienna", "Wien"), ("Rome", "Rom"), ("Milan", "Mailand"), ("Venice", "Venedig"),
     ("Florence", "Florenz"), ("Naples",
