@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .. import PAD
+from .. import PAD, reason_of
 
 # %% ../../nbs/training/chunked_loss.ipynb #c295c671
 Rule = Callable[[Tensor, Tensor, Tensor, bool], tuple[tuple[Tensor, ...], Tensor | None]]
@@ -126,8 +126,7 @@ broken: list[Exception] = []  # why nothing can be compiled here, once that is k
 def give_up(error: Exception) -> None:
     "Compile nothing from now on, and say why, once."
     broken.append(error)
-    first = next(iter(str(error).splitlines()), type(error).__name__)
-    logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", first)
+    logging.getLogger(__name__).warning("the loss is not compiled, which is slower: %s", reason_of(error))
 
 
 @cache
