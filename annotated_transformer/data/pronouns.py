@@ -8,7 +8,6 @@ The German puts the clause first, so the decoder has not yet written a noun whos
 import hashlib
 import itertools
 import random
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -267,9 +266,11 @@ def pair_with_meaning(rng: random.Random, clause_first: float = 1) -> tuple[str,
     return upper(source), upper(target), Meaning(*places[meant], pronoun, words.index("it"), others)
 
 
-def split_of(nouns: Iterable[str]) -> str | None:
-    "The split that a sentence belongs to, by its pairs of nouns; None if it has pairs of both test and validation."
-    found = set()
+def split_of(meaning: Meaning) -> str | None:
+    "The split of a sentence, by its pairs of nouns; None if a noun comes twice, or if it has pairs of both test and validation."
+    nouns, found = {meaning.noun, *[noun for noun, _, _ in meaning.others]}, set()
+    if len(nouns) <= len(meaning.others):
+        return None
     for pair in itertools.combinations(sorted(nouns), 2):
         percent = int(hashlib.sha256(" ".join([DRAW, *pair]).encode()).hexdigest(), 16) % 100
         found.add("test" if set(pair) in NEVER_TRAINED or percent < 8 else "validation" if percent < 12 else "train")
@@ -291,9 +292,8 @@ def made(train: int, validation: int, test: int, seed: int, clause_first: float)
     rng = random.Random(seed)
     while any(len(splits[name]) < size for name, size in wanted.items()):
         source, target, meaning = pair_with_meaning(rng, clause_first)
-        names = {meaning.noun, *[noun for noun, _, _ in meaning.others]}
-        split = split_of(names)
-        if len(names) == 1 + len(meaning.others) and split and len(splits[split]) < wanted[split]:
+        split = split_of(meaning)
+        if split and len(splits[split]) < wanted[split]:
             splits[split].setdefault(source, (source, target, meaning))
     return {name: list(found.values()) for name, found in splits.items()}
 
