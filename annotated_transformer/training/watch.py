@@ -61,10 +61,9 @@ class Gpu:
         step: int,                                         # the run's current step
         flops: Callable[[np.ndarray], float] | None = None,  # FLOPs of an update on pairs of these lengths, in all processes
         peak: float | None = None,                         # FLOP/s of one device
-        mark: Callable = mark,
     ):
         self.config, self.group, self.step = config, group, step
-        self.flops, self.peak, self.mark = flops if peak else None, peak, mark
+        self.flops, self.peak = flops if peak else None, peak
         self.norm: torch.Tensor | None = None
         self.work, self.seconds = 0.0, {}                  # since the last line: FLOPs, and seconds by update
         self.usual: deque[float] = deque(maxlen=200)
@@ -79,7 +78,7 @@ class Gpu:
     def updated(self, lengths: np.ndarray) -> None:
         "Count another update, on pairs of these lengths (n, 2)."
         self.step += 1
-        self.marks.append(self.mark())
+        self.marks.append(mark())
         if self.flops:
             self.work += self.flops(lengths)
 
@@ -94,7 +93,7 @@ class Gpu:
     def go_on(self) -> None:
         "Restart the clock: validation and saving are not training time."
         self.read()
-        self.marks = [self.mark()]
+        self.marks = [mark()]
 
     def line(self) -> dict:
         "What a line of metrics.jsonl says besides loss and speed."

@@ -17,19 +17,22 @@ from annotated_transformer.training.watch import Gpu, Watch, peak_of
 CPU = torch.device("cpu")
 
 
-class Clock:
-    "A GPU's marks: each notes the time that it is."
+@pytest.fixture
+def clock(monkeypatch):
+    "A GPU's marks note the time that it is."
+    clock = SimpleNamespace(now=0.0)
 
-    now = 0.0
-
-    def mark(self):
-        now = self.now
+    def mark():
+        now = clock.now
         return SimpleNamespace(time=now, elapsed_time=lambda end: 1e3 * (end.time - now))
 
+    monkeypatch.setattr(watch, "mark", mark)
+    return clock
 
-def test_each_update_is_timed_slow_ones_are_named_and_saving_does_not_count():
-    clock, config = Clock(), dataclasses.replace(PRESETS["demo"], log_every=10)
-    gpu = Gpu(config, Group(CPU, size=2), 40, lambda lengths: float(lengths.sum()), peak=50.0, mark=clock.mark)
+
+def test_each_update_is_timed_slow_ones_are_named_and_saving_does_not_count(clock):
+    config = dataclasses.replace(PRESETS["demo"], log_every=10)
+    gpu = Gpu(config, Group(CPU, size=2), 40, lambda lengths: float(lengths.sum()), peak=50.0)
     for step in range(41, 51):
         clock.now += 3.0 if step == 47 else 0.5
         gpu.updated(np.array([[10, 5]]))
@@ -48,8 +51,8 @@ def test_each_update_is_timed_slow_ones_are_named_and_saving_does_not_count():
     assert "gradient_norm" not in said and "reserved_bytes" not in said
 
 
-def test_the_gradients_norm_is_that_before_a_line():
-    gpu = Gpu(dataclasses.replace(PRESETS["demo"], log_every=3), Group(CPU), 4, mark=Clock().mark)
+def test_the_gradients_norm_is_that_before_a_line(clock):
+    gpu = Gpu(dataclasses.replace(PRESETS["demo"], log_every=3), Group(CPU), 4)
     learner = nn.Linear(3, 2)
     learner(torch.ones(1, 3)).square().sum().backward()
     gpu.gradient(learner)  # of update 5
@@ -68,31 +71,27 @@ def test_the_gradients_norm_is_that_before_a_line():
     assert gpu.norm.isinf() and "gradient_norm" not in gpu.line(), "JSON has no infinity"
 
 
-def test_a_line_says_what_memory_a_gpu_holds(monkeypatch):
+def test_a_line_says_what_memory_a_gpu_holds(clock, monkeypatch):
     monkeypatch.setattr(torch.cuda, "max_memory_reserved", lambda device: 7 * 10**9 if device.index == 1 else None)
-    clock = Clock()
-    gpu = Gpu(PRESETS["demo"], Group(torch.device("cuda", 1)), 0, mark=clock.mark)
+    gpu = Gpu(PRESETS["demo"], Group(torch.device("cuda", 1)), 0)
     clock.now += 0.5
     gpu.updated(np.array([[1, 1]]))
     assert gpu.line()["reserved_bytes"] == 7 * 10**9
 
 
-def test_the_work_is_counted_as_in_the_tables():
+def test_the_work_is_counted_as_in_the_tables(clock, monkeypatch):
     config, lengths = PRESETS["base"], np.array([[28, 31], [3, 5]])
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(watch, "mark", Clock().mark)
-        patched.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H100 80GB HBM3")
-        patched.setattr(watch.Gpu.__init__, "__defaults__", (None, None, Clock().mark))
-        group, state = Group(torch.device("cuda", 0)), {"step": 7}
-        for consistency, passes in ((0.0, 1), (5.0, 2)):
-            asked = dataclasses.replace(config, consistency=consistency)
-            execution = dataclasses.replace(config.execution, precision="bfloat16")
-            seen = watch.watching(asked, execution, None, state, group, None, 0, training_flops)
-            seen.updated(lengths)
-            assert seen.gpu.work == passes * training_flops(config.model, 28, 31) + passes * training_flops(config.model, 3, 5)
-            assert seen.gpu.peak == 989e12
-        long = dataclasses.replace(config.execution, precision="float32")
-        assert watch.watching(config, long, None, state, group, None, 0, training_flops).gpu.flops is None
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H100 80GB HBM3")
+    group, state = Group(torch.device("cuda", 0)), {"step": 7}
+    for consistency, passes in ((0.0, 1), (5.0, 2)):
+        asked = dataclasses.replace(config, consistency=consistency)
+        execution = dataclasses.replace(config.execution, precision="bfloat16")
+        seen = watch.watching(asked, execution, None, state, group, None, 0, training_flops)
+        seen.updated(lengths)
+        assert seen.gpu.work == passes * training_flops(config.model, 28, 31) + passes * training_flops(config.model, 3, 5)
+        assert seen.gpu.peak == 989e12
+    long = dataclasses.replace(config.execution, precision="float32")
+    assert watch.watching(config, long, None, state, group, None, 0, training_flops).gpu.flops is None
 
 
 def test_a_gpu_is_known_by_its_name():
