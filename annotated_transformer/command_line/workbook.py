@@ -115,14 +115,16 @@ def check_directories(directories: tuple[Path, ...], out: Path | None) -> None:
 def check_one(directory: Path, heading: str) -> list[dict]:
     "Print what the book's tests say about each exercise in a directory, and return it."
     from ..progress_bar import progress_bar
-    from ..workbook import in_directory
+    from ..workbook import in_directory, notebook_of
 
     there, found = in_directory(directory), {}
+    files = {exercise.page: notebook_of(directory, exercise.page).name for exercise in there}
     for exercise, verdict in progress_bar(iterable=judged_apart(there, directory), total=len(there), desc="checks", leave=False):
         found.setdefault(exercise.page, []).append(verdict)
     print(heading, end="")
     for page, verdicts in found.items():
-        print(page, *verdicts, sep="\n  ")
+        another = f" ({one_line(files[page])})" if files[page] != f"{page}.ipynb" else ""
+        print(page + another, *verdicts, sep="\n  ")
     everything = [{"page": page} | verdict._asdict() for page, verdicts in found.items() for verdict in verdicts]
     print(f"{sum(row['green'] is True for row in everything)} of {len(everything)} exercises are green")
     if heading:

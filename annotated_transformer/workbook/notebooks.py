@@ -17,7 +17,7 @@ from .cells import names_defined, parsed_cell, text_of
 from .exercise import Exercise, exercises, folder, replace
 from .judging import Verdict, judge, lacking
 
-__all__ = ["Cell", "Notebook", "check_all", "in_directory", "read_own", "use_own", "verdicts_on", "write"]
+__all__ = ["Cell", "Notebook", "check_all", "in_directory", "notebook_of", "read_own", "use_own", "verdicts_on", "write"]
 
 
 def write(
@@ -79,11 +79,30 @@ def read_own(
     return namespace, broken
 
 
+def notebook_of(
+    directory: Path,
+    page: str,
+) -> Path | None:
+    """A page's notebook in the directory, if it is there.
+
+    Colab calls a copy "Copy of 3.2_attention.ipynb", browsers a second download "3.2_attention (1).ipynb", and courses' sites put
+    a student's name before it. If no file has the page's own name, one with such a name is meant.
+    """
+    own = directory / f"{page}.ipynb"
+    if own.exists():
+        return own
+    alike = sorted(path for path in directory.glob("*.ipynb") if page in path.stem and not path.name.startswith("."))
+    if len(alike) > 1:
+        raise InputError(f"{directory} holds {' and '.join(path.name for path in alike)}: call the one to check {own.name}")
+    return alike[0] if alike else None
+
+
 def in_directory(
     directory: Path,
 ) -> list[Exercise]:
     "The exercises whose notebooks are in the directory."
-    there = [exercise for exercise in exercises().values() if (directory / f"{exercise.page}.ipynb").exists()]
+    found = {page: notebook_of(directory, page) for page in dict.fromkeys(one.page for one in exercises().values())}
+    there = [exercise for exercise in exercises().values() if found[exercise.page]]
     if not there:
         raise InputError(f"{directory} holds no notebook of the workbook: annotated-transformer workbook {directory} writes them")
     return there
@@ -97,15 +116,16 @@ def verdicts_on(
     read = {}
     for exercise in there:
         if exercise.page not in read:
-            read[exercise.page] = read_own(directory / f"{exercise.page}.ipynb")
-        namespace, broken = read[exercise.page]
+            notebook = notebook_of(directory, exercise.page) or directory / f"{exercise.page}.ipynb"
+            read[exercise.page] = notebook.name, *read_own(notebook)
+        name, namespace, broken = read[exercise.page]
         with contextlib.redirect_stdout(io.StringIO()):
             if verdict := lacking(exercise):
                 pass
             elif exercise.name in broken:
                 verdict = Verdict(exercise.name, False, broken[exercise.name])
             elif namespace.get(exercise.name, exercise.own) is exercise.own:
-                verdict = Verdict(exercise.name, False, f"{exercise.page}.ipynb does not define it")
+                verdict = Verdict(exercise.name, False, f"{name} does not define it")
             else:
                 verdict = judge(exercise, namespace[exercise.name])
         yield verdict
@@ -127,9 +147,8 @@ def use_own(
 ) -> None:
     "From now on, the reader's functions that are green replace the package's; prints which do."
     directory = named(directory)
-    spaces = {page: read_own(directory / f"{page}.ipynb")[0]
-              for page in dict.fromkeys(exercise.page for exercise in exercises().values())
-              if (directory / f"{page}.ipynb").exists()}
+    spaces = {page: read_own(notebook)[0] for page in dict.fromkeys(exercise.page for exercise in exercises().values())
+              if (notebook := notebook_of(directory, page))}
     verdicts = [verdict for found in check_all(directory).values() for verdict in found] if spaces else []
     green = [verdict.name for verdict in verdicts if verdict.green]
     own = {name: exercise.own for name, exercise in exercises().items() if not lacking(exercise)}

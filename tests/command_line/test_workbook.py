@@ -160,6 +160,32 @@ def test_several_directories_are_checked_and_written_down_whole_or_not_at_all(st
     assert out.read_bytes() == before
 
 
+@pytest.mark.parametrize("name", [
+    "Copy of 3.5_position.ipynb", "Copy_of_3.5_position.ipynb", "3.5_position (1).ipynb", "lovelace_42_3.5_position.ipynb",
+])
+def test_a_notebook_that_colab_or_a_browser_has_given_another_name_is_checked(name, students, tmp_path, capsys):
+    ann = students[0]
+    (ann / "3.5_position.ipynb").rename(ann / name)
+    (ann / "._3.5_position.ipynb").write_text("what macOS keeps beside a file")
+    main.run_command(["workbook", str(ann), "--check", "--json", str(tmp_path / "checks.json")])
+    assert f"3.5_position ({name})\n  ✓ green  sinusoids: " in capsys.readouterr().out
+    [row] = json.loads((tmp_path / "checks.json").read_text(encoding="utf-8"))
+    assert {(one["page"], one["green"]) for one in row["exercises"]} == {("3.5_position", True), ("3.3_feed_forward", False)}
+
+
+def test_of_two_copies_the_one_with_the_page_s_own_name_is_checked_and_without_it_neither(students, capsys):
+    ann = students[0]
+    solved = (ann / "3.5_position.ipynb").read_text(encoding="utf-8")
+    for name in ("3.5_position (1).ipynb", "3.5_position-old.ipynb"):
+        (ann / name).write_text(solved.replace("sin()", "cos()"), encoding="utf-8")
+    main.run_command(["workbook", str(ann), "--check"])
+    assert "3.5_position\n  ✓ green" in capsys.readouterr().out
+    (ann / "3.5_position.ipynb").unlink()
+    both = r"ann holds 3\.5_position \(1\)\.ipynb and 3\.5_position-old\.ipynb: call the one to check 3\.5_position\.ipynb$"
+    with pytest.raises(InputError, match=both):
+        main.run_command(["workbook", str(ann), "--check"])
+
+
 @pytest.mark.parametrize("words, said", [
     ([], "DIRECTORY is missing"), (["a", "b"], "'b' is one word too many: only --check takes several"),
     (["a", "b", "--for", "nbgrader"], "only --check takes several"), (["a", "--json", "c.json"], "add --check"),
