@@ -206,6 +206,18 @@ def test_an_exercise_speaks_of_no_picture_and_no_equation_that_its_notebook_lack
     assert set(re.findall(r"\(([a-z]+\.\d)\)", said)) <= set(re.findall(r"\\tag\{(.*?)\}", texts))
 
 
+@pytest.mark.parametrize("language", ["", "zh"])
+def test_an_exercise_whose_tests_give_a_device_says_so_before_its_code(language):
+    given = [one for one in exercises().values()
+             if any(re.search(rf"\b{one.name}\(.*torch\.device", test["body"]) for test in one.tests)]
+    assert "causal_mask" in [one.name for one in given]
+    for exercise in given:
+        cells = json.loads((folder() / language / f"{exercise.page}.ipynb").read_text(encoding="utf-8"))["cells"]
+        sources = ["".join(cell["source"]) for cell in cells]
+        stub = next(place for place, source in enumerate(sources) if source.startswith(f"def {exercise.name}("))
+        assert "`device`" in sources[stub - 1] and "`meta`" in sources[stub - 1]
+
+
 def test_what_the_workbook_leaves_out_of_a_text_must_be_there_once(refused):
     assert without("A dot below. So\nit is.", ["A dot.*?\\. "], "one") == "So\nit is."
     for pattern, times in (("dot above", 0), ("o", 3)):
