@@ -625,6 +625,22 @@ def test_the_schedule_of_a_course_names_exercises_of_the_pages_read_so_far():
     assert len(page("docs/teaching.md").splitlines()) <= 90
 
 
+def test_the_one_class_fills_its_minutes_and_its_questions_are_answered_where_it_says():
+    text = page("docs/teaching.md").split("## One class of 90 minutes")[1].split("\n## ")[0]
+    assert sum(int(minutes) for minutes in re.findall(r"^\d\. \*\*(\d+)", text, re.MULTILINE)) == 90
+    homework = [one.name for one in exercises().values() if one.page == "3.2_attention"]
+    assert len(homework) == 5 and "Homework: the five exercises of §3.2" in text
+    asked = {(section, int(number)) for section, number in re.findall(r"\(§([\d.]+), Try (\d)\)", text)}
+    about = {("3.2", 3): "W^Q = W^K", ("3.5", 3): "appended", ("3.1", 3): "*batch* normalisation", ("3", 4): "GPT"}
+    assert asked == about.keys()
+    for (section, number), words in about.items():
+        [path] = (ROOT / "nbs/paper").glob(f"{section}_*.ipynb")
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        questions = "\n".join("".join(cell["source"]) for cell in cells).split("\n## Try")[-1]
+        [question] = re.findall(rf"^(?:\*\*)?{number}\.(?:\*\*)? (.*?)<details>", questions, re.MULTILINE | re.DOTALL)
+        assert words in question, (section, number)
+
+
 def test_the_names_of_the_table_are_where_it_says():
     table = page("docs/first-hour.md").split("## The same in Python")[1]
     not_ours, found = {"list", "replace", "Path", "one", "translator", "corpora"}, {}
