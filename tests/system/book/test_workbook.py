@@ -1,7 +1,10 @@
 "The workbook: every solution is green, every planted mistake is noticed, and a student finds the way from an empty directory."
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -190,6 +193,18 @@ def test_the_last_notebook_says_whether_the_readers_step_was_used(capsys):
         exec(sources["class OwnAdam"], namespace)
         exec(sources["def reversals"].replace("range(200)", "range(2)").replace("reversals(50)", "reversals(1)"), namespace)
         assert said in capsys.readouterr().out
+
+
+def test_a_drive_full_of_colabs_copies_is_used(tmp_path):
+    workbook.write(tmp_path)
+    solve(tmp_path, "sinusoids", f"import torch\nfrom torch import Tensor\n\n{exercises()['sinusoids'].solution}")
+    for path in tmp_path.glob("*.ipynb"):
+        path.rename(tmp_path / f"Copy of {path.name}")
+    # In a process of its own, because it replaces the functions of the package.
+    program = f"from annotated_transformer.workbook import use_own; use_own({str(tmp_path)!r})"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.splitlines()[0] == "yours: sinusoids", done.stderr
 
 
 PICTURES = re.compile(r"\b(?:histograms?|pictures?|folded|top of this page|(?<!layer )below(?! \d))\b"
