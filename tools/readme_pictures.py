@@ -104,8 +104,7 @@ text {{text-anchor: middle; fill: #1b1f24}} text[font-weight] {{font-weight: bol
 
 def two_heads(maps):
     "The two heads that Figure 5 would show, with shorter lines, so that they have a card's size and no letter is made smaller."
-    ends = attention_plots.named_ends(maps, None)
-    maps, kind = attention_plots.asked_for(maps, None, whole_words=True, hide_end=True)
+    maps, kind, ends = attention_plots.asked_for(maps, None, whole_words=True, hide_end=True)
     weights, words, _ = maps.of(kind)
     apart, card = attention_plots.difference(weights.flatten(0, 1)), Canvas()
     for x, place in zip((0.12, 2.09), sorted(divmod(int(apart.argmax()), len(apart)))):

@@ -35,19 +35,13 @@ def asked_for(
     kind: str | None,    # if not given, "encoder" if present, else the first kind present
     whole_words: bool,
     hide_end: bool,
-) -> tuple[drawn.Maps, str]:  # the maps as drawn, and the kind
+) -> tuple[drawn.Maps, str, list[str]]:  # the maps as drawn, the kind, and the keys that are left out
     "What a call asks to see."
     require_maps(maps)
     kind = kind or ("encoder" if "encoder" in maps.kinds else next(iter(maps.kinds)))
-    maps.of(kind)  # refuses a missing kind
+    ends = dict.fromkeys(map(shown, filter(is_special, maps.of(kind)[2])))  # `of` refuses a missing kind
     maps = maps.words() if whole_words else maps
-    return maps.without_end() if hide_end else maps, kind
-
-
-def named_ends(maps: drawn.Maps, kind: str | None) -> list[str]:
-    "The keys that stand for no word."
-    whole, kind = asked_for(maps, kind, False, False)
-    return list(dict.fromkeys(map(shown, filter(is_special, whole.of(kind)[2]))))
+    return (maps.without_end(), kind, [*ends]) if hide_end else (maps, kind, [])
 
 
 def refuse_heads(given: object) -> NoReturn:
@@ -208,8 +202,7 @@ def plot_heads(
     In a model with up to twenty heads per layer, the number of a head decides its colour, in every picture, unless two of the
     heads drawn have the same number: then the first head has the first colour, the second the second, and so on.
     """
-    hidden = named_ends(maps, kind) if hide_end else []
-    maps, kind = asked_for(maps, kind, whole_words, hide_end)
+    maps, kind, hidden = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
     words = [words] if isinstance(words, str) else list(words)
@@ -259,8 +252,7 @@ def plot_heat_maps(
     ax: "drawn.Axes | None" = None,              # matplotlib's Axes to draw into; a new figure if not given
 ) -> "drawn.Figure | Any":                       # matplotlib's Figure; the Axes if they are given
     "Each head as a table of its weights: a row for each query, a column for each key; pieces of words stay separate."
-    hidden = named_ends(maps, kind) if hide_end else []
-    maps, kind = asked_for(maps, kind, False, hide_end)
+    maps, kind, hidden = asked_for(maps, kind, False, hide_end)
     weights, queries, keys = maps.of(kind)
     chosen = choose_heads(*weights.shape[:2], layer, heads)
     queries, keys = [*map(shown, queries)], [*map(shown, keys)]
@@ -348,7 +340,7 @@ def plot_figure(
 
     With `hide_end=False` every token counts and is drawn, and the layer is the second to last unless another is named.
     """
-    shown_maps, kind = asked_for(maps, kind, whole_words, hide_end)
+    shown_maps, kind, _ = asked_for(maps, kind, whole_words, hide_end)
     weights, queries, _ = shown_maps.of(kind)
     n_layers, n_heads = weights.shape[:2]
     if number not in (3, 4, 5):
