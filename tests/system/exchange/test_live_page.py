@@ -29,17 +29,31 @@ FILES = ROOT / "annotated_transformer" / "exchange" / "page"
 SENTENCES = 10_000
 needs_onnx = pytest.mark.skipif(not all(map(importlib.util.find_spec, ("onnx", "onnxruntime"))), reason="no extra `exchange`")
 
-CALL = """
-import {readFileSync} from "node:fs";
-const [tokenizer, model, given] = process.argv.slice(1), {Tokenizer} = await import(tokenizer);
-const own = new Tokenizer(new Uint8Array(readFileSync(model))), {texts, ids} = JSON.parse(readFileSync(given, "utf-8"));
-console.log(JSON.stringify({ids: texts.map(text => own.encode(text)), texts: ids.map(row => own.decode(row))}));
-"""
 ODD = [
     "", "  ", "a  b\tc\u3000d ", "ﬁne ① Ⅳ ｆｕｌｌ", "e\u0301 a\u0308 o\u0308\u0301", "\ufeffhi a\ufeffb", "▁▁x ▁",
     "日本語 ｶﾞ", "a\ufdfab", "🐶🐶 👨‍👩‍👧",
     "</script>", "x" * 300, "\x00\x01a\x07", "a\u200bb\u00adc", "\ud55c\u1112\u1161\u11ab", "½ ™ „…“", "<unk> <s> </s> <pad>",
 ]
+
+
+@pytest.fixture
+def in_node(tmp_path):
+    "Calls a function in JavaScript, which may use what one of the page's scripts exports: what it returns."
+    if not shutil.which("node"):
+        pytest.skip("there is no node")
+
+    def call(script: str, exported: str, function: str, *given):
+        shutil.copy(FILES / f"{script}.js", tmp_path / "script.mjs")
+        (tmp_path / "given.json").write_text(json.dumps(given))
+        program = f"""
+import {{readFileSync}} from "node:fs";
+import {{{exported}}} from "./script.mjs";
+console.log(JSON.stringify(({function})(...JSON.parse(readFileSync("given.json", "utf-8")))));
+"""
+        words = ["node", "--input-type=module", "-e", program]
+        return json.loads(subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True).stdout)
+
+    return call
 
 
 def sentences() -> list[str]:
@@ -63,9 +77,8 @@ def made_up(draw: random.Random, n: int) -> list[str]:
     return ["".join(letter() for _ in range(draw.randrange(30))) for _ in range(n)]
 
 
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
 @pytest.mark.parametrize("name", ["everyday-en-de", "numbers-en-de", "of a Chinese target"])
-def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name, tmp_path):
+def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name, tmp_path, in_node):
     model, draw = ROOT / "annotated_transformer" / "pretrained" / name / "tokenizer.model", random.Random(0)
     if name == "of a Chinese target":
         model = tmp_path / "kept.model"
@@ -77,26 +90,17 @@ def test_the_pages_tokenizer_gives_the_same_ids_and_texts_as_sentencepiece(name,
     rows += [[], [2], [2, 2, 50], [0, 1, 50], [50, 2], [0, 2]]
     begins = [ours.pieces(range(ours.vocab_size)).index("▁"), *expected[0][:2], 2]  # a lone ▁, a word, an unknown letter
     rows += [draw.choices(begins, k=4) for _ in range(50)]
-    (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "ids": rows}))
-    shutil.copy(FILES / "tokenizer.js", tmp_path / "tokenizer.mjs")
-    given = [str(tmp_path / "tokenizer.mjs"), str(model), str(tmp_path / "given.json")]
-    done = subprocess.run(["node", "--input-type=module", "-e", CALL, *given], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
-    assert [text for text, a, b in zip(texts, expected, found["ids"]) if a != b] == []
+    both = """(model, texts, rows) => {
+        const own = new Tokenizer(new Uint8Array(readFileSync(model)));
+        return [texts.map(text => own.encode(text)), rows.map(row => own.decode(row))];
+    }"""
+    encoded, decoded = in_node("tokenizer", "Tokenizer", both, str(model), texts, rows)
+    assert [text for text, a, b in zip(texts, expected, encoded) if a != b] == []
     decode = ours._processor.decode
-    assert [row for row, text in zip(rows, found["texts"]) if decode(row) != text] == [] and len(found["texts"]) == len(rows)
+    assert [row for row, text in zip(rows, decoded) if decode(row) != text] == [] and len(decoded) == len(rows)
 
 
-CUT = """
-import {readFileSync} from "node:fs";
-const [module, given] = process.argv.slice(1), {splitSentences} = await import(module);
-const {texts, patterns} = JSON.parse(readFileSync(given, "utf-8"));
-console.log(JSON.stringify(texts.map(text => splitSentences(text, patterns))));
-"""
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
-def test_the_page_cuts_a_text_where_python_does(tmp_path):
+def test_the_page_cuts_a_text_where_python_does(in_node):
     words = "Mr. U.S. a.m. No. St. J. I It Paul he 5 1990. end. end! end?! end... … “So” \"So.\" (So.) z. B. Ärger.".split()
     words += "« » Œuvre Mme.".split()
     draw = random.Random(1)
@@ -104,48 +108,24 @@ def test_the_page_cuts_a_text_where_python_does(tmp_path):
     blanks = [" "] * 20 + list("\x1c\x1d\x1e\x1f\x85\ufeff\u3000\xa0\v\u2028")
     texts = [*cases, *sentences()[:2_000], *ODD,
              *("".join(word + draw.choice(blanks) for word in draw.choices(words, k=12)) for _ in range(2_000))]
-    (tmp_path / "given.json").write_text(json.dumps({"texts": texts, "patterns": PATTERNS}))
-    shutil.copy(FILES / "sentences.js", tmp_path / "sentences.mjs")
-    given = [str(tmp_path / "sentences.mjs"), str(tmp_path / "given.json")]
-    done = subprocess.run(["node", "--input-type=module", "-e", CUT, *given], capture_output=True, text=True, check=True)
-    expected, found = list(map(split_sentences, texts)), json.loads(done.stdout)
+    cut = "(texts, patterns) => texts.map(text => splitSentences(text, patterns))"
+    expected, found = list(map(split_sentences, texts)), in_node("sentences", "splitSentences", cut, texts, PATTERNS)
     assert [text for text, a, b in zip(texts, expected, found, strict=True) if a != b] == []
     assert sum(len(parts) > 1 for parts in expected[-2_000:]) > 500
 
 
-JOIN = """
-const [module, given] = process.argv.slice(1), {joinSentences} = await import(module);
-console.log(JSON.stringify(JSON.parse(given).map(joinSentences)));
-"""
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
-def test_the_page_joins_translations_as_python_does(tmp_path):
+def test_the_page_joins_translations_as_python_does(in_node):
     cases = [["「好。」 他说。"], ["好。", "「好。」 他说。"], ["Yes.", "", "No. "], ["", "好！"], [""]]
-    shutil.copy(FILES / "sentences.js", tmp_path / "sentences.mjs")
-    given = [str(tmp_path / "sentences.mjs"), json.dumps(cases)]
-    done = subprocess.run(["node", "--input-type=module", "-e", JOIN, *given], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [joined([*map(Translation, texts)]).text for texts in cases]
+    found = in_node("sentences", "joinSentences", "cases => cases.map(joinSentences)", cases)
+    assert found == [joined([*map(Translation, texts)]).text for texts in cases]
 
 
-GROUP = """
-import {readFileSync} from "node:fs";
-const [module, given] = process.argv.slice(1), {grouped} = await import(module);
-console.log(JSON.stringify(JSON.parse(readFileSync(given, "utf-8")).map(grouped)));
-"""
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
-def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
+def test_the_page_makes_the_words_of_pieces_that_python_makes(in_node):
     draw, some = random.Random(2), ["▁", "·!", "·?", "·«", "«", "ça", "·ing", "·ß", "<eos>", "▁·x", "·-", "5", "·ी", "·่", "น"]
     some += ["·น", "·你好", "·2", "·、", "·コ", "·𠀀x", "·❤️"]
     french = ["là", "▁", "·:", "▁", "·«", "ça", "▁", "·?", "·!", "▁", "·»", "▁", "·ß"]
     rows = [french, *(draw.choices(some, k=8) for _ in range(2_000))]
-    (tmp_path / "given.json").write_text(json.dumps(rows))
-    shutil.copy(FILES / "words.js", tmp_path / "words.mjs")
-    given = [str(tmp_path / "words.mjs"), str(tmp_path / "given.json")]
-    done = subprocess.run(["node", "--input-type=module", "-e", GROUP, *given], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)
+    found = in_node("words", "grouped", "rows => rows.map(grouped)", rows)
     assert [word["label"] for word in found[0]] == ["là", ":", "«", "ça", "?", "!", "»", "ß"]
     for row, words in zip(rows, found, strict=True):
         labels, belongs = group_words(row, signs_apart=True)
@@ -153,26 +133,15 @@ def test_the_page_makes_the_words_of_pieces_that_python_makes(tmp_path):
         assert [len(word["pieces"]) for word in words] == belongs.sum(0).tolist(), row
 
 
-DIFFER = """
-import {readFileSync} from "node:fs";
-const [module, given] = process.argv.slice(1), {inCapitals, numbersDiffer} = await import(module);
-const {pairs, patterns} = JSON.parse(readFileSync(given, "utf-8"));
-console.log(JSON.stringify(pairs.map(([a, b]) => [inCapitals(a, patterns), numbersDiffer(a, b)])));
-"""
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="there is no node")
-def test_the_page_doubts_the_capitals_and_numbers_that_python_doubts(tmp_path):
+def test_the_page_doubts_the_capitals_and_numbers_that_python_doubts(in_node):
     draw, blanks = random.Random(3), [" ", "", "\u3000", ".", "-", "’", "\x1c", "\x85", "\ufeff"]
     some = ["0", "1", "2", "14", "24", "25", "13", "00", "0014", "86,400", "86400", "1990", "90", "2:30", "0-4",
             "٣", "A", "b", "ß"]
     pairs = [["".join(word + draw.choice(blanks) for word in draw.choices(some, k=k)) for k in (3, 2)]
              for _ in range(3_000)]
-    (tmp_path / "given.json").write_text(json.dumps({"pairs": pairs, "patterns": PATTERNS}))
-    shutil.copy(FILES / "doubt.js", tmp_path / "doubt.mjs")
-    given = [str(tmp_path / "doubt.mjs"), str(tmp_path / "given.json")]
-    done = subprocess.run(["node", "--input-type=module", "-e", DIFFER, *given], capture_output=True, text=True, check=True)
-    expected, found = [[in_capitals(a), numbers_differ(a, b)] for a, b in pairs], json.loads(done.stdout)
+    doubt = "(pairs, patterns) => pairs.map(([a, b]) => [inCapitals(a, patterns), numbersDiffer(a, b)])"
+    found = in_node("doubt", "inCapitals, numbersDiffer", doubt, pairs, PATTERNS)
+    expected = [[in_capitals(a), numbers_differ(a, b)] for a, b in pairs]
     assert [pair for pair, a, b in zip(pairs, expected, found, strict=True) if a != b] == []
     assert all(100 < sum(column) < 2_900 for column in zip(*expected)), [*map(sum, zip(*expected))]
 
