@@ -32,6 +32,11 @@ def head_records(
     ]
 
 
+def text_width(text: str) -> float:
+    "Enough width for a text, in heights of its letters: East Asian letters are as wide as they are high."
+    return sum(1 if unicodedata.east_asian_width(letter) in "WF" else 0.62 for letter in text)
+
+
 class Layout:
     "Where things are, in pixels from the upper left: two columns of tokens with lines between them, then the heat map."
 
@@ -39,34 +44,18 @@ class Layout:
 
     def __init__(
         self,
-        axes: list[list[str]],  # the labels of every axis: a choice must not move anything, so all kinds get the same space
+        most: int,      # labels of the longest axis: a choice must not move anything, so all kinds get the same space
+        widest: float,  # of all labels, in heights of the letters
     ):
-        most = max(map(len, axes))
         self.step = max(12, min(22, 660 // most))  # height of a row, width and height of a cell
         self.font = min(13, self.step - 2)
-        widest = max(self.text_width(label) for labels in axes for label in labels)
-        self.label = 10 + round(min(widest, 15 * self.font))
+        self.label = 10 + round(self.font * min(widest, 15))
         self.query = self.NUMBERS                  # left edges of the columns
         self.key = self.query + self.label + self.BETWEEN
         self.row = self.key + self.label + self.NUMBERS + self.GAP
         self.cells = self.row + self.label
         self.top = self.label + 20                 # above the first row: the columns' labels and headings
         self.width, self.height = self.cells + most * self.step, self.top + most * self.step
-
-    def numbers(self) -> tuple:
-        "All computed numbers."
-        return tuple(vars(self).items())
-
-    @classmethod
-    def of(cls, numbers: tuple) -> "Layout":
-        "Rebuild the layout from its numbers, without labels."
-        found = cls.__new__(cls)
-        vars(found).update(numbers)
-        return found
-
-    def text_width(self, text: str) -> float:
-        "Enough width for a text: East Asian letters are as wide as they are high."
-        return self.font * sum(1 if unicodedata.east_asian_width(letter) in "WF" else 0.62 for letter in text)
 
     def boxes(
         self,
@@ -225,13 +214,14 @@ def draw_labels(
 
 @functools.lru_cache(maxsize=8)
 def drawing(
-    at: tuple,     # the layout: `Layout.numbers`
+    most: int,     # these two as for `Layout`
+    widest: float,
     kinds: tuple,  # of an AttentionMaps: pairs of name and `Kind`
     sizes: tuple,  # of each: layers and heads
 ) -> str:
     "The part that no weight, label text or choice changes, as JSON: much work for Altair, done once per sentence."
     n_layers, n_heads = (max(numbers) for numbers in zip(*sizes))
-    at, names, buttons = Layout.of(at), {name: kind.title for name, kind in kinds}, alt.binding_radio
+    at, names, buttons = Layout(most, widest), {name: kind.title for name, kind in kinds}, alt.binding_radio
     choices = [
         alt.param("kind", value="", bind=buttons(name="attention ", options=list(names), labels=list(names.values()))),
         alt.param("layer", value=0, bind=buttons(name="layer ", options=list(range(1, n_layers + 1)))),
@@ -271,8 +261,9 @@ def specification(
     axes = {name: {side: [*map(written_out, labels)] for side, labels in zip(("queries", "keys"), maps.of(name)[1:])}
             for name in maps.kinds}
     sizes = tuple(tuple(maps.of(name)[0].shape[:2]) for name in maps.kinds)  # encoder and decoder may differ
-    at = Layout([labels for of_kind in axes.values() for labels in of_kind.values()])
-    found = json.loads(drawing(at.numbers(), tuple(maps.kinds.items()), sizes))
+    every = [labels for of_kind in axes.values() for labels in of_kind.values()]
+    most, widest = max(map(len, every)), max(text_width(label) for labels in every for label in labels)
+    at, found = Layout(most, widest), json.loads(drawing(most, widest, tuple(maps.kinds.items()), sizes))
     first = {"kind": kind, "layer": layer, "head": head, "axes": axes}
     for one in found["params"]:
         one.update({"value": first[one["name"]]} if one["name"] in first else {})
