@@ -19,7 +19,7 @@ from ..config import Search, TransformerConfig
 from ..data.tokenizer import Tokenizer
 from .forms import require_form, require_our_tokenizer, write_card
 from .marian_files import read_config, require_safetensors
-from .marian_parts import MarianPieces, MarianTransformer, two_biases
+from .marian_parts import MarianPieces, MarianTransformer
 from ..files import named, new_directory, regular, write_directory, write_file, write_text_file
 from ..model.position import sinusoids
 from ..model.pretrained import float32_by_default
@@ -198,7 +198,7 @@ def from_marian(
         if our_name.endswith("out_projection.weight"):
             place, ours = their_names[0].removesuffix("out_proj.weight"), our_name.removesuffix("out_projection.weight")
             query, value, output = (theirs[f"{place}{part}_proj.bias"] for part in ("q", "v", "out"))
-            query, output = two_biases(query, value, output, theirs[their_names[0]])
+            output = output + theirs[their_names[0]] @ value  # why that is all: see `exchange.marian_parts`
             biases |= {f"{ours}query_bias": query, f"{ours}out_projection.bias": ordered(output, back, 0)}
     config = TransformerConfig(
         c.vocab_size, c.encoder_layers, c.d_model, c.encoder_ffn_dim, c.encoder_attention_heads, dropout=c.dropout,

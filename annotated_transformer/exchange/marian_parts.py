@@ -44,16 +44,6 @@ class BiasedAttention(MultiHeadAttention):
         return query + self.query_bias.view(self.n_heads, 1, self.d_k), key, value
 
 
-def two_biases(
-    query: Tensor,       # (h·d_k)
-    value: Tensor,       # (h·d_v)
-    output: Tensor,      # (d_model)
-    matrix: Tensor,      # W^O (d_model, h·d_v)
-) -> tuple[Tensor, Tensor]:
-    "The biases of queries (h·d_k) and output (d_model) that do what Marian's four do; the module docstring says why."
-    return query, output + matrix @ value
-
-
 class SwishFeedForward(FeedForward):
     "The feed-forward network with x·σ(x) instead of ReLU."
 

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from annotated_transformer import PAD
-from annotated_transformer.exchange.marian_parts import BiasedAttention, BiasedEmbedding, two_biases
+from annotated_transformer.exchange.marian_parts import BiasedAttention, BiasedEmbedding
 
 
 def test_two_biases_do_what_four_do():
@@ -14,9 +14,8 @@ def test_two_biases_do_what_four_do():
     nn.init.normal_(theirs.out_proj.bias)
     ours = BiasedAttention(d_model, h, 4, 4)
     (query, key, value), matrix = theirs.in_proj_bias.detach().chunk(3), theirs.out_proj.weight.detach()
-    query, output = two_biases(query, value, theirs.out_proj.bias.detach(), matrix)
-    ours.load_state_dict({"in_projection": theirs.in_proj_weight, "query_bias": query,
-                          "out_projection.weight": matrix, "out_projection.bias": output})
+    ours.load_state_dict({"in_projection": theirs.in_proj_weight, "query_bias": query, "out_projection.weight": matrix,
+                          "out_projection.bias": theirs.out_proj.bias + matrix @ value})
     x, memory = torch.randn(B, T, d_model), torch.randn(B, S, d_model)
     allowed = torch.arange(S) < torch.tensor([[[[3]]], [[[5]]]])
     expected, weights = theirs(x, memory, memory, key_padding_mask=~allowed[:, 0, 0], average_attn_weights=False)

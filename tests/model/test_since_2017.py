@@ -52,7 +52,7 @@ def test_llama_equals_hugging_face_s(from_hugging_face):
 
 
 def test_gpt_2_from_these_parts_equals_hugging_face_s():
-    from annotated_transformer.exchange.marian_parts import BiasedAttention, two_biases
+    from annotated_transformer.exchange.marian_parts import BiasedAttention
     from annotated_transformer.model.feed_forward import FeedForward
     from annotated_transformer.model.variants import LearnedPositions
 
@@ -89,9 +89,9 @@ def test_gpt_2_from_these_parts_equals_hugging_face_s():
         here, there = f"layers.layers.{n}.", f"h.{n}."
         attention, network = f"{here}self_attention.sublayer.", f"{here}feed_forward.sublayer."
         W_O, (query, _, value) = given[f"{there}attn.c_proj.weight"].T, given[f"{there}attn.c_attn.bias"].chunk(3)
-        query_bias, out_bias = two_biases(query, value, given[f"{there}attn.c_proj.bias"], W_O)
+        out_bias = given[f"{there}attn.c_proj.bias"] + W_O @ value
         renamed |= {
-            f"{attention}in_projection": given[f"{there}attn.c_attn.weight"].T, f"{attention}query_bias": query_bias,
+            f"{attention}in_projection": given[f"{there}attn.c_attn.weight"].T, f"{attention}query_bias": query,
             f"{attention}out_projection.weight": W_O, f"{attention}out_projection.bias": out_bias}
         for kind in ("weight", "bias"):
             renamed |= {f"{here}self_attention.norm.{kind}": given[f"{there}ln_1.{kind}"],
