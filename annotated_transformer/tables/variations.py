@@ -5,7 +5,6 @@ import json
 import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, NamedTuple, TypedDict
 
@@ -221,15 +220,6 @@ class Measured(TypedDict):
     minutes: float
 
 
-def keep(
-    run: Path,
-    values: dict,
-) -> None:
-    "Save next to the run, for `measured`."
-    text = json.dumps(values) + "\n"
-    write_text_file(run / "measured.json", text)
-
-
 def measured(
     run: Path,
     config: TrainingConfig,
@@ -263,7 +253,7 @@ def run_variations(
                 if ready := next((other for other in map(Run, directory.glob("*-seed*")) if other.has_data()), None):
                     Run(run).take_data(ready)  # all rows share corpus and vocabulary, so they are prepared once
                 train(config, run)
-                keep(run, measure(run))
+                write_text_file(run / "measured.json", json.dumps(measure(run)) + "\n")  # for `measured`
                 report(collect(base, directory, big))
             bar.update()
     return collect(base, directory, big)
@@ -281,7 +271,7 @@ def collect(
         seeds = [end for run in directory.glob(f"{name}-seed*") if (end := run.name.removeprefix(f"{name}-seed")).isdecimal()]
         runs = {seed: directory / f"{name}-seed{seed}" for seed in sorted(map(int, seeds))}
         values = [measured(run, replace(row, seed=seed)) for seed, run in runs.items()]
-        vocabulary = max((Run(run).tokenizer.vocab_size for run in islice(runs.values(), 1)), default=row.model.vocab_size)
+        vocabulary = next((Run(run).tokenizer.vocab_size for run in runs.values()), row.model.vocab_size)
         found[name] = {
             "change": change(row, base), "parameters": parameters(replace(row.model, vocab_size=vocabulary)),
             "seeds": [value for value in values if value],
@@ -306,6 +296,11 @@ def joined(
     return found
 
 
+def signed(found: Difference | None, otherwise: str = "") -> tuple[str, str]:
+    "A difference as the table says it."
+    return (f"{found.perplexity:+.1f}%", f"{found.bleu:+.1f}") if found else (otherwise, otherwise)
+
+
 def variations_table(
     table: dict,
 ) -> str:  # Markdown
@@ -315,18 +310,14 @@ def variations_table(
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for name, row in table.items():
-        ours, printed, n = difference(table, name), printed_difference(name), len(row["seeds"])
-        of_paper = (f"{printed.perplexity:+.1f}%", f"{printed.bleu:+.1f}") if printed else ("", "")
+        values, to_base, of_paper = ("not run", ""), ("", ""), signed(printed_difference(name))
         if name == "base":
-            of_paper = (f"{PRINTED['base'].perplexity}", f"{PRINTED['base'].bleu}")
-        if not n:
-            cells = ["not run", "", of_paper[0], "", "", of_paper[1]]
-        else:
-            if name == "base" or not table["base"]["seeds"]:
-                to_base = "", ""
-            else:
-                to_base = (f"{ours.perplexity:+.1f}%", f"{ours.bleu:+.1f}") if ours else ("other seeds", "other seeds")
+            of_paper = PRINTED["base"][:2]
+        if row["seeds"]:
             values = f"{mean(row, 'perplexity'):.2f}", f"{mean(row, 'bleu'):.1f}"
-            cells = [values[0], to_base[0], of_paper[0], values[1], to_base[1], of_paper[1]]
-        lines.append(f"| {name} | {row['change']} | {row['parameters']:,} | {n} | {' | '.join(cells)} |")
+            if name != "base" and table["base"]["seeds"]:
+                to_base = signed(difference(table, name), "other seeds")
+        perplexity, bleu = zip(values, to_base, of_paper)
+        cells = name, row["change"], f"{row['parameters']:,}", len(row["seeds"]), *perplexity, *bleu
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
