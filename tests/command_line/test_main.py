@@ -1,6 +1,4 @@
 "Which words call which command."
-import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -9,18 +7,12 @@ from annotated_transformer.command_line.main import COMMANDS, overview
 from annotated_transformer.command_line.train_and_score import variations_command
 
 
-def test_variations_refuse_wrong_options_first():
-    with tempfile.TemporaryDirectory() as directory:
-        (run := Path(directory, "runs")).mkdir()
-        mistakes = {"--rows A1 F7": "no row F7", "--out table.csv": ".json", "--preset miniture": "miniture", "--seeds x": "x"}
-        for wrong, said in mistakes.items():
-            try:
-                variations_command(["--run", str(run), *wrong.split()])
-            except InputError as error:
-                assert said in str(error), error
-            else:
-                raise AssertionError(wrong)
-        assert not any(run.iterdir())
+def test_variations_refuse_wrong_options_first(tmp_path):
+    mistakes = {"--rows A1 F7": "no row F7", "--out table.csv": ".json", "--preset miniture": "miniture", "--seeds x": "x"}
+    for wrong, said in mistakes.items():
+        with pytest.raises(InputError, match=said):
+            variations_command(["--run", str(tmp_path), *wrong.split()])
+    assert not any(tmp_path.iterdir())
 
 
 def test_variations_draw_over_no_picture_of_the_users(tmp_path, monkeypatch):

@@ -1,10 +1,9 @@
 "A preset, a run or a model decides the defaults of the other options."
-import contextlib
 import dataclasses
-import io
 import re
-import tempfile
 from pathlib import Path
+
+import pytest
 
 from annotated_transformer import InputError
 from annotated_transformer.command_line.options import SearchOptions, Train, Variations, read_options
@@ -23,14 +22,13 @@ def test_preset_decides_the_defaults_and_options_change_them():
     assert options.run == Path("runs/wmt14-en-fr-big")
 
 
-def test_a_run_that_exists_decides_the_defaults():
-    with tempfile.TemporaryDirectory() as directory:
-        saved = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, d_k=24, n_layers=3), seed=5)
-        Run(directory).open(saved)
-        options = read_options(Train, ["--run", directory])
-        assert (options.config, options.run) == (saved, Path(directory))
-        assert read_options(Train, ["--run", directory, "--steps", "9"]).config == dataclasses.replace(saved, steps=9)
-        assert read_options(Train, ["--run", directory, "--preset", "demo"]).config == PRESETS["demo"]
+def test_a_run_that_exists_decides_the_defaults(tmp_path):
+    saved = dataclasses.replace(PRESETS["demo"], model=dataclasses.replace(PRESETS["demo"].model, d_k=24, n_layers=3), seed=5)
+    Run(tmp_path).open(saved)
+    options = read_options(Train, given := ["--run", str(tmp_path)])
+    assert (options.config, options.run) == (saved, tmp_path)
+    assert read_options(Train, [*given, "--steps", "9"]).config == dataclasses.replace(saved, steps=9)
+    assert read_options(Train, [*given, "--preset", "demo"]).config == PRESETS["demo"]
 
 
 def test_width_of_a_head_follows_d_model_and_n_heads_unless_given():
@@ -39,32 +37,27 @@ def test_width_of_a_head_follows_d_model_and_n_heads_unless_given():
         assert (model.d_k, model.d_v) == (d_k, d_v)
 
 
-def test_every_field_of_the_configuration_is_an_option_of_its_name():
-    shown = io.StringIO()
-    try:
-        with contextlib.redirect_stdout(shown):
-            read_options(Train, ["--help-all"])
-    except SystemExit as end:
-        assert not end.code
-    options = set(re.findall(r"^  (--[a-z-]+)", shown.getvalue(), re.MULTILINE)) | {"--run-directory"}
+def test_every_field_of_the_configuration_is_an_option_of_its_name(capsys):
+    with pytest.raises(SystemExit) as end:
+        read_options(Train, ["--help-all"])
+    assert not end.value.code
+    shown = capsys.readouterr().out
+    options = set(re.findall(r"^  (--[a-z-]+)", shown, re.MULTILINE)) | {"--run-directory"}
     fields = {field.name for part in (TrainingConfig, TransformerConfig, Execution) for field in dataclasses.fields(part)}
     assert options == {
         "--help", "--help-all", "--preset", "--run", "--run-directory", "--profile",
         *("--" + name.replace("_", "-") for name in fields - {"model", "execution"})
     }
-    assert "[25000]" in shown.getvalue() or "[4096]" in shown.getvalue()  # the defaults of the preset
-    assert all(len(line) <= 80 for line in shown.getvalue().splitlines() if not line.startswith("  annotated"))
+    assert "[25000]" in shown or "[4096]" in shown  # the defaults of the preset
+    assert all(len(line) <= 80 for line in shown.splitlines() if not line.startswith("  annotated"))
 
 
 def test_any_mistake_in_the_options_is_one_sentence():
     mistakes = {"--steps 0": "steps", "--stpes 5": "--steps", "--d-ff x": "--d-ff", "--seed": "--seed", "--n-heads 3": "n_heads=3"}
     for options, named in mistakes.items():
-        try:
+        with pytest.raises(InputError, match=named) as refused:
             read_options(Train, options.split())
-        except InputError as error:
-            assert named in str(error) and not set("\n─│") & set(str(error))
-        else:
-            raise AssertionError("not refused")
+        assert not set("\n─│") & set(str(refused.value))
 
 
 def test_variations_read_their_options_like_train():
@@ -83,25 +76,14 @@ def test_an_option_of_a_search_that_is_given_replaces_the_default():
                         ({"beam_size": 10**20}, "--beam-size must be at most"),
                         ({"alpha": float("nan")}, "--alpha must be at least 0"),
                         ({"extra_length": 10**20}, "--extra-length must be at most")):
-        try:
+        with pytest.raises(InputError, match=said):
             SearchOptions(**wrong)
-        except InputError as error:
-            assert said in str(error)
-        else:
-            raise AssertionError(wrong)
     assert SearchOptions(beam_size=8).over(PARSING, 8).beam_size == 8
-    try:
+    with pytest.raises(InputError, match="beam size must be at most 8"):  # no more hypotheses than the model has tokens
         SearchOptions(beam_size=9).over(PARSING, 8)
-    except InputError as error:
-        assert "beam size must be at most 8" in str(error)
-    else:
-        raise AssertionError("more hypotheses than the model has tokens")
 
 
 def test_a_trace_is_of_one_update_at_least():
     assert read_options(Train, ["--profile", "3"]).profile == 3 and read_options(Train, []).profile is None
-    try:
+    with pytest.raises(InputError, match="^--profile must be at least 1, not 0$"):
         read_options(Train, ["--profile", "0"])
-        raise AssertionError("a trace of nothing")
-    except InputError as error:
-        assert str(error) == "--profile must be at least 1, not 0"

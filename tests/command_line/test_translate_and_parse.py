@@ -2,6 +2,8 @@
 import io
 from unittest.mock import patch
 
+import pytest
+
 from annotated_transformer import InputError
 from annotated_transformer.command_line.terminal import read_standard_input
 from annotated_transformer.command_line.translate_and_parse import open_translator
@@ -13,19 +15,11 @@ def test_a_line_ends_at_a_line_feed_and_nowhere_else():
         with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(data.encode()))):
             assert read_standard_input() == lines
     with patch("sys.stdin", io.TextIOWrapper(io.BytesIO(b"a\n\xff\n"))):
-        try:
+        with pytest.raises(InputError, match="line 2.*UTF-8"):
             read_standard_input()
-        except InputError as error:
-            assert "line 2" in str(error) and "UTF-8" in str(error)
-        else:
-            raise AssertionError("read what is no UTF-8")
 
 
 def test_a_model_of_marians_is_opened_where_its_files_lie(tmp_path):
     (tmp_path / "source.spm").write_bytes(b"")
-    try:
+    with pytest.raises(InputError, match="Marian"):
         open_translator(str(tmp_path))
-    except InputError as error:
-        assert "Marian" in str(error)
-    else:
-        raise AssertionError("read what is no model")

@@ -1,9 +1,9 @@
 "Table 3: its rows on any base, its differences, its training row by row, and its picture."
 import json
 import math
-import tempfile
 from dataclasses import replace
-from pathlib import Path
+
+import pytest
 
 from annotated_transformer import InputError
 from annotated_transformer.config import PRESETS, TrainingConfig, TransformerConfig
@@ -98,47 +98,42 @@ def test_a_row_that_would_be_the_base_again_or_no_model_is_left_out():
     assert "D2" in table_3(replace(base, model=replace(base.model, dropout=0.49)))
 
 
-def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood():
+def test_a_table_is_run_row_by_row_and_goes_on_where_it_stood(tmp_path):
     words = ["one", "two", "three", "four", "five"]
-    with tempfile.TemporaryDirectory() as directory:
-        for split, n in (("train", 40), ("validation", 6)):
-            lines = [" ".join(words[(i * k) % 5] for k in range(2, 5 + i % 3)) + "\n" for i in range(n)]
-            for language in ("en", "de"):
-                Path(directory, f"{split}.{language}").write_text("".join(lines))
-        model = TransformerConfig(40, n_layers=2, d_model=8, d_ff=6, n_heads=4, dropout=0.1)
-        base = TrainingConfig(model, corpus=directory, batch_tokens=80, steps=4, warmup_steps=3, validate_every=2, log_every=1)
-        runs, seen = Path(directory, "runs"), []
-        first = run_variations(base, runs, ["base", "C1", "A1"], seeds=[1], report=lambda table: seen.append(table))
-        assert [sum(len(row["seeds"]) for row in table.values()) for table in seen] == [1, 2, 3] and seen[-1] == first
-        assert [name for name, row in first.items() if row["seeds"]] == ["base", "A1", "C1"]
-        assert first["A1"]["change"] == "h = 1, d_k = 8, d_v = 8" and first["A1"]["parameters"] == first["base"]["parameters"]
-        value, = first["A1"]["seeds"]
-        assert value["steps"] == 4 and value["seed"] == 1 and 1 < value["perplexity"] < 100 and 0 <= value["bleu"] <= 100
-        config = Run(runs / "A1-seed1").config
-        assert (config.model.n_heads, config.model.d_k, config.seed) == (1, 8, 1)
-        text = variations_table(first)
-        assert text.count("not run") == 19 and "| A1 | h = 1, d_k = 8, d_v = 8 |" in text
+    for split, n in (("train", 40), ("validation", 6)):
+        lines = [" ".join(words[(i * k) % 5] for k in range(2, 5 + i % 3)) + "\n" for i in range(n)]
+        for language in ("en", "de"):
+            (tmp_path / f"{split}.{language}").write_text("".join(lines))
+    model = TransformerConfig(40, n_layers=2, d_model=8, d_ff=6, n_heads=4, dropout=0.1)
+    base = TrainingConfig(model, corpus=str(tmp_path), batch_tokens=80, steps=4, warmup_steps=3, validate_every=2, log_every=1)
+    runs, seen = tmp_path / "runs", []
+    first = run_variations(base, runs, ["base", "C1", "A1"], seeds=[1], report=lambda table: seen.append(table))
+    assert [sum(len(row["seeds"]) for row in table.values()) for table in seen] == [1, 2, 3] and seen[-1] == first
+    assert [name for name, row in first.items() if row["seeds"]] == ["base", "A1", "C1"]
+    assert first["A1"]["change"] == "h = 1, d_k = 8, d_v = 8" and first["A1"]["parameters"] == first["base"]["parameters"]
+    value, = first["A1"]["seeds"]
+    assert value["steps"] == 4 and value["seed"] == 1 and 1 < value["perplexity"] < 100 and 0 <= value["bleu"] <= 100
+    config = Run(runs / "A1-seed1").config
+    assert (config.model.n_heads, config.model.d_k, config.seed) == (1, 8, 1)
+    text = variations_table(first)
+    assert text.count("not run") == 19 and "| A1 | h = 1, d_k = 8, d_v = 8 |" in text
 
-        written = {path: path.stat().st_mtime_ns for path in runs.rglob("*.*")}
-        again = run_variations(base, runs, ["base", "A1"], seeds=[1, 2], report=lambda table: seen.append(table))
-        assert len(seen) == 5 and [len(again[name]["seeds"]) for name in ("base", "A1", "C1")] == [2, 2, 1]
-        assert again["A1"]["seeds"][0] == value != again["A1"]["seeds"][1]
-        assert written == {path: path.stat().st_mtime_ns for path in written}        # what was there was left alone
+    written = {path: path.stat().st_mtime_ns for path in runs.rglob("*.*")}
+    again = run_variations(base, runs, ["base", "A1"], seeds=[1, 2], report=lambda table: seen.append(table))
+    assert len(seen) == 5 and [len(again[name]["seeds"]) for name in ("base", "A1", "C1")] == [2, 2, 1]
+    assert again["A1"]["seeds"][0] == value != again["A1"]["seeds"][1]
+    assert written == {path: path.stat().st_mtime_ns for path in written}        # what was there was left alone
 
-        more = run_variations(replace(base, steps=6), runs, ["A1"], seeds=[1])       # goes on
-        assert more["A1"]["seeds"][0]["steps"] == 6 and not more["base"]["seeds"]    # and figures of other budgets stay out
-        for wrong, said in (
-            (lambda: run_variations(base, runs, ["F1"]), "no row F1"),
-            (lambda: run_variations(base, runs, ["A1"], seeds=[1]), "has made 6 updates, and you ask for 4: take another"),
-            (lambda: run_variations(replace(base, smoothing=0.3), runs, ["base"], seeds=[1]), "smoothing"),
-        ):
-            try:
-                wrong()
-            except InputError as error:
-                assert said in str(error)
-            else:
-                raise AssertionError(said)
-        assert json.loads(json.dumps(again)) == again, "a file can hold it"
+    more = run_variations(replace(base, steps=6), runs, ["A1"], seeds=[1])       # goes on
+    assert more["A1"]["seeds"][0]["steps"] == 6 and not more["base"]["seeds"]    # and figures of other budgets stay out
+    for wrong, said in (
+        (lambda: run_variations(base, runs, ["F1"]), "no row F1"),
+        (lambda: run_variations(base, runs, ["A1"], seeds=[1]), "has made 6 updates, and you ask for 4: take another"),
+        (lambda: run_variations(replace(base, smoothing=0.3), runs, ["base"], seeds=[1]), "smoothing"),
+    ):
+        with pytest.raises(InputError, match=said):
+            wrong()
+    assert json.loads(json.dumps(again)) == again, "a file can hold it"
 
 
 def test_a_bar_that_is_far_longer_than_the_others_is_cut_and_says_how_long_it_is():
@@ -179,9 +174,5 @@ def test_tables_of_the_same_rows_are_joined_seed_by_seed():
     for wrong, said in (((table(1), table(2, 1)), "A1 has a seed twice"), ((table(1), table(2, change="y")), "A1 differs"),
                         ((table(1), {**table(2), "B1": table()["A1"]}), "B1 differs"),
                         (({**table(1), "B1": table()["A1"]}, table(2)), "B1 differs")):
-        try:
+        with pytest.raises(InputError, match=said):
             joined(wrong)
-        except InputError as error:
-            assert said in str(error)
-        else:
-            raise AssertionError(said)

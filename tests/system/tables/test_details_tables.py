@@ -1,6 +1,7 @@
 "What nbs/tables/training_cost.ipynb need not show: runs and numbers that are refused, places given as text."
 import json
 import math
+import re
 
 import pytest
 
@@ -13,10 +14,9 @@ from annotated_transformer.tables.training_cost import RunCost, predict, predict
 
 def test_training_cost_names_what_is_missing_or_damaged_in_a_run(tmp_path):
     def complaint(run, rate=None):
-        try:
-            return f"no complaint: {run_cost(run, rate)}"
-        except InputError as error:
-            return str(error)
+        with pytest.raises(InputError) as refused:
+            run_cost(run, rate)
+        return str(refused.value)
 
     run = tmp_path
     assert all("config.json: there is no such file" in complaint(place) for place in (run, run / "nowhere"))
@@ -70,32 +70,20 @@ def test_training_cost_refuses_impossible_numbers():
     config = TransformerConfig.base(37_000)
     good = {"steps": 10, "batch_tokens": 20, "tokens_per_second": 30.0, "devices": 2, "watts": 40.0, "efficiency": 0.5}
     for rate, devices in ((1e-300, 1), (1e-320, 1), (1e308, 1), (1.0, 10**400)):
-        try:
-            print(predict_table({"base": rate}, (devices,)))
-        except InputError as error:
-            assert "no farther from 1 than 10^30" in str(error)
-        else:
-            raise AssertionError(f"a rate of {rate} on {devices} devices")
+        with pytest.raises(InputError, match=re.escape("no farther from 1 than 10^30")):
+            predict_table({"base": rate}, (devices,))
     for name in good:
         for bad in (0, -1, math.nan, math.inf, "7"):
-            message = ""
-            try:
+            with pytest.raises(InputError, match=f"^{name.replace('_', ' ')} must be a number above 0, not {bad!r}$"):
                 predict(config, **good | {name: bad})
-            except InputError as error:
-                message = str(error)
-            assert message == f"{name.replace('_', ' ')} must be a number above 0, not {bad!r}"
     for call, words in [
         (lambda: predict(config, **good | {"efficiency": 1.5}), "cannot be above 1: 1.5"),
         (lambda: predict_table({"medium": 3.0}), "base and big, not 'medium'"),
         (lambda: predict_table({}), "give the rate of base, big or both"),
         (lambda: predict_table({"big": -3.0}), "tokens per second must be a number above 0, not -3.0"),
     ]:
-        message = ""
-        try:
+        with pytest.raises(InputError, match=words):
             call()
-        except InputError as error:
-            message = str(error)
-        assert words in message
 
 
 @pytest.mark.parametrize("degrees", STUDENT_T)
