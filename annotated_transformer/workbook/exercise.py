@@ -60,7 +60,8 @@ def replace(old: object, new: object) -> None:
 @contextlib.contextmanager
 def in_place(exercise: Exercise, written: object) -> Iterator[None]:
     "Within, the reader's function replaces the package's; if it calls other exercises, it calls the package's versions."
-    own, namespace = exercise.own, namespace_of(written)
+    own = exercise.own
+    namespace = next((function.__globals__ for function in functions_of(written)), {})  # of the notebook
     others = {other.name: other.own for other in exercises().values() if other is not exercise and other.name in namespace}
     replace(own, written)
     try:
@@ -76,11 +77,6 @@ def functions_of(written: object) -> list[FunctionType]:
     bare = [inspect.unwrap(member) for member in members if callable(member)]
     return [member for member in bare if isinstance(member, FunctionType)] or (
         functions_of(written.__base__) if inspect.isclass(written) and written.__base__ is not object else [])
-
-
-def namespace_of(written: object) -> dict:
-    "The names that the reader's code sees: those of the notebook."
-    return next((function.__globals__ for function in functions_of(written)), {})
 
 
 def written_as(
