@@ -198,12 +198,12 @@ class SearchOptions:
     def over(
         self,
         default: Search,
-        vocabulary: int | None = None,   # tokens of the model
+        vocabulary: int,  # tokens of the model
     ) -> Search:
         "The default search, with these values replacing its own where given."
         given = {field.name: getattr(self, field.name) for field in dataclasses.fields(default)}
-        found = dataclasses.replace(default, **{name: value for name, value in given.items() if value is not None})
-        return found if vocabulary is None else found.within(vocabulary)
+        given = {name: value for name, value in given.items() if value is not None}
+        return dataclasses.replace(default, **given).within(vocabulary)
 
 
 AS_USUAL = SearchOptions()  # nothing given

@@ -69,8 +69,8 @@ def test_variations_read_their_options_like_train():
 
 
 def test_an_option_of_a_search_that_is_given_replaces_the_default():
-    assert SearchOptions().over(PARSING) == PARSING
-    assert SearchOptions(alpha=0.0, average=3).over(PARSING) == dataclasses.replace(PARSING, alpha=0.0)
+    assert SearchOptions().over(PARSING, 48) == PARSING
+    assert SearchOptions(alpha=0.0, average=3).over(PARSING, 48) == dataclasses.replace(PARSING, alpha=0.0)
     for wrong, said in (({"beam_size": 0}, "--beam-size must be at least 1, not 0"), ({"alpha": -1.0}, "--alpha must be at least 0"),
                         ({"average": 0}, "--average must be at least 1"), ({"alpha": 1e308}, "--alpha must be at most 100"),
                         ({"beam_size": 10**20}, "--beam-size must be at most"),
