@@ -189,8 +189,7 @@ def write_page(
             (files / name).write_bytes(content)
         write_page_graphs(translator.model, files)
         translator.tokenizer.save(files / "tokenizer.model")
-        terms = place_of(translator.name) / "README.md" if translator.name else files / "nothing"
-        if terms.exists():
+        if translator.name and (terms := place_of(translator.name) / "README.md").exists():
             shutil.copy(terms, files / "MODEL.md")
         sizes = [path.stat().st_size for path in files.iterdir() if path.suffix in (".onnx", ".wasm", ".model")]
         text = json.dumps({**page_settings(translator), "bytes": sum(sizes)}, indent=1) + "\n"
