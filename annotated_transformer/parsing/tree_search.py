@@ -70,14 +70,13 @@ class TreeSearch:
 
     def begin(self, sentences: Sequence[Sequence[str]], device="cpu") -> "TreesSoFar":  # words
         "The rule for one batch."
-        paths = Paths()
-        if self.leaves == "words":
+        paths, copied = Paths(), self.leaves == "words"
+        if copied:
             roots = [[paths.add([self.pieces(word)]) for word in words] for words in sentences]
         else:
             signs = [self.tokenizer.encode(sign)[:-1] for sign in (self.tags if self.leaves == "tags" else [WORD])]
             root = paths.add([sign for sign in signs if UNK not in sign])
             roots = [[root] * len(words) for words in sentences]
-        copied = self.leaves == "words"
         return TreesSoFar(list(self.brackets.values()), self.tokenizer.vocab_size, roots, paths.tables(device), copied)
 
     def row(self, ids: Sequence[int], words: Sequence[str]) -> list[str]:
