@@ -4,7 +4,6 @@ import inspect
 import logging
 import re
 import sys
-from configparser import ConfigParser
 from pathlib import Path
 
 from docutils import nodes
@@ -15,12 +14,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tools"))  # for the function that names headings
 import site_head  # noqa: E402
 from chinese_site import LANGUAGE, OF_THE_THEME, switch  # noqa: E402
+from repository import settings  # noqa: E402
 
 logging.getLogger("jieba").setLevel(logging.WARNING)  # cuts Chinese into words for the search, and tells of it
 
-settings = ConfigParser(delimiters=["="], interpolation=None)
-settings.read(ROOT / "settings.ini", encoding="utf-8")
-about = settings["DEFAULT"]
+about = settings()
 home = f"https://github.com/{about['user']}/{about['repo']}"
 
 project = html_title = about["lib_name"]

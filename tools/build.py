@@ -55,12 +55,12 @@ def products(root: Path) -> dict[str, bytes]:
 
 def prepare_notebooks() -> None:
     "Rewrite notebooks in which a cell made by the build is missing or old: for Colab, the neighbours, the table of the index."
-    pages, about = read_contents(), settings()
+    pages = read_contents()
     known = Path("constraints.txt").read_text(encoding="utf-8")
-    Path(PINS).write_text(pins(about, known), encoding="utf-8", newline="\n")
+    Path(PINS).write_text(pins(settings(), known), encoding="utf-8", newline="\n")
     for path in notebook_files():
         name, found = called(path), read_notebook(path)
-        wanted = with_whole_streams(with_contents(with_colab(found, name, about), name, pages))
+        wanted = with_whole_streams(with_contents(with_colab(found, name), name, pages))
         if wanted != found:
             write_notebook(path, wanted)
 

@@ -22,7 +22,6 @@ from importlib import metadata
 from pathlib import Path
 
 import chinese_site
-import repository
 import site_head
 import vl_convert
 from chinese_figures import CHART, PICTURE, alt
@@ -44,6 +43,7 @@ from contents import (
 )
 from links import Links, dead_links
 from PIL import Image
+from repository import shown_at, site_address
 from usage import words_given
 
 from annotated_transformer import InputError, Translator
@@ -61,16 +61,6 @@ EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # 
 LICENCES = "licences.txt"  # of what others wrote: in docs/ that of scripts, on the site those of these packages, too
 OTHERS = ("sphinx", "snowballstemmer", "furo", "myst-nb", "pygments")
 PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
-
-
-def shown_at() -> str:
-    "Where files that are not pages of the site are shown."
-    return repository.files(repository.settings())
-
-
-def site_address() -> str:
-    "Where the site is published."
-    return repository.site(repository.settings())
 
 
 def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:

@@ -24,7 +24,7 @@ from contents import (
     way,
     write_notebook,
 )
-from repository import settings, site
+from repository import site_address
 
 MADE = Path("zh")
 PARTS_ZH = {"paper": "论文", "workshop": "工坊"}  # headings of the contents, as `PARTS`
@@ -69,7 +69,7 @@ def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> s
 
 def told(target: str) -> str:
     "A link, which tells the page that translates that its reader reads Chinese."
-    return f"{target}?language=zh" if target == f"{site(settings())}translate.html" else target
+    return f"{target}?language=zh" if target == f"{site_address()}translate.html" else target
 
 
 def file(name: str) -> str:
@@ -88,7 +88,7 @@ def led_from_readme(target: str) -> str:
         return f"#{ours.get(anchor[1:], anchor[1:])}"
     there = page in (chinese_texts.names() if suffix == ".ipynb" else chinese_texts.translated_guides())
     place = place and f"#{anchors_in_chinese(page).get(place, place) if there else place}"
-    return f"{site(settings())}{MADE}/{page}.html{place}" if there else told(target)
+    return f"{site_address()}{MADE}/{page}.html{place}" if there else told(target)
 
 
 def title(page: Page, found: dict) -> str:

@@ -12,7 +12,7 @@ import chinese_figures
 import chinese_notebooks
 import chinese_texts
 from contents import INDEX, Page, chapters, read_contents
-from repository import settings, site
+from repository import site_address
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
 WHAT = "b07e21d9"  # the cell of the index before which the installation stands, in both languages
@@ -102,7 +102,7 @@ def installation() -> dict:
     "The section of README.zh.md, as a cell of the index."
     [text] = [here for cell, (_, here) in chinese_texts.chinese(chinese_texts.README).items()
               if chinese_texts.english(chinese_texts.README).get(cell, "").startswith("## Installation\n")]
-    text = re.sub(rf"\]\({re.escape(site(settings()))}{FOLDER}/([\w./]+)\.html\)", r"](\1.ipynb)", text)
+    text = re.sub(rf"\]\({re.escape(site_address())}{FOLDER}/([\w./]+)\.html\)", r"](\1.ipynb)", text)
     text = re.sub(r"\]\((nbs|docs|results)/", r"](../\1/", text)  # the index stands in a folder
     return {"cell_type": "markdown", "id": "installation", "metadata": {}, "source": f"{text}\n\n{MORE}"}
 

@@ -14,7 +14,7 @@ import chinese_texts
 import yaml
 from chinese_texts import in_one_line
 from contents import Page
-from repository import site
+from repository import site_address
 
 EXERCISES = Path("nbs/zh/exercises.yml")
 NAMES = ("title", "note", "hints", "without")
@@ -56,10 +56,10 @@ def heading_in_chinese(name: str, heading: str) -> str:
     return pairs.get(chinese_notebooks.anchor(heading), heading).replace("-", " ")
 
 
-def led(target: str, page: str, about) -> str | None:
+def led(target: str, page: str) -> str | None:
     "Where a link to a page of the Chinese edition leads: to the site; None for others. A heading's name there is not known here."
     there = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.partition("#")[0])).removesuffix(".ipynb")
-    return f"{site(about)}zh/{there}.html" if there in chinese_texts.names() else None
+    return f"{site_address()}zh/{there}.html" if there in chinese_texts.names() else None
 
 
 def label(page: Page) -> str:

@@ -8,8 +8,8 @@ import posixpath
 import re
 from collections.abc import Mapping
 
-import repository
 from contents import refuse
+from repository import in_colab, settings
 
 CELL = "colab"  # the id of the cell that sets up
 LINK = re.compile(r"\n+\[Open in Colab\]\([^)]*\)(?=\n|$)")
@@ -30,17 +30,17 @@ DEVELOPERS = ("dev", "site", "browser")     # extras that Colab does without
 BROUGHT = ("torch", "numpy", "matplotlib")  # Colab's own stay: its torch knows the GPU, and the others are loaded already
 
 
-def with_colab(notebook: dict, name: str, about) -> dict:
-    "The notebook with link and cell, each once and as settings.ini has them. `about` gives user, repo and branch."
+def with_colab(notebook: dict, name: str) -> dict:
+    "The notebook with link and cell, each once and as settings.ini has them."
     first, *others = [cell for cell in notebook["cells"] if cell.get("id") != CELL]
     title, newline, text = LINK.sub("", "".join(first["source"])).partition("\n")
     if first["cell_type"] != "markdown" or not title.startswith("# "):
         refuse(f"nbs/{name}.ipynb must begin with a markdown cell whose first line is its title: `# ...`.")
-    source = f"{title}\n\n[Open in Colab]({repository.colab(about)}/nbs/{name}.ipynb){newline}{text}"
+    source = f"{title}\n\n[Open in Colab]({in_colab()}/nbs/{name}.ipynb){newline}{text}"
     folded = {"jupyter": {"source_hidden": True}}
     code = "\n".join("".join(cell["source"]) for cell in others if cell["cell_type"] == "code")
-    there = INSTALLED.format(**about) + (RESULTS.format(place=reads[1]) if (reads := READS.search(code)) else "")
-    setting = SET_UP.format(**about, pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), there=there)
+    there = INSTALLED.format(**settings()) + (RESULTS.format(place=reads[1]) if (reads := READS.search(code)) else "")
+    setting = SET_UP.format(**settings(), pins=PINS, folder=posixpath.dirname(f"nbs/{name}"), there=there)
     set_up = {"cell_type": "code", "id": CELL, "metadata": folded, "execution_count": None, "outputs": [],
               "source": setting.splitlines(keepends=True)}
     return notebook | {"cells": [first | {"source": source.splitlines(keepends=True)}, set_up, *others]}

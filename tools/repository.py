@@ -2,6 +2,7 @@
 import copy
 import functools
 from configparser import ConfigParser, SectionProxy
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -10,23 +11,23 @@ import yaml
 @functools.cache
 def settings() -> SectionProxy:
     read = ConfigParser(delimiters=["="], interpolation=None)
-    read.read("settings.ini", encoding="utf-8")
+    read.read(Path(__file__).resolve().parents[1] / "settings.ini", encoding="utf-8")
     return read["DEFAULT"]
 
 
-def files(about) -> str:
-    "Where files are shown; what follows is a path. `about` gives user, repo and branch."
-    return "https://github.com/{user}/{repo}/blob/{branch}".format(**about)
+def shown_at() -> str:
+    "Where files are shown; what follows is a path."
+    return "https://github.com/{user}/{repo}/blob/{branch}".format(**settings())
 
 
-def site(about) -> str:
+def site_address() -> str:
     "Where the site is published."
-    return "https://{user}.github.io/{repo}/".format(**about)
+    return "https://{user}.github.io/{repo}/".format(**settings())
 
 
-def colab(about) -> str:
+def in_colab() -> str:
     "Where Colab opens notebooks; what follows is a path."
-    return "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}".format(**about)
+    return "https://colab.research.google.com/github/{user}/{repo}/blob/{branch}".format(**settings())
 
 
 parsed = functools.cache(yaml.safe_load)  # a list of pages is asked for hundreds of times

@@ -14,7 +14,7 @@ import matplotlib
 import vl_convert
 from chinese_site import FOLDER, LANGUAGE, switch
 from contents import INDEX, read_contents
-from repository import settings, site
+from repository import settings, site_address
 
 CARD, DRAWN = "card.png", Path("docs/pictures/translation.svg")  # the picture: among the static files, and what it is made of
 
@@ -45,7 +45,7 @@ def title_of_the_index(language: str) -> str:
 
 def tags(title: str, said: str, address: str, languages: Mapping[str, str] = MappingProxyType({})) -> str:
     "For the head of a page. Addresses stand behind that of the site; `languages`: of those that the page is written in."
-    own = site(settings())
+    own = site_address()
     [heading] = re.findall(r"^<title>(.*?)</title>", DRAWN.read_text(encoding="utf-8"), re.MULTILINE)
     named = {"og:site_name": settings()["lib_name"], "og:type": "website", "og:title": title, "og:description": said,
              "og:url": own + address, "og:image": f"{own}_static/{CARD}"}
@@ -83,7 +83,7 @@ def card() -> bytes:
 
 def not_found() -> str:
     "404.html, which GitHub shows in place of a page that is not there, at any address: its links are whole."
-    own, name = site(settings()), settings()["lib_name"]
+    own, name = site_address(), settings()["lib_name"]
     return f"""<!doctype html>
 <html lang="en">
 <head>

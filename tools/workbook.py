@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import chinese_workbook
-import repository
 import yaml
 from colab import PINS
 from contents import Page, read_contents, refuse
 from export_tests import names_in, names_of, names_offered, with_sorted_imports
 from metadata import METADATA
 from nbdev.process import NBProcessor
+from repository import in_colab, settings, shown_at
 from usage import words_given
 
 NOTEBOOKS, TARGET, EXERCISES = Path("nbs"), Path("annotated_transformer/workbook/pages"), "exercises.yml"
@@ -164,27 +164,23 @@ def tests_of(name: str, module: str, cells: list, without: Sequence[str], first:
     return sorted(direct or found, key=lambda test: test["name"] != first)
 
 
-def abroad(text: str, page: str, about, words: Words) -> str:
+def abroad(text: str, page: str, words: Words) -> str:
     "A page's text for readers who have the workbook alone: its links lead to the repository, its title is not repeated."
     paragraphs = [re.sub(r"\A#+ .*\n?", "", paragraph) for paragraph in text.split("\n\n")]
     paragraphs = [re.sub(r"^Module:.*|模块：\[.*", "", p, flags=re.MULTILINE) for p in paragraphs
                   if not p.startswith("[Open in Colab]")]
     text = re.sub(r":\Z", ".", "\n\n".join(filter(str.strip, paragraphs)).strip())  # no code follows here
-    return with_links(re.sub("：\\Z", "。", text), page, about, words)
+    return with_links(re.sub("：\\Z", "。", text), page, words)
 
 
-def with_links(text: str, page: str, about, words: Words) -> str:
+def with_links(text: str, page: str, words: Words) -> str:
     "Links to other pages as links to the repository, or to the site's Chinese pages."
     def moved(link: re.Match) -> str:
-        there = chinese_workbook.led(link[1], page, about) if words == CHINESE else None
-        return f"]({there or address(about) + posixpath.normpath(posixpath.join(posixpath.dirname(page), link[1]))})"
+        there = chinese_workbook.led(link[1], page) if words == CHINESE else None
+        path = posixpath.normpath(posixpath.join("nbs", posixpath.dirname(page), link[1]))
+        return f"]({there or f'{shown_at()}/{path}'})"
 
     return LINK.sub(moved, text)
-
-
-def address(about) -> str:
-    "Where the pages stand in the repository."
-    return f"{repository.files(about)}/nbs/"
 
 
 def has_claim(text: str) -> bool:
@@ -271,9 +267,9 @@ def cell(kind: str, source: str, name: str, **metadata) -> dict:
     return found | ({"execution_count": None, "outputs": []} if kind == "code" else {})
 
 
-def set_up(about) -> dict:
+def set_up() -> dict:
     "What Colab has to run first."
-    return cell("code", SET_UP.format(**about, pins=PINS), "colab", **FOLDED)
+    return cell("code", SET_UP.format(**settings(), pins=PINS), "colab", **FOLDED)
 
 
 def folded(summary: str, text: str) -> str:
@@ -284,20 +280,20 @@ def code_block(source: str) -> str:
     return f"```python\n{source}\n```"
 
 
-def notebook_of(page: Page, exercises: list[dict], after: str, about, words: Words) -> dict:
+def notebook_of(page: Page, exercises: list[dict], after: str, words: Words) -> dict:
     "The workbook notebook of a page."
-    ours = words == CHINESE
+    ours, about = words == CHINESE, settings()
     introduction = words.introduction.format(
         label=chinese_workbook.label(page) if ours else page.label, title=chinese_workbook.title(page) if ours else page.title,
         repo=about["repo"], home="https://github.com/{user}/{repo}".format(**about), owners=about["copyright"].partition(", ")[2],
-        page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "", about) or f"{address(about)}{page.notebook}.ipynb",
-        colab=f"{repository.colab(about)}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
+        page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "") or f"{shown_at()}/nbs/{page.notebook}.ipynb",
+        colab=f"{in_colab()}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
     name = page.name
     imports = "\n".join(sorted({line for exercise in exercises for line in exercise["imports"]} | USUAL))
-    cells = [cell("markdown", introduction, f"{name} title"), set_up(about),
+    cells = [cell("markdown", introduction, f"{name} title"), set_up(),
              cell("code", with_sorted_imports(imports + "\n", "workbook.py"), f"{name} imports")]
     for exercise in exercises:
-        here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, about, words)
+        here, text = f"{name} {exercise['name']}", abroad(exercise["text"], page.notebook, words)
         heading = "\n\n".join(filter(None, [f"## {exercise['title']}", text, exercise.get("note")]))
         tests = "\n\n\n".join(f"# {test['name'].replace('_', ' ')}\n{test['body']}" for test in exercise["tests"])
         hints = [folded(f"{words.hint} {n}", hint.strip()) for n, hint in enumerate(exercise["hints"], 1)]
@@ -313,17 +309,17 @@ def whole(cells: list[dict]) -> dict:
     return {"cells": cells, "metadata": METADATA, "nbformat": 4, "nbformat_minor": 5}
 
 
-def last_notebook(cells: list, about, words: Words) -> dict:
+def last_notebook(cells: list, words: Words) -> dict:
     "The notebook that puts the reader's own functions together: one section of the workbook's page."
     start = next(n for n, each in enumerate(cells) if each.cell_type == "markdown" and each.source.startswith(SECTION))
     cells = chinese_workbook.cells_in_chinese(OWN, cells) if words == CHINESE else cells
-    found = [cell("markdown", words.together, "together title"), set_up(about),
+    found = [cell("markdown", words.together, "together title"), set_up(),
              cell("code", START, "together start")]
     for number, each in enumerate(cells[start + 1 :]):
         if each.cell_type == "markdown" and each.source.startswith("## "):
             break
         if not exported(each):
-            source = with_links(each.source, OWN, about, words) if each.cell_type == "markdown" else each.source
+            source = with_links(each.source, OWN, words) if each.cell_type == "markdown" else each.source
             found.append(cell(each.cell_type, source, f"together {number}"))
     return whole(found)
 
@@ -340,7 +336,7 @@ def write_workbook() -> None:
     "Write all workbook notebooks, and what their checks need."
     if not (NOTEBOOKS / EXERCISES).exists():
         return
-    about, pages, files = repository.settings(), read_contents(), {}
+    pages, files = read_contents(), {}
     for words in (ENGLISH, CHINESE) if chinese_workbook.EXERCISES.exists() else (ENGLISH,):
         exercises = read_exercises(pages, words)
         names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
@@ -350,8 +346,8 @@ def write_workbook() -> None:
             [page] = [page for page in pages if page.name == name]
             own = [exercise for exercise in exercises if exercise["page"] == name]
             link = f"[{called[after]}]({after}.ipynb)"
-            files[TARGET / words.folder / f"{name}.ipynb"] = notebook_of(page, own, link, about, words)
-        files[TARGET / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN), about, words)
+            files[TARGET / words.folder / f"{name}.ipynb"] = notebook_of(page, own, link, words)
+        files[TARGET / words.folder / f"{TOGETHER}.ipynb"] = last_notebook(cells_of(OWN), words)
     kept = ("name", "page", "module", "methods", "solution", "tests")
     files[TARGET / "exercises.json"] = [{key: exercise[key] for key in kept} for exercise in exercises]
     for old in [path for path in TARGET.rglob("*") if path.is_file()]:

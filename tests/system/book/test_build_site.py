@@ -179,11 +179,11 @@ def test_links_of_a_chinese_page_lead_out_of_its_folder_only_to_what_has_no_chin
 
 
 def test_a_picture_of_a_guide_is_part_of_its_page(tmp_path, monkeypatch):
-    shown = build_site.shown_at()  # read where settings.ini is
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "speed.md").write_text("![bars](../results/speed/a-b.png) [file](../results/speed/a.json)\n")
-    assert build_site.guide("docs/speed") == f"![bars](/results/speed/a-b.png) [file]({shown}/results/speed/a.json)\n"
+    file = f"[file]({build_site.shown_at()}/results/speed/a.json)"
+    assert build_site.guide("docs/speed") == f"![bars](/results/speed/a-b.png) {file}\n"
 
 
 def test_a_link_that_leads_nowhere_is_named(tmp_path):

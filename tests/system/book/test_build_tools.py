@@ -190,7 +190,11 @@ def test_what_a_reader_should_not_find_in_a_notebook_is_named(project, change, s
     assert any(said in line for line in [*unfinished(path)] or complaints(project))  # the latter builds, which takes longer
 
 
-ABOUT = dict(user="someone", repo="halves", branch="trunk")
+@pytest.fixture
+def of_someone(monkeypatch):
+    "Settings that are not ours."
+    for name, value in dict(user="someone", repo="halves", branch="trunk").items():
+        monkeypatch.setitem(settings(), name, value)
 
 
 def test_colab_gets_a_link_below_the_title_and_a_cell_before_all_code(project):
@@ -203,27 +207,28 @@ def test_colab_gets_a_link_below_the_title_and_a_cell_before_all_code(project):
 
 
 @pytest.mark.parametrize("text", ["# A toy", "# A toy\n\nIt halves.\n", "# A toy\nIt halves."])
-def test_link_and_cell_are_put_in_once_and_follow_the_settings(tmp_path, text):
+def test_link_and_cell_are_put_in_once_and_follow_the_settings(tmp_path, text, of_someone, monkeypatch):
     content = json.loads(notebook(tmp_path / "00_toy.ipynb", EXPORTED).read_text())
     content["cells"][0]["source"] = text
     before = json.dumps(content)
-    first = with_colab(content, "00_toy", dict(user="else", repo="old", branch="main"))
-    moved = with_colab(first, "00_toy", ABOUT)
+    first = with_colab(content, "00_toy")
+    monkeypatch.setitem(settings(), "branch", "other")
+    moved = with_colab(first, "00_toy")
     assert json.dumps(content) == before
-    assert moved == with_colab(moved, "00_toy", ABOUT) == with_colab(content, "00_toy", ABOUT) != first
+    assert moved == with_colab(moved, "00_toy") == with_colab(content, "00_toy") != first
     title, set_up, *others = moved["cells"]
     source = "".join(title["source"])
-    address = "https://colab.research.google.com/github/someone/halves/blob/trunk/nbs/00_toy.ipynb"
+    address = "https://colab.research.google.com/github/someone/halves/blob/other/nbs/00_toy.ipynb"
     assert source.count("Colab") == source.count(f"\n\n[Open in Colab]({address})") == 1
     assert "It halves." in source or text == "# A toy"
-    assert "-b trunk https://github.com/someone/halves /content/book" in "".join(set_up["source"])
+    assert "-b other https://github.com/someone/halves /content/book" in "".join(set_up["source"])
     assert others == content["cells"][1:]
 
 
 @pytest.mark.parametrize("shell, acts", [("<google.colab._shell.Shell object>", True), ("<ZMQInteractiveShell object>", False)])
-def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts):
+def test_the_cell_fetches_installs_and_moves_in_colab_alone(shell, acts, of_someone):
     content = dict(cells=[dict(cell_type="markdown", id="title", source="# A toy")])
-    source = "".join(with_colab(content, "00_toy", ABOUT)["cells"][1]["source"])
+    source = "".join(with_colab(content, "00_toy")["cells"][1]["source"])
     done = []
 
     class Shell:
@@ -246,10 +251,10 @@ PLACES = [("../", "", True), ("../", "results", True), ("../", "figures", True),
 
 
 @pytest.mark.parametrize("up, there, installed", PLACES)
-def test_a_notebook_that_lies_alone_says_what_to_do(tmp_path, monkeypatch, capsys, up, there, installed):
+def test_a_notebook_that_lies_alone_says_what_to_do(tmp_path, monkeypatch, capsys, of_someone, up, there, installed):
     cells = [dict(cell_type="markdown", id="title", source="# A toy"),
              dict(cell_type="code", id="a", source=f'read("{up}{there or "results"}/a.json")')]
-    source = "".join(with_colab(dict(cells=cells), "00_toy", ABOUT)["cells"][1]["source"])
+    source = "".join(with_colab(dict(cells=cells), "00_toy")["cells"][1]["source"])
     (tmp_path / "nbs").mkdir()
     (tmp_path / there).mkdir(exist_ok=True)
     (tmp_path / "halves.py").touch() if installed else None
@@ -278,7 +283,7 @@ def test_a_requirement_without_a_known_version_stops_the_build(refused):
 
 def test_a_notebook_without_a_title_is_refused(refused):
     toy = dict(cells=[dict(cell_type="code", id="cell-0", source="1")])
-    assert "nbs/00_toy.ipynb must begin with a markdown cell" in refused(with_colab, toy, "00_toy", ABOUT)
+    assert "nbs/00_toy.ipynb must begin with a markdown cell" in refused(with_colab, toy, "00_toy")
 
 
 def test_a_notebook_without_a_row_stops_the_build_before_anything_is_written(project):
