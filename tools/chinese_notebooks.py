@@ -16,18 +16,19 @@ from contents import (
     PARTS,
     TABLE,
     Page,
-    around,
-    chapters,
+    Words,
+    list_of_pages,
+    neighbours,
     notebook_of,
     read_contents,
-    seconds,
-    way,
+    table,
     write_notebook,
 )
 from repository import site_address
 
 MADE = Path("zh")
-PARTS_ZH = {"paper": "论文", "workshop": "工坊"}  # headings of the contents, as `PARTS`
+WORDS = Words({"paper": "论文", "workshop": "工坊"}, "页面", "页面", "内容", "什么时候读", "模块", "两核上的秒数",
+              "上一页：", "下一页：", "目录")
 BELOW = "words-"  # begins the id of a cell that explains the words of a figure
 
 
@@ -47,7 +48,7 @@ def anchors_in_chinese(name: str) -> dict[str, str]:
     pairs = [pair for cell, text in there.items() if cell in here for pair in zip(anchors(text), anchors(here[cell][1]))]
     if chinese_texts.is_text(name):
         return {in_address(english.replace("-", " ")): ours for english, ours in pairs}
-    return dict(pairs) | (dict(zip(map(anchor, PARTS.values()), map(anchor, PARTS_ZH.values()))) if name == INDEX else {})
+    return dict(pairs) | (dict(zip(map(anchor, PARTS.values()), map(anchor, WORDS.parts.values()))) if name == INDEX else {})
 
 
 def with_links(text: str, name: str, translated: dict[str, dict[str, str]]) -> str:
@@ -91,69 +92,29 @@ def led_from_readme(target: str) -> str:
     return f"{site_address()}{MADE}/{page}.html{place}" if there else told(target)
 
 
-def title(page: Page, found: dict) -> str:
-    return found["pages"].get(page.notebook, {}).get("title", page.title)
+def pages_in_chinese() -> list[Page]:
+    "The pages by their Chinese names; one that has no Chinese yet stays English, and links lead to it there."
+    found, pages = chinese_texts.titles(), []
+    for page in read_contents():
+        here, chapter = found["pages"].get(page.notebook, {}), found["chapters"].get(page.chapter, {})
+        pages.append(replace(
+            page, notebook=page.notebook if chinese_texts.has_chinese(page) else f"../nbs/{page.notebook}",
+            title=here.get("title", page.title), shows=here.get("shows", page.shows),
+            chapter=chapter.get("title", page.chapter), about=chapter.get("about", page.about),
+        ))
+    return pages
 
 
-def label(page: Page, found: dict) -> str:
-    return replace(page, title=title(page, found)).label
-
-
-def chapter_in_chinese(chapter: str, found: dict) -> str:
-    return found["chapters"].get(chapter, {}).get("title", chapter)
-
-
-def address(page: Page, here: str) -> str:
-    "How a link on the Chinese page `here` names a page: its Chinese, or the English where there is none yet."
-    return way(here, page.notebook if chinese_texts.has_chinese(page) else f"../nbs/{page.notebook}")
-
-
-def table(pages: list[Page], found: dict) -> str:
-    "For the index."
-    lines = [f"### {PARTS_ZH['paper']}", "", "| | 页面 | 内容 |", "|---|---|---|"]
-    for (part, chapter), members in chapters(pages).items():
-        if part == "paper":
-            name = chapter_in_chinese(chapter, found)
-            lines += [f"| {name if page is members[0] else ''} | [{label(page, found)}]({address(page, INDEX)}) | "
-                      f"{found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" for page in members]
-    lines += ["", f"### {PARTS_ZH['workshop']}", "", "| | 什么时候读 | 页面 |", "|---|---|---|"]
-    for (part, chapter), members in chapters(pages).items():
-        if part == "workshop":
-            about = found["chapters"].get(chapter, {}).get("about", members[0].about)
-            links = " · ".join(f"[{label(page, found)}]({address(page, INDEX)})" for page in members)
-            lines.append(f"| {chapter_in_chinese(chapter, found)} | {about} | {links} |")
-    return "\n".join(lines)
-
-
-def list_of_pages(pages: list[Page], found: dict, here: str = "reference") -> str:
-    "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
-    lines, measured = ["| 页面 | 模块 | 两核上的秒数 |", "|---|---|---|"], seconds()
-    for page in sorted(pages, key=lambda page: page.part == "workshop"):
-        if page.part == "workshop" and "" not in lines:  # its table begins
-            lines += ["", "| 页面 | 模块 | 两核上的秒数 | 内容 |", "|---|---|---|---|"]
-        module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
-        about = f" {found['pages'].get(page.notebook, {}).get('shows', page.shows)} |" if page.part == "workshop" else ""
-        lines.append(f"| [{label(page, found)}]({address(page, here)}) | {module} | {took} |{about}")
-    return "\n".join(lines)
-
-
-def neighbours(name: str, pages: list[Page], found: dict) -> str:
-    "The line that ends a page."
-    ways = [f"{word}：[{label(page, found)}]({address(page, name)})"
-            for word, page in zip(("上一页", "下一页"), around(name, pages)) if page]
-    return " · ".join(ways + [f"[目录]({way(name, INDEX)})"] * (name != INDEX))
-
-
-def made(name: str, pages: list[Page], found: dict, translated: dict[str, dict[str, str]]) -> dict:
+def made(name: str, pages: list[Page], translated: dict[str, dict[str, str]]) -> dict:
     "The Chinese notebook of a page: code and outputs are the English one's; a cell without Chinese stays English."
     notebook, here = notebook_of(name), chinese_texts.chinese(name)
     for cell in notebook["cells"]:
         if cell["id"] == TABLE:
-            text = table(pages, found)
+            text = table(pages, WORDS)
         elif cell["id"] == PAGES:
-            text = list_of_pages(pages, found)
+            text = list_of_pages(pages, WORDS)
         elif cell["id"] == NEIGHBOURS:
-            text = neighbours(name, pages, found)
+            text = neighbours(name, pages, WORDS)
         elif cell["cell_type"] == "markdown":
             source = "".join(cell["source"])
             text = with_links(in_one_line(here.get(cell["id"], ("", OPEN_IN_COLAB.sub("", source)))[1]), name, translated)
@@ -190,10 +151,9 @@ def all_anchors() -> dict[str, dict[str, str]]:
 
 def all_made() -> Iterator[tuple[str, dict]]:
     "Each Chinese notebook by its name, with links to the headings of the others."
-    pages, found = read_contents(), chinese_texts.titles()
-    translated = all_anchors()
+    pages, translated = pages_in_chinese(), all_anchors()
     for name in chinese_texts.names():
-        yield name, made(name, pages, found, translated)
+        yield name, made(name, pages, translated)
 
 
 def make() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import chinese_figures
 import chinese_notebooks
 import chinese_texts
-from contents import INDEX, Page, chapters, read_contents
+from contents import INDEX, chapters
 from repository import site_address
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
@@ -89,12 +89,11 @@ def navigation(groups: list[tuple[str, list[str]]]) -> dict:
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
 
 
-def captions(pages: list[Page], found: dict) -> list[tuple[str, list[str]]]:
+def captions() -> list[tuple[str, list[str]]]:
     "Headings and pages of the edition."
-    groups = chapters([page for page in pages if chinese_texts.has_chinese(page)])
+    groups = chapters([page for page in chinese_notebooks.pages_in_chinese() if chinese_texts.has_chinese(page)])
     paper = sum(part == "paper" for part, _ in groups)
-    named = [(chinese_notebooks.chapter_in_chinese(chapter, found), [page.notebook for page in members])
-             for (_, chapter), members in groups.items()]
+    named = [(chapter, [page.notebook for page in members]) for (_, chapter), members in groups.items()]
     return [*named[:paper], (GUIDES, chinese_texts.translated_guides()), *named[paper:]]
 
 
@@ -130,7 +129,7 @@ def with_alt(cell: dict, known: dict[str, str]) -> str:
 
 def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
     "The files that Sphinx reads. `prepare_notebook` is what the English pages go through, too."
-    pages, found, files = read_contents(), chinese_texts.titles(), {}
+    files = {}
     for name, notebook in chinese_notebooks.all_made():
         notebook["cells"] = [*with_charts(name, notebook["cells"])]
         if name == INDEX:
@@ -147,6 +146,6 @@ def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
                     output["data"]["text/markdown"] = with_english_pages(text, name, published)
         notebook = prepare_notebook(notebook, name, ON_FOLDED_CELLS)
         if name == INDEX:
-            notebook["cells"].append(navigation(captions(pages, found)))
+            notebook["cells"].append(navigation(captions()))
         files[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
     return files | {f"{name}.md": with_english_pages(text, name, published) for name, text in chinese_notebooks.guides_made()}

@@ -13,7 +13,6 @@ import chinese_notebooks
 import chinese_texts
 import yaml
 from chinese_texts import in_one_line
-from contents import Page
 from repository import site_address
 
 EXERCISES = Path("nbs/zh/exercises.yml")
@@ -60,14 +59,6 @@ def led(target: str, page: str) -> str | None:
     "Where a link to a page of the Chinese edition leads: to the site; None for others. A heading's name there is not known here."
     there = posixpath.normpath(posixpath.join(posixpath.dirname(page), target.partition("#")[0])).removesuffix(".ipynb")
     return f"{site_address()}zh/{there}.html" if there in chinese_texts.names() else None
-
-
-def label(page: Page) -> str:
-    return chinese_notebooks.label(page, chinese_texts.titles())
-
-
-def title(page: Page) -> str:
-    return chinese_notebooks.title(page, chinese_texts.titles())
 
 
 def complaints() -> Iterator[str]:

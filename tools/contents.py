@@ -14,6 +14,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import yaml
 from repository import from_yaml
@@ -25,6 +26,24 @@ SECONDS = Path("results/checks/pages.json")
 TABLE, PAGES, NEIGHBOURS = "contents", "pages", "neighbours"  # the ids of the cells that are written here
 PARTS = {"paper": "The paper", "workshop": "The workshop"}
 ROW = ("notebook", "title", "shows")  # and a tag, where a page has equations of its own
+
+
+class Words(NamedTuple):
+    "What stands in the tables of pages, and in the line that ends a page: in English, unless said otherwise."
+
+    parts: dict[str, str] = PARTS
+    page: str = "notebook"
+    pages: str = "notebooks"
+    shows: str = "what it is about"
+    about: str = "what for"
+    module: str = "module"
+    seconds: str = "seconds on two cores"
+    before: str = "Before: "
+    next: str = "Next: "
+    contents: str = "Contents"
+
+
+ENGLISH = Words()
 
 
 @dataclass(frozen=True)
@@ -174,27 +193,29 @@ def chapters(pages: list[Page]) -> dict[tuple[str, str], list[Page]]:
     return found
 
 
-def table(pages: list[Page]) -> str:
+def table(pages: list[Page], words: Words) -> str:
     "For the index: the paper's pages with what they are about, and the names of the workshop's with what one goes there for."
-    lines = [f"### {PARTS['paper']}", "", "| | notebook | what it is about |", "|---|---|---|"]
+    lines = [f"### {words.parts['paper']}", "", f"| | {words.page} | {words.shows} |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "paper":
             lines += [f"| {chapter if page is members[0] else ''} | {page.link()} | {page.shows} |" for page in members]
-    lines += ["", f"### {PARTS['workshop']}", "", "| | what for | notebooks |", "|---|---|---|"]
+    lines += ["", f"### {words.parts['workshop']}", "", f"| | {words.about} | {words.pages} |", "|---|---|---|"]
     for (part, chapter), members in chapters(pages).items():
         if part == "workshop":
             lines.append(f"| {chapter} | {members[0].about} | {' · '.join(page.link() for page in members)} |")
     return "\n".join(lines)
 
 
-def list_of_pages(pages: list[Page], here: str = "reference") -> str:
+def list_of_pages(pages: list[Page], words: Words) -> str:
     "For the reference: every page with its module and how long it runs; the workshop's with what they are about."
-    lines, measured = ["| notebook | module | seconds on two cores |", "|---|---|---|"], seconds()
+    head = f"| {words.page} | {words.module} | {words.seconds} |"
+    lines, measured = [head, "|---|---|---|"], seconds()
     for page in sorted(pages, key=lambda page: page.part == "workshop"):
         if page.part == "workshop" and "" not in lines:  # its table begins
-            lines += ["", "| notebook | module | seconds on two cores | what it is about |", "|---|---|---|---|"]
+            lines += ["", f"{head} {words.shows} |", "|---|---|---|---|"]
         module, took = f"`{page.module}`" if page.module else "", str(measured.get(page.notebook, ""))
-        lines.append(f"| {page.link(here)} | {module} | {took} |" + (f" {page.shows} |" if page.part == "workshop" else ""))
+        shown = f" {page.shows} |" if page.part == "workshop" else ""
+        lines.append(f"| {page.link('reference')} | {module} | {took} |{shown}")
     return "\n".join(lines)
 
 
@@ -213,10 +234,10 @@ def around(name: str, pages: list[Page]) -> tuple[Page | None, Page | None]:
     return part[place - 1], part[place + 1]
 
 
-def neighbours(name: str, pages: list[Page]) -> str:
+def neighbours(name: str, pages: list[Page], words: Words) -> str:
     "The line that ends a notebook."
-    ways = [f"{word}: {page.link(name)}" for word, page in zip(("Before", "Next"), around(name, pages)) if page]
-    return " · ".join(ways + [f"[Contents]({way(name, INDEX)})"] * (name != INDEX))
+    ways = [f"{word}{page.link(name)}" for word, page in zip((words.before, words.next), around(name, pages)) if page]
+    return " · ".join(ways + [f"[{words.contents}]({way(name, INDEX)})"] * (name != INDEX))
 
 
 def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:
@@ -228,5 +249,5 @@ def with_contents(notebook: dict, name: str, pages: list[Page]) -> dict:
     cells = [cell for cell in notebook["cells"] if cell.get("id") != NEIGHBOURS]
     if name == INDEX and not any(cell.get("id") == TABLE for cell in cells):
         refuse(f"{INDEX}.ipynb lacks the cell with the id `{TABLE}`, into which the build writes the table of all notebooks.")
-    cells = [written(cell["id"], tables[cell["id"]](pages)) if cell.get("id") in tables else cell for cell in cells]
-    return notebook | {"cells": [*cells, written(NEIGHBOURS, neighbours(name, pages))]}
+    cells = [written(cell["id"], tables[cell["id"]](pages, ENGLISH)) if cell.get("id") in tables else cell for cell in cells]
+    return notebook | {"cells": [*cells, written(NEIGHBOURS, neighbours(name, pages, ENGLISH))]}

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import chinese_workbook
 import yaml
+from chinese_notebooks import pages_in_chinese
 from colab import PINS
 from contents import Page, read_contents, refuse
 from export_tests import names_in, names_of, names_offered, with_sorted_imports
@@ -284,8 +285,8 @@ def notebook_of(page: Page, exercises: list[dict], after: str, words: Words) -> 
     "The workbook notebook of a page."
     ours, about = words == CHINESE, settings()
     introduction = words.introduction.format(
-        label=chinese_workbook.label(page) if ours else page.label, title=chinese_workbook.title(page) if ours else page.title,
-        repo=about["repo"], home="https://github.com/{user}/{repo}".format(**about), owners=about["copyright"].partition(", ")[2],
+        label=page.label, title=page.title, repo=about["repo"], home="https://github.com/{user}/{repo}".format(**about),
+        owners=about["copyright"].partition(", ")[2],
         page=ours and chinese_workbook.led(f"{page.notebook}.ipynb", "") or f"{shown_at()}/nbs/{page.notebook}.ipynb",
         colab=f"{in_colab()}/{(TARGET / words.folder / page.name).as_posix()}.ipynb")
     name = page.name
@@ -336,11 +337,12 @@ def write_workbook() -> None:
     "Write all workbook notebooks, and what their checks need."
     if not (NOTEBOOKS / EXERCISES).exists():
         return
-    pages, files = read_contents(), {}
+    files = {}
     for words in (ENGLISH, CHINESE) if chinese_workbook.EXERCISES.exists() else (ENGLISH,):
+        pages = pages_in_chinese() if words == CHINESE else read_contents()
         exercises = read_exercises(pages, words)
         names = list(dict.fromkeys(exercise["page"] for exercise in exercises))
-        called = {page.name: chinese_workbook.label(page) if words == CHINESE else page.label for page in pages}
+        called = {page.name: page.label for page in pages}
         called[TOGETHER] = words.together.partition("\n")[0].removeprefix("# ")
         for name, after in zip(names, [*names[1:], TOGETHER]):
             [page] = [page for page in pages if page.name == name]

@@ -16,7 +16,7 @@ import chinese_terms
 import chinese_texts
 import nbformat
 import pytest
-from contents import neighbours, notebook_of, read_contents
+from contents import ENGLISH, list_of_pages, neighbours, notebook_of, read_contents
 
 ROOT = Path(__file__).parents[3]
 
@@ -225,8 +225,8 @@ def test_a_page_under_another_name_is_named(monkeypatch):
 
 
 def test_the_reference_lists_every_page_in_chinese():
-    pages, found = read_contents(), chinese_texts.titles()
-    rows = [line for line in chinese_notebooks.list_of_pages(pages, found).split("\n") if "ipynb" in line]
+    pages = chinese_notebooks.pages_in_chinese()
+    rows = [line for line in list_of_pages(pages, chinese_notebooks.WORDS).split("\n") if "ipynb" in line]
     assert len(rows) == len(pages)
     assert all(re.search("[\u4e00-\u9fff]", row) for row, page in zip(rows, pages) if page.part == "workshop")
     assert "| [§3.2 注意力](paper/3.2_attention.ipynb) | `model.attention` |" in rows[2]
@@ -234,9 +234,9 @@ def test_the_reference_lists_every_page_in_chinese():
 
 
 def test_neighbours_are_those_of_the_english_page():
-    pages, found = read_contents(), chinese_texts.titles()
+    english, ours = read_contents(), chinese_notebooks.pages_in_chinese()
     for name in chinese_texts.names():
-        there, here = neighbours(name, pages), chinese_notebooks.neighbours(name, pages, found)
+        there, here = neighbours(name, english, ENGLISH), neighbours(name, ours, chinese_notebooks.WORDS)
         assert chinese_texts.TARGET.findall(here) == chinese_texts.TARGET.findall(there)
         assert [w in here for w in ("上一页", "下一页", "目录")] == [w in there for w in ("Before", "Next", "Contents")]
 
@@ -274,9 +274,9 @@ def test_code_and_outputs_are_the_english_ones():
 
 
 def test_the_notebooks_are_valid_and_none_leads_to_an_english_one_in_colab():
-    pages, found = read_contents(), chinese_texts.titles()
+    pages = chinese_notebooks.pages_in_chinese()
     for name in chinese_texts.names():
-        notebook = chinese_notebooks.made(name, pages, found, {})
+        notebook = chinese_notebooks.made(name, pages, {})
         nbformat.validate(notebook)
         ids = [cell["id"] for cell in notebook["cells"]]
         assert len(ids) == len({*ids}), name

@@ -4,10 +4,8 @@ import json
 import chinese_figures
 import chinese_notebooks
 import chinese_site
-import chinese_texts
 import matplotlib
 import pytest
-from contents import read_contents
 
 PAGE, CELL = "paper/5.3_optimizer", "53a10002"
 
@@ -72,8 +70,7 @@ def test_a_figure_counts_where_its_page_says_nearly_the_same(one, other, alike):
 
 
 def cells_of(name: str) -> dict[str, dict]:
-    pages, found = read_contents(), chinese_texts.titles()
-    return {cell["id"]: cell for cell in chinese_notebooks.made(name, pages, found, {})["cells"]}
+    return {cell["id"]: cell for cell in chinese_notebooks.made(name, chinese_notebooks.pages_in_chinese(), {})["cells"]}
 
 
 def test_words_stand_below_a_figure_that_shows_english_ones(monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 import contents
 import pytest
 import yaml
-from contents import list_of_pages, neighbours, read_contents, table, with_contents
+from contents import ENGLISH, list_of_pages, neighbours, read_contents, table, with_contents
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,12 +52,12 @@ def test_the_pages_stand_in_the_order_of_the_list(book):
 
 def test_the_tables_have_each_page(book, monkeypatch):
     monkeypatch.setattr(contents, "seconds", lambda: {"paper/1_more": 7, "use/shop": 60})
-    rows = [line for line in table(read_contents(book)).split("\n") if "ipynb" in line]
+    rows = [line for line in table(read_contents(book), ENGLISH).split("\n") if "ipynb" in line]
     assert rows == ["| §1 Halves | [§1 More](paper/1_more.ipynb) | halves |",
                     "|  | [§1.2 Toy](paper/1.2_toy.ipynb) | halves |",
                     "|  | [End](paper/end.ipynb) | halves |",
                     "| In use | To buy. | [Shop](use/shop.ipynb) · [Shelf](shelf.ipynb) |"]
-    rows = [line for line in list_of_pages(read_contents(book)).split("\n") if "ipynb" in line]
+    rows = [line for line in list_of_pages(read_contents(book), ENGLISH).split("\n") if "ipynb" in line]
     assert rows == ["| [§1 More](paper/1_more.ipynb) | `halves.more` | 7 |",
                     "| [§1.2 Toy](paper/1.2_toy.ipynb) | `halves.toy` |  |",
                     "| [End](paper/end.ipynb) |  |  |",
@@ -75,7 +75,7 @@ def test_no_page_takes_more_than_a_minute_of_a_processor():
 
 def test_neighbours_are_those_of_the_same_part_and_links_lead_from_folder_to_folder(book):
     pages, contents = read_contents(book), "[Contents](../index.ipynb)"
-    assert {name: neighbours(name, pages) for name in ("index", *(page.notebook for page in pages))} == {
+    assert {name: neighbours(name, pages, ENGLISH) for name in ("index", *(page.notebook for page in pages))} == {
         "index": "Next: [§1 More](paper/1_more.ipynb)",
         "paper/1_more": f"Next: [§1.2 Toy](1.2_toy.ipynb) · {contents}",
         "paper/1.2_toy": f"Before: [§1 More](1_more.ipynb) · Next: [End](end.ipynb) · {contents}",
