@@ -56,7 +56,6 @@ lab: $(INSTALLED)  ## open the book in JupyterLab
 
 run: $(INSTALLED)  ## run all notebooks and keep their outputs (NB=nbs/paper/5.2_training.ipynb for one)
 	TQDM_DISABLE=1 $(BIN)/jupyter nbconvert --KernelManager.transport_encryption=auto --to notebook --execute --inplace $(NOTEBOOKS)
-	$(BIN)/python tools/streams.py $(NOTEBOOKS)
 	$(BIN)/python tools/build.py clean
 
 build: $(INSTALLED)  ## clean the notebooks, export the package and the tests from them

@@ -60,7 +60,7 @@ def prepare_notebooks() -> None:
     Path(PINS).write_text(pins(settings(), known), encoding="utf-8", newline="\n")
     for path in notebook_files():
         name, found = called(path), read_notebook(path)
-        wanted = with_whole_streams(with_contents(with_colab(found, name), name, pages))
+        wanted = with_contents(with_colab(found, name), name, pages)
         if wanted != found:
             write_notebook(path, wanted)
 

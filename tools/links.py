@@ -1,15 +1,8 @@
-"""Find links of a built site that lead nowhere: to a missing page, or to a place that its page does not have.
-
-python tools/links.py [_site]     one line for each, and status 1; `make site` ends with this too
-"""
+"Find links of a built site that lead nowhere: to a missing page, or to a place that its page does not have. `make site` does it."
 import functools
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-
-from contents import refuse
-from usage import words_given
 
 
 class Links(HTMLParser):
@@ -55,14 +48,3 @@ def dead_links(site: Path) -> list[str]:
     "One line for each dead link of a site."
     return [f"{page.relative_to(site.resolve())}: {link} leads nowhere"
             for page in sorted(site.resolve().rglob("*.html")) for link in dead(page)]
-
-
-if __name__ == "__main__":
-    if len(given := words_given(__doc__, None)) > 1:
-        refuse("One site at a time: python tools/links.py [_site]")
-    site = Path(*given or ["_site"])
-    if not site.is_dir():
-        refuse(f"{site} is no directory: `make site` makes one.")
-    complaints = dead_links(site)
-    print("\n".join(complaints) or "Every link leads somewhere.")
-    sys.exit(1 if complaints else 0)

@@ -1,7 +1,5 @@
 """Write docs/transformer.py, the paper's model and a loop in one file, from the readable forms on the book's pages.
 
-python tools/one_file.py     the build does it too
-
 tools/one_file_template.txt is the outline. A line `#: PAGE NAME` in it is replaced by the definition of NAME, a function,
 a class or CLASS.METHOD, from the page PAGE.
 """
@@ -12,7 +10,6 @@ import textwrap
 from pathlib import Path
 
 from contents import notebook_of
-from usage import words_given
 
 TEMPLATE, OUT = Path("tools/one_file_template.txt"), Path("docs/transformer.py")
 MOST_LINES = 350
@@ -68,8 +65,3 @@ def write_one_file() -> None:
     if not OUT.exists() or OUT.read_text(encoding="utf-8") != written():
         OUT.parent.mkdir(exist_ok=True)
         OUT.write_text(written(), encoding="utf-8", newline="\n")
-
-
-if __name__ == "__main__":
-    words_given(__doc__, ())
-    write_one_file()

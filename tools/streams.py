@@ -1,11 +1,4 @@
-"""Join what a cell printed in several pieces into one output, as JupyterLab shows it: a kernel sends one piece per flush.
-
-python tools/streams.py NOTEBOOK ...     in these notebooks (`make run` does it after running them, and so does the build)
-"""
-from pathlib import Path
-
-from contents import read_notebook, write_notebook
-from usage import words_given
+"Join what a cell printed in several pieces into one output, as JupyterLab shows it: a kernel sends one piece per flush."
 
 
 def joined(outputs: list[dict]) -> list[dict]:
@@ -25,8 +18,3 @@ def with_whole_streams(notebook: dict) -> dict:
     "The notebook with the streams of each cell joined."
     cells = [cell | {"outputs": joined(cell["outputs"])} if cell.get("outputs") else cell for cell in notebook["cells"]]
     return notebook | {"cells": cells}
-
-
-if __name__ == "__main__":
-    for path in map(Path, words_given(__doc__, None)):
-        write_notebook(path, with_whole_streams(read_notebook(path)))
