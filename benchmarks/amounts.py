@@ -26,7 +26,7 @@ from annotated_transformer.parsing.self_training import exchange_constituents
 from annotated_transformer.training.runs import Run
 from benchmarks import semi
 from benchmarks.parser import write_trees
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import one_sentence
 from benchmarks.shared.side_by_side import save
 
 ANOTHER_PARSER, EXCHANGED = "another parser", "exchanged"  # whose trees were added
@@ -77,12 +77,11 @@ def trained(kind: str, others: Path, arguments: argparse.Namespace, corpus: corp
 
 
 def options_read(options: Sequence[str] | None) -> argparse.Namespace:
-    parser = semi.parser_with_files("benchmarks.amounts", __doc__.split("\n")[0])
+    parser = semi.parser_with_files("benchmarks.amounts", __doc__, "results/parsing/parser.amounts.json")
     parser.add_argument("--amounts", type=int, nargs="*", default=[0, 16_000, 80_000], help="of these trees")
     parser.add_argument("--exchanged", type=int, nargs="*", default=[16_000], help="of trees made of the gold ones")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, nargs=2, default=STEPS, help="updates of both parts")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.amounts.json"))
     return semi.parsed_with_files(parser, options)
 
 

@@ -7,7 +7,6 @@ right. The finer the sort, the less padding, and the more similar the sentences 
 effects: much padding, and hardly any batch with sentences of two kinds. `--orders` selects some; the others stay in the file as
 they were.
 """
-import argparse
 import dataclasses
 import functools
 import json
@@ -25,6 +24,7 @@ from annotated_transformer.data import batching, corpora
 from annotated_transformer.data.batching import batches, padding_share
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 
@@ -88,9 +88,8 @@ def train_and_score(seed: int) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.batch_order", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.batch_order", __doc__, "results/translation/batch-order.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
-    parser.add_argument("--out", type=Path, default=Path("results/translation/batch-order.json"))
     parser.add_argument("--orders", nargs="+", choices=ORDERS, default=list(ORDERS), metavar="ORDER",
                         help=", ".join(map(repr, ORDERS)))
     arguments = parser.parse_args(options)

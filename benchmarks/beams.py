@@ -5,16 +5,14 @@
 The weights are a mean chosen at the paper's beam of 4 and α of 0.6, on the same split. Besides BLEU, the table shows how long the
 translations are (words, as a share of the reference's) and how many are empty. Greedy search has no α, and so only one row.
 """
-import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
 from annotated_transformer import Translator
 from annotated_transformer.config import Search
 from annotated_transformer.data import corpora
 from annotated_transformer.progress_bar import progress_bar
 from annotated_transformer.translation.bleu import multi30k_bleu
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 MODEL = "multi30k-en-de"
@@ -45,11 +43,10 @@ def measure(model: str, beams: Sequence[int], alphas: Sequence[float]) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.beams", description=__doc__.splitlines()[0])
+    parser = Options("benchmarks.beams", __doc__, "results/translation/beams.json")
     parser.add_argument("--model", default=MODEL, help="shipped weights, named after their corpus")
     parser.add_argument("--beams", type=int, nargs="+", default=BEAMS)
     parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS)
-    parser.add_argument("--out", type=Path, default=Path("results/translation/beams.json"))
     arguments = parser.parse_args(options)
     with one_sentence():
         figures = measure(arguments.model, arguments.beams, arguments.alphas)

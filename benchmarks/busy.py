@@ -6,7 +6,6 @@ Each command runs in its own process and is timed by the wall clock. The numbers
 then next to two processes that only count, so each ratio compares neighbours. If the machine has other work all the time, we are
 never alone: the file says how many cores were busy before this began.
 """
-import argparse
 import json
 import os
 import statistics
@@ -17,10 +16,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 from annotated_transformer.data import corpora
 from annotated_transformer.threads import allowed_cores, reading
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save, take_turns
 
 NUMBERS = {  # what the user sets; in the last, threads wait for one another as GNU's OpenMP does: they check 300,000 times
@@ -70,7 +69,7 @@ def training(directory: str, corpus: str, steps: int) -> list[str]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.busy", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.busy", __doc__, "results/speed/threads.json")
     parser.add_argument("--corpus", default="numbers-en-de", help="what is scored, its sentences translated, and trained on")
     parser.add_argument("--sentences", type=int, default=200, help="to translate")
     parser.add_argument("--steps", type=int, default=40, help="of the training")
@@ -78,7 +77,6 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--limit", type=float, default=300, help="seconds after which a command is stopped")
     parser.add_argument("--works", nargs="+", default=["translate", "one line", "score", "train"])
     parser.add_argument("--beside", nargs="+", type=int, default=[0, 2], help="processes that count")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/threads.json"))
     arguments = parser.parse_args(options)
     figures: dict = {"busy_cores_before": busy_cores()}
     sources = [source for source, _ in corpora.load(arguments.corpus).train][: arguments.sentences]

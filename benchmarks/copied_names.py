@@ -8,7 +8,6 @@ also read half of the sources in other pieces. Each is mixed with the shipped we
 the validation pairs with one Tom on either side, each Tom becomes one of the census's rare family names that the
 corpus lacks. (Some of them are among the names made for these trainings: 10 of the 218 on record.)
 """
-import argparse
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -23,6 +22,7 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from benchmarks import everyday_extra
 from benchmarks.distillation import SHIPPED
 from benchmarks.everyday_extra import LISTED, TOM
+from benchmarks.shared.command import Options
 from benchmarks.shared.shipping import round_weights
 from benchmarks.shared.side_by_side import save
 
@@ -70,10 +70,9 @@ def measured(translator: Translator, pairs: Sequence[tuple[str, str]], asked: Se
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.copied_names", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.copied_names", __doc__, "results/translation/copied_names.json")
     parser.add_argument("--names", type=Path, required=True, metavar="DIRECTORY", help="the lists of the package `names`")
     parser.add_argument("--work", type=Path, required=True, help="of `benchmarks.distillation`")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/copied_names.json"))
     arguments = parser.parse_args(options)
     asked, pairs = list(with_rare_names(arguments.names)), corpora.load(SHIPPED).validation
     figures = {}

@@ -9,7 +9,6 @@ single checkpoints on that ninth. Weights are rounded to the 16 bits in which th
 a run that was stopped; `--as-it-stands` measures what there is. CRAFT is a separate clone in the download cache;
 nbs/data/treebanks says which.
 """
-import argparse
 import dataclasses
 import time
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import as_it_stands
 from benchmarks.semi import BEAM, MIXED, choose_on_development, open_parser, parses_of, sooner
 from benchmarks.shared.baselines import commonest_right_label, right_branching
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 RECIPE = dataclasses.replace(MIXED, corpus="craft-words", steps=10_000, checkpoint_every=250, keep=40)
@@ -83,11 +82,10 @@ def measure(run: Path, corpus: corpora.Treebank) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.craft", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.craft", __doc__, "results/parsing/parser.craft.json")
     parser.add_argument("--steps", type=int, default=RECIPE.steps, help="updates")
     parser.add_argument("--as-it-stands", action="store_true", help="train no further")
     parser.add_argument("--runs", type=Path, default=Path("runs/craft"), help="where the run stands")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.craft.json"))
     arguments = parser.parse_args(options)
     run, config = arguments.runs / f"seed{RECIPE.seed}", dataclasses.replace(RECIPE, steps=arguments.steps)
     with one_sentence():

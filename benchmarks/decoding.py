@@ -15,7 +15,6 @@ hypotheses count, so the outputs may differ, and with them the amount of work. G
 If the machine has other work, `--clock processor` counts processor seconds instead of the wall clock's: with one thread
 they are the same on an otherwise idle machine. The file is written after each work, and `--resume` continues it.
 """
-import argparse
 import copy
 import dataclasses
 import json
@@ -24,7 +23,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -42,9 +40,9 @@ from annotated_transformer.tables.training_cost import forward_flops
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits, in_sixteen_bits, largest_weight
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.decoding_chart import chart
 from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
-from benchmarks.shared.ending import at_least
 from benchmarks.shared.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
 
 SIZES = {
@@ -320,12 +318,11 @@ def start(rounds: int) -> dict:
 
 def main(options: Sequence[str] | None = None) -> None:
     choices = [*WORKS, "growth", "start"]
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.decoding", __doc__, "results/speed/decoding.json")
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--works", nargs="+", choices=choices, default=choices, metavar="WORK",
                         help=", ".join(map(repr, choices)))
     parser.add_argument("--rounds", type=at_least(1), default=6, help="turns of each; half as many where the work is long")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/decoding.json"))
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="processor: where the machine has other work")
     parser.add_argument("--resume", action="store_true", help="keep what --out has from the same settings, and do the rest")
     arguments = parser.parse_args(options)

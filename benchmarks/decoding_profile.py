@@ -9,14 +9,12 @@ without the profiler, the minimum of the rounds. The kernels are timed alone, wi
 `--shipped NAME` does only the same for a shipped translator and 32 sentences of Tatoeba: it shows what share of a search
 the vocabulary takes, and so how much faster a search that looks at only a few words could be at most.
 """
-import argparse
 import functools
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from unittest.mock import patch
 
 import torch
@@ -28,7 +26,7 @@ from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
 from benchmarks.kernels import KERNELS, available, first_sentences, ways
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -144,12 +142,11 @@ def least_microseconds(run: Callable[[], object], budget: float) -> int:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.decoding_profile", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.decoding_profile", __doc__, "results/speed/int8-profile.json")
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
     parser.add_argument("--rounds", type=at_least(1), default=3)
     parser.add_argument("--shipped", metavar="NAME", help="profile this translator alone, in 32, 16 and 8 bits")
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/int8-profile.json"))
     arguments = parser.parse_args(options)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -15,7 +15,6 @@ in `benchmarks.distillation`, so that the student forgets little. `report` compa
 --work C` without `--ding`, and about as many updates from the same weights. For each, the mean of the last AVERAGE checkpoints
 translates the validation split.
 """
-import argparse
 import dataclasses
 import random
 import re
@@ -32,8 +31,8 @@ from benchmarks import everyday_extra
 from benchmarks.copied_names import measured
 from benchmarks.distillation import SHIPPED, made_by, ran, teach_by
 from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.corpus_files import write_corpus
-from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
@@ -143,7 +142,7 @@ def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[st
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.dictionary", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.dictionary", __doc__, "results/translation/dictionary.json")
     parser.add_argument("do", choices=("pairs", "learn", "report"))
     parser.add_argument("seed", type=int, nargs="?", help="of learning, and of the report")
     parser.add_argument("--ding", type=Path, metavar="FILE", help="the dictionary, for the pairs; without it, those of a control")
@@ -151,7 +150,6 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_400)
     parser.add_argument("--control", type=Path, help="for the report: the W of the control")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/dictionary.json"), help="of the report")
     arguments = parser.parse_args(options)
     if arguments.do == "learn" and None in (arguments.seed, arguments.start):
         parser.error("learn takes a seed, and --start")

@@ -20,7 +20,6 @@ DIRECTORY --draws 2`. Its teachers also learnt from the shipped weights: `teach 
 Besides `taught`, `learn cut` reads half of the sources in other pieces (BPE-dropout); its teachers read the usual ones.
 `benchmarks.copied_names` counts the names that they copy.
 """
-import argparse
 import dataclasses
 import json
 import os
@@ -49,6 +48,7 @@ from annotated_transformer.training.processes import Stopped
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import sacre_bleu
 from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.command import Options
 from benchmarks.shared.earlier import write_start
 from benchmarks.shared.shipping import round_weights
 from benchmarks.shared.side_by_side import save
@@ -283,7 +283,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.distillation", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.distillation", __doc__, "results/translation/distillation.json")
     parser.add_argument("do", choices=("teach", "translate", "learn", "report"))
     parser.add_argument("who", nargs="?", default="", help=f"a teacher's seed, or {', '.join(LEARNERS)}")
     parser.add_argument("--from-shipped", action="store_true", help="the teacher learns from the weights that ship, too")
@@ -291,7 +291,6 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--since", type=float, default=time.time(), help="seconds of the clock (default: now)")
     parser.add_argument("--until", type=float, nargs="+", default=[0.0, 0.0], metavar="SECONDS")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/distillation.json"), help="of the report")
     arguments = parser.parse_args(options)
     known = {"report": [""], "learn": list(LEARNERS)}.get(arguments.do, [str(seed) for seed in TEACHERS])
     if arguments.who not in known:

@@ -6,7 +6,6 @@ The outputs and scores of float32 are in results/translation/MODEL.SPLIT.txt and
 floats, so they do not depend on the processor: we measure how far they move the model's probabilities of each next word when it
 is fed the references. The time is that of sixteen sentences of Tatoeba one at a time, beam 4: the median of five rounds in turns.
 """
-import argparse
 import copy
 import json
 import statistics
@@ -24,7 +23,7 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.packed_weights import largest_weight
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import save, take_turns
 
 RESULTS = Path("results/translation")
@@ -133,10 +132,9 @@ def seconds(translators: dict[str, Translator]) -> dict[str, float]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.eight_bits", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.eight_bits", __doc__, "results/speed/int8.json")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME", help=", ".join(MODELS))
     parser.add_argument("--sentences", type=at_least(1), help="of each test set; all if not given")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/int8.json"))
     arguments = parser.parse_args(options)
     figures = {name: measure(name, arguments.sentences) for name in arguments.models}
     config = {"models": list(arguments.models), "sentences": arguments.sentences, "forms": FORMS, "led": LED,

@@ -9,7 +9,6 @@ large: with `--torch`, it is taken from a directory, where `uv pip install --tar
 fetched for each environment; a `{}` in the directory's name stands for the Python version (3.12). For the Pythons of
 `--resolve` uv only checks whether there is a wheel of everything required; `--pythons` alone makes no environment.
 """
-import argparse
 import json
 import os
 import shutil
@@ -19,6 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
@@ -156,11 +156,10 @@ def resolves(version: str, wheel: Path) -> str:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.environments", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.environments", __doc__, "results/installation/environments.json")
     parser.add_argument("--pythons", nargs="*", default=["python3.11"], help="interpreters, by name or path")
     parser.add_argument("--resolve", nargs="*", default=[], help="versions of Python that are not here, as 3.14")
     parser.add_argument("--torch", default="", help="a directory with PyTorch; {} stands for 3.12")
-    parser.add_argument("--out", type=Path, default=Path("results/installation/environments.json"))
     arguments = parser.parse_args(options)
     figures: dict[str, dict] = {"environments": {}}
     with tempfile.TemporaryDirectory() as scratch:

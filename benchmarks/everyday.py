@@ -12,7 +12,6 @@ hand, and the next run keeps it, wherever it writes, as long as the translation 
 somebody judges it. `second` is the verdict of a second judge that saw no verdict of the first; it also judged `tatoeba`,
 with the reference in view. Both are language models.
 """
-import argparse
 import json
 from collections import Counter
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from annotated_transformer import InputError, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
 from benchmarks.everyday_extra import made
+from benchmarks.shared.command import Options
 from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
@@ -45,7 +45,7 @@ def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.everyday", __doc__)
     parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook", "tatoeba"))
     parser.add_argument("--model", default="everyday-en-de")
     parser.add_argument("--out", type=Path, help="results/translation/LIST-sentences.json if not given")

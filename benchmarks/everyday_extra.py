@@ -13,7 +13,6 @@ most of those pairs get another name, a common one or an invented one, made lett
 `names` 0.3.0 (`dist.male.first`, `dist.female.first`, `dist.all.last`; its source: `pip download names==0.3.0`). Then half of
 the pairs with Mary or Boston get another name too. Names in the sentences used for measuring are left out.
 """
-import argparse
 import random
 import re
 from collections import Counter, defaultdict
@@ -24,6 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
+from benchmarks.shared.command import Options
 from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.sentence_lists import sentences
 
@@ -147,7 +147,7 @@ def from_lists(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.everyday_extra", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.everyday_extra", __doc__)
     parser.add_argument("--with-corpus", action="store_true", help="the corpus's own pairs too, Tom renamed in most of them")
     parser.add_argument("--names", type=Path, metavar="DIRECTORY", help="with the corpus's pairs: lists of names to draw from")
     parser.add_argument("--seed", type=int, default=SEED, help="of the names drawn")

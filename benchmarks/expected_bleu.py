@@ -14,7 +14,6 @@ beam and scores per token: Edunov et al. 2018), plus the given share of the usua
 those of the first weights throughout. `report` scores each W/NUMBER, the mean of its last AVERAGE checkpoints, on the validation
 split.
 """
-import argparse
 import dataclasses
 import json
 import os
@@ -45,6 +44,7 @@ from annotated_transformer.translation.translator import in_batches
 from benchmarks.copied_names import measured
 from benchmarks.distillation import SHIPPED, decoded, made_by, ran
 from benchmarks.pretrained import EVERYDAY_GPU
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 BEAM = 8               # candidates
@@ -192,7 +192,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.expected_bleu", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.expected_bleu", __doc__, "results/translation/expected_bleu.json")
     parser.add_argument("do", choices=("candidates", "learn", "report"))
     parser.add_argument("share", nargs="?", type=float, help="of the usual loss, for learning")
     parser.add_argument("--work", type=Path, required=True)
@@ -200,7 +200,6 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--last", type=int, default=20_000, help="number after the last one")
     parser.add_argument("--start", type=Path, help="weights to go on from")
     parser.add_argument("--updates", type=int, default=1_200)
-    parser.add_argument("--out", type=Path, default=Path("results/translation/expected_bleu.json"), help="of the report")
     arguments = parser.parse_args(options)
     if arguments.do == "candidates":
         candidates(arguments.work, arguments.first, arguments.last)

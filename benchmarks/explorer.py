@@ -5,7 +5,6 @@ python -m benchmarks.explorer --out results/speed/explorer.json
 Needs playwright (`pip install playwright`) and a Chromium or Chrome on the PATH. The sentences are made up and the heads look
 anywhere, which is the hardest case: few weights are too small to be drawn.
 """
-import argparse
 import json
 import shutil
 import statistics
@@ -21,6 +20,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
 from annotated_transformer.progress_bar import progress_bar
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 TOKENS = (5, 20, 60)  # of a sentence
@@ -84,7 +84,7 @@ def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.explorer", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.explorer", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()

@@ -5,7 +5,6 @@
 Each way continues from the shipped weights for equally many updates at the same low rate, with the same batches for each seed.
 The comparison uses only the validation split: loss and perplexity along the way, BLEU at the end.
 """
-import argparse
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.pretrained import EVERYDAY_MORE, JUDGES
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import mean_and_deviation, save
 
 NAME = "everyday-en-de"
@@ -56,13 +55,12 @@ def validation_bleu(model: str | Path) -> float:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.finishes", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.finishes", __doc__, "results/translation/finishes.json")
     parser.add_argument("--updates", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--corpus", default=RECIPE.corpus, help="pairs to train on, such as benchmarks.everyday_extra writes")
     parser.add_argument("--runs", type=Path, default=Path("runs/finishes"))
-    parser.add_argument("--out", type=Path, default=Path("results/translation/finishes.json"))
     arguments = parser.parse_args(options)
     with one_sentence():
         figures = {"before": {"validation_bleu": validation_bleu(NAME)}}

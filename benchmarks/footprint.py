@@ -7,7 +7,6 @@ shipped everyday translator, on random tokens with lengths like Tatoeba's: nearl
 and oneDNN keep a kernel for each shape, 1,024 each by default; several limits are compared. Parts that are not named
 stay in the file as they were.
 """
-import argparse
 import json
 import os
 import statistics
@@ -15,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -29,6 +27,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from benchmarks.shared import side_by_side
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import resident_peak, save
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
@@ -113,11 +112,10 @@ in_own_process = partial(side_by_side.in_own_process, "benchmarks.footprint")
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.footprint", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.footprint", __doc__, "results/speed/footprint.json")
     parser.add_argument("--parts", nargs="+", choices=("step", "long", "corpus"), default=("step", "long", "corpus"))
     parser.add_argument("--updates", type=int, default=1_000, help="of the long training")
     parser.add_argument("--contenders", nargs="+", choices=list(CONTENDERS), default=list(CONTENDERS), help="of that")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/footprint.json"))
     arguments = parser.parse_args(options)
     figures = json.loads(arguments.out.read_text(encoding="utf-8"))["figures"] if arguments.out.exists() else {}
     if "step" in arguments.parts:

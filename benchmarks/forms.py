@@ -6,7 +6,6 @@ The forms of a part take turns on the same inputs, in float32 unless stated othe
 is timed. The searches run a random model that writes to the full length. The loss is compared with PyTorch's own forms, if
 PyTorch has them (2.13), and its peak memory is measured too, each form in its own process.
 """
-import argparse
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,7 +26,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 from benchmarks.decoding import random_model
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import in_own_process, resident_peak, save, take_turns
 
 SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
@@ -189,11 +188,10 @@ def timed(forms: Forms, rounds: int, name: str) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.forms", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.forms", __doc__, "results/speed/forms.json")
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=at_least(1), default=9, help="a quarter as many for the searches")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/forms.json"))
     arguments = parser.parse_args(options)
     figures = measure(arguments.parts, SIZES[arguments.sizes], arguments.rounds)
     if "loss" in figures:

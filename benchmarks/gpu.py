@@ -40,7 +40,7 @@ from annotated_transformer.training.optimizer import adam, learning_rate
 from annotated_transformer.training.processes import Group, exchanging_gradients, join, part_seed
 from annotated_transformer.training.runs import prepare
 from annotated_transformer.training.starting import new_model
-from benchmarks.shared.ending import at_least, one_sentence
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.gpu_parts import Marks, attention_kernels, group_of_one, lengthened, spread, wait_for
 from benchmarks.shared.side_by_side import command_of, resident_peak
 
@@ -269,7 +269,7 @@ def positive(text: str) -> float:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.gpu", __doc__, "results/speed/gpu.json")
     parser.add_argument("--sizes", nargs="+", choices=PRESETS, default=["base", "big"], metavar="PRESET")
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, metavar="SETTING",
                         help=f"all that the device has, if none are named, of {', '.join(map(repr, SETTINGS))}")
@@ -284,7 +284,6 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--warmup", type=at_least(0), default=10, help="updates that are not timed")
     parser.add_argument("--steps", type=at_least(1), default=50, help="updates that are timed")
     parser.add_argument("--resume-steps", type=at_least(0), default=12, help="updates of the run that is resumed; 0: none")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/gpu.json"))
     arguments = parser.parse_args(options)
     if arguments.device is None and not torch.cuda.is_available():
         parser.exit(2, "This benchmark is meant for a GPU and PyTorch finds none; give --device cpu to try it on the CPU.\n")

@@ -42,6 +42,7 @@ from annotated_transformer.figures.token_labels import group_words
 from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared import heads_off
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.sentence_lists import sentences, spread
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
@@ -218,19 +219,16 @@ def print_claims(figures: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.heads", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.heads", __doc__, "results/heads/multi30k.json")
     parser.add_argument("--model", default="multi30k-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--corpus", default="multi30k-en-de", help="name or directory")
     parser.add_argument("--limit", type=int, help="for trials: sentences of test set and lists, as many hundred of training")
-    parser.add_argument("--out", type=Path, default=Path("results/heads/multi30k.json"))
     parser.add_argument("--ship", action="store_true", help="the head that aligns best, by hand, into the shipped record")
     parser.add_argument("--seeds", type=int, nargs="+", help="measure models that differ in these seeds alone instead")
     parser.add_argument("--weights", nargs="+", default=[], metavar="DIRECTORY", help="the model or run of each of the seeds")
     arguments = parser.parse_args()
-    try:
+    with one_sentence():
         (of_seeds if arguments.seeds else of_model)(arguments)
-    except InputError as error:
-        parser.error(str(error))
 
 
 def of_model(arguments: argparse.Namespace) -> None:

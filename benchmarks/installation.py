@@ -6,7 +6,6 @@ The distributions are those that the requirements name, and all that these requi
 brings is not counted. Seconds are processor time, user and system, the minimum of several fresh processes, next to those of
 `import torch` alone. With `--before`, the same is measured for another checkout.
 """
-import argparse
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from configparser import ConfigParser
 from importlib import metadata
 from pathlib import Path
 
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
@@ -81,10 +81,9 @@ def measure(checkout: Path, times: int) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.installation", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.installation", __doc__, "results/installation/installation.json")
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")
     parser.add_argument("--times", type=int, default=3, help="fresh processes for each command")
-    parser.add_argument("--out", type=Path, default=Path("results/installation/installation.json"))
     arguments = parser.parse_args(options)
     figures = {"now": measure(ROOT, arguments.times)}
     if arguments.before:

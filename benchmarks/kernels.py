@@ -7,13 +7,11 @@ are those of a shipped translator for sentences of Tatoeba's test split: seconds
 ratios), and how many sentences change. A kernel is kept if it is the fastest of those that will stay; an operator that PyTorch
 plans to delete is kept if it is more than 10% faster than these.
 """
-import argparse
 import os
 import statistics
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -34,7 +32,7 @@ from annotated_transformer.translation.packed_weights import (
     whole_rows,
     with_matrices,
 )
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import save, take_turns
 
 MODEL, CORPUS, SEED = "everyday-en-de", "tatoeba-en-de", 0
@@ -185,11 +183,10 @@ def form(kernel: Callable) -> type[PackedMatrix]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kernels", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.kernels", __doc__, "results/speed/kernels.json")
     parser.add_argument("--rounds", type=at_least(1), default=7)
     parser.add_argument("--sentences", type=at_least(1), default=64)
     parser.add_argument("--parts", nargs="+", choices=("products", "searches"), default=("products", "searches"))
-    parser.add_argument("--out", type=Path, default=Path("results/speed/kernels.json"))
     arguments = parser.parse_args(options)
     warnings.simplefilter("ignore", UserWarning)  # the old operators say at each use what is to become of them
     threads = torch.get_num_threads()

@@ -6,7 +6,6 @@ A kill is SIGKILL, which a process cannot see coming, sent to all processes of t
 is started again; when it ends, its last checkpoint and its metrics are compared byte by byte, and a new run begins.
 Every child is forked from a server that has already imported PyTorch, so the time goes into training, not into imports.
 """
-import argparse
 import os
 import random
 import sys
@@ -19,6 +18,7 @@ from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import free_port, save, server
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
@@ -143,11 +143,10 @@ class Killer:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.kills", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.kills", __doc__, "results/checks/kills.json")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=Path("results/checks/kills.json"))
     arguments = parser.parse_args(options)
     figures, config = [], None
     for size in arguments.processes:

@@ -4,18 +4,16 @@
 
 Times are of forward and backward through one layer, in float32. At each width and length all layers take turns.
 """
-import argparse
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from annotated_transformer.tables.layer_costs import longest_chain, multiplications
 from annotated_transformer.tables.layer_types import fitted_exponents, layer_types, path_length
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import save, take_turns
 
 SEED = 0
@@ -98,11 +96,10 @@ def times(size: dict, rounds: int, limit: int) -> list[dict]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.layer_types", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.layer_types", __doc__, "results/speed/layer-types.json")
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")
     parser.add_argument("--rounds", type=at_least(1), default=5)
     parser.add_argument("--longest", type=at_least(SHORTEST), default=8192, help="time no sequence longer than this")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/layer-types.json"))
     arguments = parser.parse_args(options)
     size = SIZES[arguments.sizes]
     torch.manual_seed(SEED)

@@ -5,7 +5,6 @@
 Each model is docs/transformer.py with one piece of its text replaced. It learns to write one to eight digits backwards, in
 padded batches, and is then tested on 1,024 sources: `right`, and again with four more <pad> after each: `right_padded`.
 """
-import argparse
 import contextlib
 import io
 import re
@@ -18,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import save
 
 FILE = Path(__file__).parents[1] / "docs/transformer.py"
@@ -104,10 +103,9 @@ def learn(piece: str, instead: str, seed: int, steps: int) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.mistakes", description=__doc__.splitlines()[0])
+    parser = Options("benchmarks.mistakes", __doc__, "results/checks/mistakes.json")
     parser.add_argument("--seeds", type=at_least(1), default=3)
     parser.add_argument("--steps", type=at_least(1), default=800)
-    parser.add_argument("--out", type=Path, default=Path("results/checks/mistakes.json"))
     arguments = parser.parse_args(options)
     seeds, figures = range(1, arguments.seeds + 1), {}
     with progress_bar(total=len(MISTAKES), unit="mistake") as bar:

@@ -4,7 +4,6 @@
 
 Both search the first sentences of two test sets, captions and everyday sentences, greedily and with beam 4.
 """
-import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.translator import Translator
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import require_packages, save, versions
 
@@ -64,10 +63,9 @@ def measure(translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> 
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.onnx", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.onnx", __doc__, "results/speed/onnx.json")
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
     parser.add_argument("--sentences", type=at_least(1), default=500, help="of each text")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/onnx.json"))
     arguments = parser.parse_args(options)
     require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)

@@ -17,7 +17,6 @@ A model of a narrow field does not know everyday lines either: with `--inside CO
 inside, and all two hundred lines are outside, except those that are too long for it, which it refuses. If no line outside is as
 likely as any inside, the threshold is the middle of that gap.
 """
-import argparse
 import dataclasses
 import json
 import random
@@ -29,6 +28,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.figures.head_scores import wilson
 from annotated_transformer.model.weights import model_directory
 from annotated_transformer.translation.lines import in_capitals
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 
@@ -122,7 +122,7 @@ def measure(translator: Translator, inside: str | None = None) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.out_of_depth", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.out_of_depth", __doc__)
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--inside", metavar="CORPUS", help="its test sentences are inside, and the whole list is outside")
     parser.add_argument("--out", type=Path, help="results/translation/out_of_depth.json, with the name of CORPUS, if not given")
@@ -130,11 +130,9 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     name = f"out_of_depth.{arguments.inside}" if arguments.inside else "out_of_depth"
     out = arguments.out or Path(f"results/translation/{name}.json")
-    try:
+    with one_sentence():
         directory = model_directory(arguments.model)
         figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.inside)
-    except InputError as error:
-        parser.error(str(error))
     config = {"model": arguments.model, "false_alarms": FALSE_ALARMS}
     save(out, "benchmarks.out_of_depth", figures, config, None, options)
     if arguments.write:

@@ -8,7 +8,6 @@ browser tests check that the page finds the same.
 
 Needs playwright, Chromium, the extra `exchange`, and a network the first time: the page's runtime is downloaded.
 """
-import argparse
 import functools
 import http.server
 import json
@@ -37,7 +36,7 @@ from annotated_transformer.translation.search import length_penalty
 from annotated_transformer.translation.translator import Translator
 from benchmarks.explorer import chromium
 from benchmarks.onnx import BEAMS, PACKAGES, SPLITS
-from benchmarks.shared.ending import at_least, one_sentence
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import require_packages, save
 
 PATIENCE = 600_000  # milliseconds
@@ -148,11 +147,10 @@ def compare(graphs: PageGraphs, translator: Translator, texts: dict[str, list[tu
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.page", __doc__, "results/speed/page.json")
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")
     parser.add_argument("--rounds", type=at_least(1), default=5, help="times the page is opened")
     parser.add_argument("--sentences", type=at_least(1), default=200, help="of each text")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/page.json"))
     arguments = parser.parse_args(options)
     require_packages(parser, PACKAGES)
     corpus = corpora.load(arguments.model)

@@ -6,19 +6,18 @@ There are three kinds of lines: unrelated validation sentences, joined; lines of
 training split, which favours whole lines since training saw them; and the few of those in the other splits. Each is translated
 whole, cut at every end of a sentence, and as `translate` does it, which keeps two short ones together.
 """
-import argparse
 import random
 from collections.abc import Sequence
-from pathlib import Path
 
 from sacrebleu.metrics import BLEU
 
-from annotated_transformer import InputError, Translator
+from annotated_transformer import Translator
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Pairs
 from annotated_transformer.data.sentences import split_sentences
 from annotated_transformer.translation.lines import WHOLE
 from benchmarks.shared.chance import SHUFFLES, by_chance
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 JOINED = (2, 3, 4, 6)
@@ -82,15 +81,12 @@ def measure(translator: Translator, limit: int | None) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.paragraphs", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.paragraphs", __doc__, "results/translation/paragraphs.json")
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--limit", type=int, help="for trials: so many sentences of a kind")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/paragraphs.json"))
     arguments = parser.parse_args(options)
-    try:
+    with one_sentence():
         figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.limit)
-    except InputError as error:
-        parser.error(str(error))
     config = {"model": arguments.model, "corpus": "tatoeba-en-de", "whole_up_to": WHOLE, "shuffles": SHUFFLES}
     save(arguments.out, "benchmarks.paragraphs", figures, config, 0, options)
     for name, found in figures.items():

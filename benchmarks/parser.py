@@ -13,7 +13,6 @@ A run's results are kept in its measured.json and not measured again. To try oth
 train --preset parsing-small --precision auto --run RUN` with the same --steps for each (4250 for the results here, including the
 recipe itself), and then --tried.
 """
-import argparse
 import dataclasses
 import functools
 import json
@@ -36,7 +35,7 @@ from annotated_transformer.parsing.self_training import confidences, sure
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.shared.baselines import right_branching_scores
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import choose, mean_and_deviation, save, take_turns
 
 RECIPE = dataclasses.replace(PRESETS["parsing-small"], execution=Execution(precision="auto"))  # as for Multi30k
@@ -298,7 +297,7 @@ PARTS = {"curve": learning_curve, "self_training": self_training, "times": decod
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.parser", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.parser", __doc__, "results/parsing/parser.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, help="updates; the recipe's if not given, fewer for a first look")
     what = parser.add_mutually_exclusive_group()
@@ -307,8 +306,6 @@ def main(options: Sequence[str] | None = None) -> None:
     what.add_argument("--times", action="store_true", help="decoding times of the first seed's parser instead")
     what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")
-    out = Path("results/parsing/parser.json")
-    parser.add_argument("--out", type=Path, default=out, help="the names of the others begin alike")
     arguments = parser.parse_args(options)
     with one_sentence():
         recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)

@@ -7,7 +7,6 @@ All use the recipe of `benchmarks.parser` with fewer updates. `agreement` asks t
 brackets are removed before a tree is scored. Each trial is measured as the mean of its last checkpoints, only on the development
 split: by the search that writes only trees, and by the free one. The same command continues a run that was stopped.
 """
-import argparse
 import dataclasses
 import re
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from annotated_transformer.parsing.parser import PARSING, Parser, score_parses
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.parser import RECIPE, TRIED_AVERAGE, USUAL_BEAM, write_trees
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 AGREEMENT = 5.0  # the weight that Liang et al. (2021) give it in translation
@@ -90,12 +89,11 @@ def trial(name: str, config: TrainingConfig, corpus: corpora.Treebank, runs: Pat
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.parser_trials", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.parser_trials", __doc__, "results/parsing/parser.trials.json")
     parser.add_argument("trials", nargs="+", choices=["plain", "agreement", "tags"])
     parser.add_argument("--seed", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4250, help="updates of each")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser-trials"), help="where the runs stand")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.trials.json"))
     arguments = parser.parse_args(options)
     config = dataclasses.replace(RECIPE, steps=arguments.steps, seed=arguments.seed)
     with one_sentence():

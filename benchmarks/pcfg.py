@@ -8,10 +8,8 @@ parser, the grammar is given only words; unlike it, it has learnt from parts of 
 for all that it has never seen, in classes by their appearance. How much a constituent remembers of its neighbours and of the one
 around it is chosen by F1 on the development split.
 """
-import argparse
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from nltk.tree import Tree
@@ -21,7 +19,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import TOP, WORD, is_word
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 JOIN, INNER, PARENT = "+", "@", "^"          # in labels: joined unary chains, nodes that only binary trees have, parents
@@ -134,9 +132,8 @@ def measure(grammar: Grammar, gold: Sequence[Tree], desc: str) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pcfg", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.pcfg", __doc__, "results/parsing/pcfg.json")
     parser.add_argument("--corpus", default="treebank")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/pcfg.json"))
     arguments = parser.parse_args(options)
     with one_sentence():
         corpus = corpora.load(arguments.corpus)

@@ -5,7 +5,6 @@
 The sentences are made up: words with the frequencies of natural text (Zipf), 25 to a sentence on average and up to 100.
 Each measurement runs in its own process, since a process's peak never goes down.
 """
-import argparse
 import json
 import tempfile
 import time
@@ -22,6 +21,7 @@ from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, epoch_batches, sample
 from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks.shared import side_by_side
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import resident_peak, save
 
 LANGUAGES = {"en": "bcdfghklmnprst", "de": "bdfghklmnrstwz"}  # and their consonants
@@ -141,9 +141,8 @@ def extrapolated(found: dict, millions: float) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.preparation", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.preparation", __doc__, "results/speed/preparation.json")
     parser.add_argument("--pairs", type=int, default=2_000_000)
-    parser.add_argument("--out", type=Path, default=Path("results/speed/preparation.json"))
     arguments = parser.parse_args(options)
 
     # For a small corpus, a quarter: if half of it fitted into one sample or one block, the whole would need more than the half.

@@ -38,8 +38,8 @@ from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.cards import ABOUT, CARD, PART
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.earlier import COSTS, course, earlier, kept_course, part
-from benchmarks.shared.ending import one_sentence
 from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
 
@@ -313,7 +313,7 @@ def usual_file(name: str) -> Path:
 
 
 def options_read(options: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pretrained", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.pretrained", __doc__)
     parser.add_argument("name", choices=RECIPES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--parts", type=int, help="only so many parts of the recipe; all if not given")

@@ -28,6 +28,7 @@ from annotated_transformer.model_record import PRETRAINED
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.translator import Translator
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.shipping import keep, put_into
 from benchmarks.shared.side_by_side import save
@@ -256,7 +257,7 @@ def say(seed: int | str, one: dict) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.pronouns", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.pronouns", __doc__, "results/heads/pronouns.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     for name, default in (("layers", 2), ("heads", 1), ("width", 128), ("vocabulary", 1_800), ("batch", 2_048), ("steps", 1_000),
                           ("warmup", 300)):
@@ -269,7 +270,6 @@ def main() -> None:
     parser.add_argument("--split", default="test")
     parser.add_argument("--name", default="recipe", help="of the directories of the runs")
     parser.add_argument("--ship", action="store_true", help="put the seed with the smallest validation loss into the package")
-    parser.add_argument("--out", type=Path, default=Path("results/heads/pronouns.json"))
     arguments = parser.parse_args()
     splits = sentences(clause_first=0) if arguments.main_clause_first else sentences()
     chosen, figures, runs = splits[arguments.split], {}, {}
@@ -279,10 +279,8 @@ def main() -> None:
         write_corpus(splits, Path(arguments.corpus))
     for seed in arguments.seeds:
         config, run = recipe(arguments, seed), Run(Path("runs/pronouns", f"{arguments.name}-{seed}"))
-        try:
+        with one_sentence():
             model = train(config, run.directory)
-        except InputError as error:
-            parser.error(str(error))
         losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
         runs[f"seed {seed}"] = run
         figures[f"seed {seed}"] = {

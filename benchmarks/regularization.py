@@ -6,13 +6,11 @@ The model of the page "Ten minutes" learns dates with times in 120 updates of 64
 without dropout; and from all, without dropout, with label smoothing. For each seed, all settings begin with the same weights and
 use the same batches, so they are compared in pairs.
 """
-import argparse
 import json
 import random
 import statistics
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
 import torch
 
@@ -23,6 +21,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.tables.noise import STUDENT_T
 from annotated_transformer.training.optimizer import adam, learning_rate
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 UPDATES, SENTENCES, VOCABULARY, NEW, FEW = 120, 64, 400, 200, 100
@@ -81,9 +80,8 @@ def difference(record: list[dict], one: tuple, other: tuple, of: str = "right") 
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.regularization", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.regularization", __doc__, "results/translation/regularization.json")
     parser.add_argument("--seeds", type=int, default=20, help="how many, from 0 on")
-    parser.add_argument("--out", type=Path, default=Path("results/translation/regularization.json"))
     arguments = parser.parse_args(options)
     _, pairs, new = data()
     known, figures = collate(pairs, range(FEW)), []

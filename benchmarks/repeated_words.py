@@ -6,10 +6,8 @@ benchmarks.heads treats every query as independent of the others (head.3). But a
 with replacement, whole groups of sentences with the same verb, in all its forms, or with the same object, as written, and count
 the lead each time. Which head and which rule are best is not chosen again.
 """
-import argparse
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import torch
 
@@ -18,7 +16,7 @@ from annotated_transformer.data.corpora import load
 from annotated_transformer.figures.head_scores import Tally, add_marked, best_head, read_marks
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.heads import BACK, marked_lists
-from benchmarks.shared.ending import at_least, one_sentence
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save
 from benchmarks.word_pairs import VERB_OF
 
@@ -78,10 +76,9 @@ def measure(translator: Translator, lines: Sequence[str], draws: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.repeated_words", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.repeated_words", __doc__, "results/heads/repeated-words.json")
     parser.add_argument("--limit", type=at_least(2), help="for trials: so many sentences")
     parser.add_argument("--draws", type=at_least(1), default=10_000)
-    parser.add_argument("--out", type=Path, default=Path("results/heads/repeated-words.json"))
     options = parser.parse_args()
     with one_sentence():
         translator = Translator.from_pretrained(MODEL)

@@ -6,16 +6,15 @@ The pairs are from Tatoeba (CC BY 2.0), equally many from the training and the t
 left out of both: in training most of them had another name (`benchmarks.everyday_extra`). Each has one reference, since a leak is
 a line.
 """
-import argparse
 import random
 import re
-from pathlib import Path
 
 from annotated_transformer import Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Pairs
 from annotated_transformer.data.tatoeba import leaks
 from annotated_transformer.translation.bleu import sacre_bleu
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 MODEL = "everyday-en-de"
@@ -47,8 +46,7 @@ def measure(seed: int) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.seen", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/translation/seen.json"))
+    parser = Options("benchmarks.seen", __doc__, "results/translation/seen.json")
     options = parser.parse_args()
     figures = measure(seed=0)
     save(options.out, "benchmarks.seen", figures, {"model": MODEL, "corpora": ["tatoeba-en-de", "everyday-en-de"]})

@@ -36,7 +36,7 @@ from annotated_transformer.training.runs import Run
 from benchmarks.parser import EXAMPLE, spread, write_trees
 from benchmarks.pretrained import as_it_stands
 from benchmarks.shared.cards import PART
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, save
 
@@ -266,16 +266,16 @@ def card(found: dict, runs: dict[Path, TrainingConfig], sizes: dict, vocab: int,
     )
 
 
-def parser_with_files(module: str, description: str) -> argparse.ArgumentParser:
+def parser_with_files(module: str, doc: str, out: str) -> Options:
     "The options of all that learns from another parser's trees."
-    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
+    parser = Options(module, doc, out)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="trees of another parser, one a line")
     parser.add_argument("--least", type=int, nargs="+", help="words of the shortest sentence, one number for each file; else 3")
     parser.add_argument("--runs", type=Path, default=Path("runs/semi"), help="where the runs stand")
     return parser
 
 
-def parsed_with_files(parser: argparse.ArgumentParser, options: Sequence[str] | None) -> argparse.Namespace:
+def parsed_with_files(parser: Options, options: Sequence[str] | None) -> argparse.Namespace:
     "What was given, with a least number of words for each file."
     arguments = parser.parse_args(options)
     arguments.least = arguments.least or [3] * len(arguments.files)
@@ -285,13 +285,12 @@ def parsed_with_files(parser: argparse.ArgumentParser, options: Sequence[str] | 
 
 
 def options_read(options: Sequence[str] | None) -> argparse.Namespace:
-    parser = parser_with_files("benchmarks.semi", __doc__.split("\n")[0])
+    parser = parser_with_files("benchmarks.semi", __doc__, "results/parsing/parser.semi.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, nargs=2, default=[MIXED.steps, FINISH.steps], help="updates of both parts")
     parser.add_argument("--as-it-stands", type=int, nargs="?", const=2, default=0, metavar="N",
                         help="of the first N parts, or of both, take what there is and train no further; for one seed")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.semi.json"))
     arguments = parsed_with_files(parser, options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")

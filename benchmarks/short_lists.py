@@ -11,7 +11,6 @@ kernel as without it. For a few rows, packing the list would take too long: ther
 Searches with and without lists take turns; times are processor time of one thread, including making the list, so other work
 does less harm. BLEU is that of the validation split with beam 4, in float32.
 """
-import argparse
 import copy
 import dataclasses
 import statistics
@@ -19,7 +18,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -36,7 +34,7 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.few_rows import HalvedEmbedding, HalvedMatrix, for_few_rows
 from annotated_transformer.translation.packed_weights import EightBits, PackedMatrix, SixteenBits, times_short, whole_rows
-from benchmarks.shared.ending import at_least, one_sentence
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import save, take_turns
 
@@ -207,13 +205,12 @@ def one_thread() -> Iterator[None]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Options("benchmarks.short_lists", __doc__, "results/speed/short-lists.json")
     parser.add_argument("--model", default="everyday-en-de")
     parser.add_argument("--corpus", default="tatoeba-en-de")
     parser.add_argument("--rounds", type=at_least(1), default=4)
     parser.add_argument("--pairs", type=at_least(1), help="learn from so many, for a trial")
     parser.add_argument("--sentences", type=at_least(1), help="score so many, for a trial")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/short-lists.json"))
     arguments = parser.parse_args(options)
     with one_sentence(), torch.no_grad(), one_thread():
         corpus = load(arguments.corpus)

@@ -5,13 +5,12 @@ python -m benchmarks.splits      (Tatoeba is downloaded once, 4 MB; Multi30k, 1.
 A pair leaks when its English or its German sentence is in the training set too, ignoring capitals and punctuation.
 The pairs are from tatoeba.org, by way of manythings.org/anki (CC BY 2.0).
 """
-import argparse
 import hashlib
-from pathlib import Path
 
 from annotated_transformer.data.downloads import multi30k
 from annotated_transformer.data.parallel_text import Corpus, Pairs, references
 from annotated_transformer.data.tatoeba import everyday, groups, leaks, tatoeba, tatoeba_pairs
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 
@@ -52,8 +51,7 @@ def measure(pairs: Pairs, captions: Corpus) -> dict:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.splits", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("results/translation/tatoeba-splits.json"))
+    parser = Options("benchmarks.splits", __doc__, "results/translation/tatoeba-splits.json")
     options = parser.parse_args()
     figures = measure(tatoeba_pairs(), multi30k("de"))
     save(options.out, "benchmarks.splits", figures, {"corpora": ["tatoeba-en-de", "everyday-en-de"]})

@@ -11,7 +11,6 @@ Six parts: the time of a step; the peak memory of a step of the base model; the 
 with the length of the sentences, the size of the batch and the vocabulary; where the time of a step goes; and the time of a step
 with 16-bit matrix products, for which newer processors have instructions.
 """
-import argparse
 import math
 import statistics
 import subprocess
@@ -37,7 +36,7 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from benchmarks.shared.ending import at_least
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, server, summary, take_turns
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
@@ -355,19 +354,12 @@ def report(figures: dict) -> Iterator[str]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.training", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.training", __doc__, "results/speed/training.json")
     parser.add_argument("--works", nargs="+", choices=WORKS["full"], default=list(WORKS["full"]), metavar="WORK")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--rounds", type=at_least(1), default=9, help="a third as many where something grows")
     parser.add_argument("--sizes", choices=WORKS, default="full", help="small: models of a few numbers, to try this benchmark")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/training.json"))
     arguments = parser.parse_args(options)
-    if arguments.out.is_dir():
-        parser.exit(2, f"{arguments.out} is a directory: name a file for --out.\n")
-    try:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        parser.exit(2, f"{arguments.out.parent} cannot be made ({error.strerror}): name another file for --out.\n")
     works = {name: WORKS[arguments.sizes][name] for name in arguments.works}
     figures = measure(works, arguments.sizes, arguments.parts, arguments.rounds)
     config = {

@@ -5,12 +5,10 @@
 Everything runs on one thread and is measured in processor time, so the machine may have other work. Each change is made to its
 own model; the steps take turns. No change alters what is computed.
 """
-import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from types import MethodType
 
 import torch
@@ -27,6 +25,7 @@ from annotated_transformer.training.chunked_loss import fused_label_smoothed_cro
 from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
+from benchmarks.shared.command import Options, at_least
 from benchmarks.shared.side_by_side import matrix_products, save, take_turns
 from benchmarks.shared.training_profile import processor_time
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work
@@ -160,15 +159,10 @@ def measure(work: Work, rounds: int, side: int) -> dict:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.training_tried", description=__doc__.split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=9)
+    parser = Options("benchmarks.training_tried", __doc__, "results/speed/training-tried.json")
+    parser.add_argument("--rounds", type=at_least(1), default=9)
     parser.add_argument("--size", choices=WORKS, default="full", help="small: a model of a few numbers, to try this benchmark")
-    parser.add_argument("--out", type=Path, default=Path("results/speed/training-tried.json"))
     arguments = parser.parse_args(options)
-    if arguments.rounds < 1:
-        parser.exit(2, f"--rounds must be at least 1, not {arguments.rounds}.\n")
-    if arguments.out.is_dir():
-        parser.exit(2, f"{arguments.out} is a directory: name a file for --out.\n")
     torch.set_num_threads(1)
     work, side = WORKS[arguments.size]["base"], MATRICES[arguments.size][0]
     figures = measure(work, arguments.rounds, side)

@@ -11,7 +11,6 @@ exactly the given words or needed a repair: there should be none.
 The second parses the development split freely, restricted to trees with each word's own probability, and restricted to trees
 with the probability of any word, each with several alphas. Seconds are processor time of one thread.
 """
-import argparse
 import random
 import time
 from collections.abc import Sequence
@@ -24,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.parser import Parser, score_parses
 from annotated_transformer.parsing.tree_search import TreesSoFar
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 SEED, LONGEST, LONG, BEAM = 1, 30, 5, 4
@@ -83,7 +82,7 @@ def compared(parser: Parser, gold: Sequence[Tree], beam_size: int) -> list[dict]
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.tree_search", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.tree_search", __doc__)
     parser.add_argument("--model", default="parser-en")
     parser.add_argument("--corpus", default="treebank-words")
     parser.add_argument("--sentences", type=int, default=1_000, help="of nonsense")

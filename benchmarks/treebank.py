@@ -7,7 +7,6 @@ EVALB is in the public domain; its source is, among other places, in the package
 than 200 words or brackets; compile it with MAX_WORD_IN_SENT, MAX_BRACKET_IN_SENT and the array match_j at 2000, MAX_SENT_LEN
 at 100000 and MAX_QUOTE_TERM at 500.
 """
-import argparse
 import random
 import subprocess
 from collections import Counter
@@ -23,6 +22,7 @@ from annotated_transformer.data.trees import delinearize, is_word, linearize, pr
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.baselines import damaged, right_branching_scores
+from benchmarks.shared.command import Options
 from benchmarks.shared.side_by_side import save
 
 SHARES = (0.0, 0.02, 0.1, 0.3)  # of the tokens that are damaged
@@ -83,10 +83,9 @@ def under_damage(trees: list[Tree], share: float, seed: int, evalb: Path | None)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.treebank", description=__doc__.splitlines()[0])
+    parser = Options("benchmarks.treebank", __doc__, "results/parsing/treebank.json")
     parser.add_argument("--evalb", type=Path, help="directory with the program evalb and its COLLINS.prm")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/treebank.json"))
     options = parser.parse_args()
     corpus = corpora.load("treebank")
     splits = {split: corpus.trees(split) for split in ("train", "validation", "test")}

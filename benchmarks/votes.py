@@ -6,7 +6,6 @@ Each MODEL is a parser: a directory, a shipped name, or a run, whose last checkp
 parses the development and the test split with the search that writes only trees, beam 4, weights rounded to 16 bits. A
 constituent stays if more than half of the parsers have written it. Two that stay never cross: some parser has written both.
 """
-import argparse
 import itertools
 from collections import Counter
 from collections.abc import Sequence
@@ -19,7 +18,7 @@ from annotated_transformer.data.trees import TOP, is_word
 from annotated_transformer.parsing.evalb import PUNCTUATION, bracket_scores, constituents
 from annotated_transformer.parsing.parser import Parser
 from benchmarks.semi import BEAM, CORPUS, open_parser, parses_of, sooner
-from benchmarks.shared.ending import one_sentence
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 
@@ -118,10 +117,9 @@ def opened(model: str, average: int) -> Parser:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.votes", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.votes", __doc__, "results/parsing/parser.votes.json")
     parser.add_argument("models", nargs="+", metavar="MODEL", help="parsers, an odd number of them")
     parser.add_argument("--average", type=int, default=8, help="checkpoints of a run")
-    parser.add_argument("--out", type=Path, default=Path("results/parsing/parser.votes.json"))
     arguments = parser.parse_args(options)
     if len(arguments.models) % 2 == 0:
         parser.error(f"{len(arguments.models)} parsers can be of two minds: name an odd number")

@@ -5,7 +5,6 @@ python -m benchmarks.word_pairs --corpus tatoeba-en-de --out results/heads
 They are found by rules in plain Python that know some hundred words and no grammar. The rules would rather miss nine sentences
 than accept a wrong one. The command draws a hundred of each kind, to be judged by hand.
 """
-import argparse
 import hashlib
 import re
 from collections import Counter
@@ -13,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from annotated_transformer import InputError
 from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.token_labels import bare
 from annotated_transformer.files import write_text_file
+from benchmarks.shared.command import Options, one_sentence
 
 
 class Found(NamedTuple):
@@ -276,14 +275,12 @@ def read_judged(path: Path) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.word_pairs", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.word_pairs", __doc__)
     parser.add_argument("--corpus", default="tatoeba-en-de", help="name or directory")
     parser.add_argument("--out", type=Path, default=Path("results/heads"), help="directory of the lists; their verdicts are kept")
     arguments = parser.parse_args()
-    try:
+    with one_sentence():
         corpus = load(arguments.corpus)
-    except InputError as error:
-        parser.error(str(error))
     for name, search in SEARCHES.items():
         kept, everywhere = find(corpus, name)
         path = arguments.out / search.file

@@ -6,7 +6,6 @@ Writes the mean of the last N checkpoints of the last run in half precision; ear
 run, after those of the weights that the first one started from, if known; and the metrics of these runs. From there
 `benchmarks.pretrained --start DIRECTORY` continues, and records all of it; `--made DIRECTORY` scores and ships them as they are.
 """
-import argparse
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,6 +16,7 @@ from annotated_transformer.config import TrainingConfig
 from annotated_transformer.files import write_text_file
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
+from benchmarks.shared.command import Options
 
 FILE, COURSE = "earlier.json", "metrics.jsonl"
 COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
@@ -65,7 +65,7 @@ def kept_course(directory: Path) -> list[dict]:
 
 
 def main(options: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.shared.earlier", description=__doc__.split("\n")[0])
+    parser = Options("benchmarks.shared.earlier", __doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")
     parser.add_argument("--average", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
