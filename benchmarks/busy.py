@@ -1,6 +1,6 @@
 """`translate`, `score` and `train` with one thread, with two and with the number that they choose, alone and next to other work.
 
-    python -m benchmarks.busy [--corpus numbers-en-de] [--rounds 3] [--out results/speed/threads.json]
+    python -m benchmarks.busy [--rounds 3] [--out results/speed/threads.json]
 
 Each command runs in its own process and is timed by the wall clock. The numbers of threads take turns in every round, alone and
 then next to two processes that only count, so each ratio compares neighbours. If the machine has other work all the time, we are
@@ -28,6 +28,7 @@ NUMBERS = {  # what the user sets; in the last, threads wait for one another as 
 }
 SAID = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"}
 COUNT = "while True: pass"
+CORPUS, LIMIT = "numbers-en-de", 300  # scored, its sentences translated, and trained on; seconds after which a command is stopped
 
 
 def busy_cores(seconds: float = 2.0) -> float:
@@ -50,7 +51,7 @@ def counting(processes: int) -> Iterator[None]:
             process.wait()
 
 
-def run(make: Callable[[], list[str]], said: dict[str, str], lines: str, limit: float) -> None:
+def run(make: Callable[[], list[str]], said: dict[str, str], lines: str, limit: float = LIMIT) -> None:
     "A command of ours; one that takes longer than the limit is stopped, and counts as the limit."
     words = make()
     environment = {name: value for name, value in os.environ.items() if name not in SAID} | said
@@ -61,40 +62,36 @@ def run(make: Callable[[], list[str]], said: dict[str, str], lines: str, limit: 
         print(f"stopped after {limit:.0f} seconds: {words[0]} with {said}", file=sys.stderr)
 
 
-def training(directory: str, corpus: str, steps: int) -> list[str]:
+def training(directory: str, steps: int) -> list[str]:
     "The words of a short training, each time in a new directory: `train` goes on where there is a run."
     place = tempfile.mkdtemp(dir=directory)
     small = ["--preset", "tiny", "--batch-tokens", "1024"]
-    return ["train", "--corpus", corpus, *small, "--steps", str(steps), "--run-directory", f"{place}/run"]
+    return ["train", "--corpus", CORPUS, *small, "--steps", str(steps), "--run-directory", f"{place}/run"]
 
 
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.busy", __doc__, "results/speed/threads.json")
-    parser.add_argument("--corpus", default="numbers-en-de", help="what is scored, its sentences translated, and trained on")
     parser.add_argument("--sentences", type=int, default=200, help="to translate")
     parser.add_argument("--steps", type=int, default=40, help="of the training")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=300, help="seconds after which a command is stopped")
     parser.add_argument("--works", nargs="+", default=["translate", "one line", "score", "train"])
     parser.add_argument("--beside", nargs="+", type=int, default=[0, 2], help="processes that count")
     arguments = parser.parse_args(options)
     figures: dict = {"busy_cores_before": busy_cores()}
-    sources = [source for source, _ in corpora.load(arguments.corpus).train][: arguments.sentences]
-    config = {"corpus": arguments.corpus, "sentences": len(sources), "steps": arguments.steps, "models": ["everyday-en-de"]}
-    config |= {"limit_seconds": arguments.limit, "scored": "numbers-en-de", "trained": "tiny, 1,024 tokens"}
+    sources = [source for source, _ in corpora.load(CORPUS).train][: arguments.sentences]
+    config = {"corpus": CORPUS, "sentences": len(sources), "steps": arguments.steps, "models": ["everyday-en-de"]}
+    config |= {"limit_seconds": LIMIT, "scored": CORPUS, "trained": "tiny, 1,024 tokens"}
     with tempfile.TemporaryDirectory() as directory:
         works = {
             "translate": (lambda: ["translate"], "\n".join(sources)),
             "one line": (lambda: ["translate"], "A girl is reading a book."),
-            "score": (lambda: ["score", "numbers-en-de"], ""),
-            "train": (partial(training, directory, arguments.corpus, arguments.steps), ""),
+            "score": (lambda: ["score", CORPUS], ""),
+            "train": (partial(training, directory, arguments.steps), ""),
         }
         for beside in arguments.beside:
             for name in arguments.works:
                 words, lines = works[name]
-                contenders = {
-                    number: partial(run, words, said, lines, arguments.limit) for number, said in NUMBERS.items()
-                }
+                contenders = {number: partial(run, words, said, lines) for number, said in NUMBERS.items()}
                 with counting(beside):
                     seconds = take_turns(contenders, arguments.rounds, 0, name)
                 rounds = zip(seconds["one"], seconds["two"], seconds["chosen"])

@@ -1,5 +1,4 @@
 "The head that finds what it means: what ships is what was measured, and a short training makes such a head again."
-import argparse
 import dataclasses
 import json
 from pathlib import Path
@@ -8,6 +7,7 @@ import pytest
 import torch
 
 from annotated_transformer import Translator
+from annotated_transformer.config import Execution
 from annotated_transformer.data.pronouns import PRONOUNS, sentences
 from annotated_transformer.model_record import record_of
 from annotated_transformer.training.loop import train
@@ -78,9 +78,9 @@ def test_a_minute_of_training_makes_a_head_that_looks_at_the_noun(tmp_path):
     # Without dropout it is found after 600 updates, with it after 1,100. Where a processor rounds otherwise, it may take longer.
     splits = {name: [found for found in split if len(found[2].others) == 1] for name, split in sentences().items()}
     write_corpus(splits, tmp_path / "corpus")
-    settings = {"vocabulary": 1_800, "layers": 2, "heads": 1, "width": 128, "dropout": 0.0, "gain": 1.0, "rate": 1.0,
-                "batch": 800, "steps": 600, "warmup": 250, "precision": "float32", "corpus": str(tmp_path / "corpus")}
-    config = pronouns.recipe(argparse.Namespace(**settings), 1)
+    config = pronouns.recipe(str(tmp_path / "corpus"), heads=1, seed=1)
+    config = dataclasses.replace(config, model=dataclasses.replace(config.model, dropout=0.0), batch_tokens=800, warmup_steps=250,
+                                 execution=Execution(precision="float32"))
     chosen = [sentence for sentence in splits["validation"] if sentence[2].tells()]
     words, found = None, {}
     for steps in (600, 1_000, 1_500, 2_000):

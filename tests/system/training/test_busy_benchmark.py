@@ -16,7 +16,7 @@ def test_each_number_of_threads_is_told_and_the_ratio_is_that_to_the_better(tmp_
 
     monkeypatch.setattr(busy, "busy_cores", lambda: 1.5)
     monkeypatch.setattr(busy, "take_turns", turns)
-    monkeypatch.setattr(busy, "run", lambda make, said, lines, limit: started.append((make(), said, lines.count("\n"))))
+    monkeypatch.setattr(busy, "run", lambda make, said, lines: started.append((make(), said, lines.count("\n"))))
     busy.main(["--works", "translate", "train", "--beside", "0", "--sentences", "7", "--steps", "5", "--out", str(out)])
     figures = json.loads(out.read_text())["figures"]
     assert figures["busy_cores_before"] == 1.5
