@@ -85,14 +85,14 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     return semi.parsed_with_files(parser, options)
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     arguments = options_read(options)
-    with one_sentence():
-        corpus = corpora.load(semi.CORPUS)
-        _, sizes = semi.mixture(arguments.files, arguments.least, arguments.runs, corpus)
-        added = [(ANOTHER_PARSER, some_of(arguments.runs / "others.mrg", amount)) for amount in arguments.amounts]
-        added += [(EXCHANGED, exchanges(arguments.runs, corpus, amount, arguments.seed)) for amount in arguments.exchanged]
-        points = [trained(kind, others, arguments, corpus) for kind, others in added]
+    corpus = corpora.load(semi.CORPUS)
+    _, sizes = semi.mixture(arguments.files, arguments.least, arguments.runs, corpus)
+    added = [(ANOTHER_PARSER, some_of(arguments.runs / "others.mrg", amount)) for amount in arguments.amounts]
+    added += [(EXCHANGED, exchanges(arguments.runs, corpus, amount, arguments.seed)) for amount in arguments.exchanged]
+    points = [trained(kind, others, arguments, corpus) for kind, others in added]
     recipe = [
         dataclasses.replace(part, steps=n, seed=arguments.seed) for part, n in zip((semi.MIXED, semi.FINISH), arguments.steps)]
     config = {"recipe": [part.to_dict() for part in recipe], "longest": semi.LONGEST, "least": arguments.least}

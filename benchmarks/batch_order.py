@@ -24,7 +24,7 @@ from annotated_transformer.data import batching, corpora
 from annotated_transformer.data.batching import batches, padding_share
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 
@@ -87,6 +87,7 @@ def train_and_score(seed: int) -> dict:
     }
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.batch_order", __doc__, "results/translation/batch-order.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])

@@ -42,14 +42,14 @@ def measure(model: str, beams: Sequence[int], alphas: Sequence[float]) -> dict:
     return {"sentences": len(sources), "by_alpha_and_beam": found}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.beams", __doc__, "results/translation/beams.json")
     parser.add_argument("--model", default=MODEL, help="shipped weights, named after their corpus")
     parser.add_argument("--beams", type=int, nargs="+", default=BEAMS)
     parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS)
     arguments = parser.parse_args(options)
-    with one_sentence():
-        figures = measure(arguments.model, arguments.beams, arguments.alphas)
+    figures = measure(arguments.model, arguments.beams, arguments.alphas)
     config = {"models": [arguments.model], "beams": list(arguments.beams), "alphas": list(arguments.alphas)}
     save(arguments.out, "benchmarks.beams", figures, config, options=options)
     for alpha, row in figures["by_alpha_and_beam"].items():

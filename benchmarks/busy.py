@@ -19,7 +19,7 @@ from functools import partial
 
 from annotated_transformer.data import corpora
 from annotated_transformer.threads import allowed_cores, reading
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save, take_turns
 
 NUMBERS = {  # what the user sets; in the last, threads wait for one another as GNU's OpenMP does: they check 300,000 times
@@ -69,6 +69,7 @@ def training(directory: str, steps: int) -> list[str]:
     return ["train", "--corpus", CORPUS, *small, "--steps", str(steps), "--run-directory", f"{place}/run"]
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.busy", __doc__, "results/speed/threads.json")
     parser.add_argument("--sentences", type=int, default=200, help="to translate")

@@ -22,7 +22,7 @@ from annotated_transformer.translation.bleu import sacre_bleu
 from benchmarks import everyday_extra
 from benchmarks.distillation import SHIPPED
 from benchmarks.everyday_extra import LISTED, TOM
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.shipping import round_weights
 from benchmarks.shared.side_by_side import save
 
@@ -69,6 +69,7 @@ def measured(translator: Translator, pairs: Sequence[tuple[str, str]], asked: Se
     return {"validation_bleu": bleus, "rare_names": copied(translator, asked)}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.copied_names", __doc__, "results/translation/copied_names.json")
     parser.add_argument("--names", type=Path, required=True, metavar="DIRECTORY", help="the lists of the package `names`")

@@ -81,6 +81,7 @@ def measure(run: Path, corpus: corpora.Treebank) -> dict:
     }
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.craft", __doc__, "results/parsing/parser.craft.json")
     parser.add_argument("--steps", type=int, default=RECIPE.steps, help="updates")
@@ -88,13 +89,12 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/craft"), help="where the run stands")
     arguments = parser.parse_args(options)
     run, config = arguments.runs / f"seed{RECIPE.seed}", dataclasses.replace(RECIPE, steps=arguments.steps)
-    with one_sentence():
-        corpus = corpora.load(config.corpus)
-        if arguments.as_it_stands:
-            config = as_it_stands(run, config)
-        else:
-            train(config, run)
-        figures = measure(run, corpus)
+    corpus = corpora.load(config.corpus)
+    if arguments.as_it_stands:
+        config = as_it_stands(run, config)
+    else:
+        train(config, run)
+    figures = measure(run, corpus)
     save(arguments.out, "benchmarks.craft", figures, config.to_dict(), config.seed, options)
     print(f"{arguments.out} is written")
 

@@ -40,7 +40,7 @@ from annotated_transformer.tables.training_cost import forward_flops
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.packed_weights import in_eight_bits, in_sixteen_bits, largest_weight
 from benchmarks.installation import COMMANDS, ROOT, cpu_seconds
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.decoding_chart import chart
 from benchmarks.shared.decoding_elsewhere import CTRANSLATE2, Elsewhere, search_graphs, translate, translating_processes
 from benchmarks.shared.side_by_side import matrix_products, require_packages, save, save_picture, summary, take_turns, versions
@@ -316,6 +316,7 @@ def start(rounds: int) -> dict:
     return {name: round(min(cpu_seconds(ROOT, command) for _ in range(rounds)), 2) for name, command in words.items()}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     choices = [*WORKS, "growth", "start"]
     parser = Options("benchmarks.decoding", __doc__, "results/speed/decoding.json")

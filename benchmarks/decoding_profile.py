@@ -26,7 +26,7 @@ from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
 from benchmarks.kernels import KERNELS, available, first_sentences, ways
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
@@ -141,6 +141,7 @@ def least_microseconds(run: Callable[[], object], budget: float) -> int:
     return round(min(taken) * 1e6)
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.decoding_profile", __doc__, "results/speed/int8-profile.json")
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")

@@ -141,6 +141,7 @@ def report(work: Path, control: Path, seed: int, out: Path, options: Sequence[st
     save(out, "benchmarks.dictionary", figures, configs, seed, options, trained=made_by(work / f"{seed}"))
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.dictionary", __doc__, "results/translation/dictionary.json")
     parser.add_argument("do", choices=("pairs", "learn", "report"))
@@ -157,13 +158,12 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.error("report takes a seed, and --control")
     if arguments.ding and not arguments.ding.is_file():
         parser.error(f"{arguments.ding} is no file")
-    with one_sentence():
-        if arguments.do == "pairs":
-            pairs(arguments.ding, arguments.work)
-        elif arguments.do == "learn":
-            learn(arguments.work, arguments.seed, arguments.start, arguments.updates)
-        else:
-            report(arguments.work, arguments.control, arguments.seed, arguments.out, options)
+    if arguments.do == "pairs":
+        pairs(arguments.ding, arguments.work)
+    elif arguments.do == "learn":
+        learn(arguments.work, arguments.seed, arguments.start, arguments.updates)
+    else:
+        report(arguments.work, arguments.control, arguments.seed, arguments.out, options)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ from annotated_transformer.training.processes import Stopped
 from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import sacre_bleu
 from benchmarks.pretrained import EVERYDAY_GPU
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.earlier import write_start
 from benchmarks.shared.shipping import round_weights
 from benchmarks.shared.side_by_side import save
@@ -282,6 +282,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     save(out, "benchmarks.distillation", figures, configs, STUDENT.seed, options, trained=made_by(work / learnt[0]))
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.distillation", __doc__, "results/translation/distillation.json")
     parser.add_argument("do", choices=("teach", "translate", "learn", "report"))

@@ -23,7 +23,7 @@ from annotated_transformer.data.batching import pad, shift_right
 from annotated_transformer.model.attention import MultiHeadAttention
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.packed_weights import largest_weight
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save, take_turns
 
 RESULTS = Path("results/translation")
@@ -131,6 +131,7 @@ def seconds(translators: dict[str, Translator]) -> dict[str, float]:
     return {how: round(statistics.median(times), 4) for how, times in taken.items()}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.eight_bits", __doc__, "results/speed/int8.json")
     parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS, metavar="NAME", help=", ".join(MODELS))

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
@@ -155,6 +155,7 @@ def resolves(version: str, wheel: Path) -> str:
     return f"{len(lines)} distributions, each as a wheel"
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.environments", __doc__, "results/installation/environments.json")
     parser.add_argument("--pythons", nargs="*", default=["python3.11"], help="interpreters, by name or path")

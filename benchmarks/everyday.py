@@ -21,7 +21,7 @@ from annotated_transformer import InputError, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
 from benchmarks.everyday_extra import made
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
@@ -44,6 +44,7 @@ def seen_in_training(sources: Sequence[str]) -> list[bool] | None:
     return [key(source) in training for source in sources]
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.everyday", __doc__)
     parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook", "tatoeba"))

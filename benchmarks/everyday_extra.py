@@ -23,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.sentence_lists import sentences
 
@@ -146,6 +146,7 @@ def from_lists(
     return made
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.everyday_extra", __doc__)
     parser.add_argument("--with-corpus", action="store_true", help="the corpus's own pairs too, Tom renamed in most of them")

@@ -44,7 +44,7 @@ from annotated_transformer.translation.translator import in_batches
 from benchmarks.copied_names import measured
 from benchmarks.distillation import SHIPPED, decoded, made_by, ran
 from benchmarks.pretrained import EVERYDAY_GPU
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 BEAM = 8               # candidates
@@ -191,6 +191,7 @@ def report(work: Path, out: Path, options: Sequence[str] | None) -> None:
     save(out, "benchmarks.expected_bleu", figures, configs, FINISH.seed, options, trained=made_by(runs[0]))
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.expected_bleu", __doc__, "results/translation/expected_bleu.json")
     parser.add_argument("do", choices=("candidates", "learn", "report"))

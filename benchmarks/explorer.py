@@ -20,7 +20,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 TOKENS = (5, 20, 60)  # of a sentence
@@ -83,6 +83,7 @@ def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
     return sizes | {name: round(statistics.median(seconds), 3) for name, seconds in times.items()}
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.explorer", __doc__)
     parser.add_argument("--rounds", type=int, default=5)

@@ -54,6 +54,7 @@ def validation_bleu(model: str | Path) -> float:
     return JUDGES[NAME](found, list(references)).score
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.finishes", __doc__, "results/translation/finishes.json")
     parser.add_argument("--updates", type=int, default=200)
@@ -62,12 +63,11 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", default=RECIPE.corpus, help="pairs to train on, such as benchmarks.everyday_extra writes")
     parser.add_argument("--runs", type=Path, default=Path("runs/finishes"))
     arguments = parser.parse_args(options)
-    with one_sentence():
-        figures = {"before": {"validation_bleu": validation_bleu(NAME)}}
-        found = [  # seed by seed, so that an interrupted run has complete comparisons
-            finish(way, seed, arguments.updates, arguments.runs, arguments.corpus)
-            for seed in arguments.seeds for way in arguments.ways
-        ]
+    figures = {"before": {"validation_bleu": validation_bleu(NAME)}}
+    found = [  # seed by seed, so that an interrupted run has complete comparisons
+        finish(way, seed, arguments.updates, arguments.runs, arguments.corpus)
+        for seed in arguments.seeds for way in arguments.ways
+    ]
     for number, way in enumerate(arguments.ways):
         figures[way] = over_seeds(found[number :: len(arguments.ways)])
     recipe = dataclasses.replace(RECIPE, corpus=arguments.corpus, start_from=NAME)

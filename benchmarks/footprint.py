@@ -27,7 +27,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from benchmarks.shared import side_by_side
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import resident_peak, save
 
 PRESET, TOKENS, LENGTH, PAIRS = "tiny", 4_096, 16, 29_000  # Multi30k: 29,000 pairs, 14 tokens each on average
@@ -111,6 +111,7 @@ def write_pairs(directory: str) -> None:
 in_own_process = partial(side_by_side.in_own_process, "benchmarks.footprint")
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.footprint", __doc__, "results/speed/footprint.json")
     parser.add_argument("--parts", nargs="+", choices=("step", "long", "corpus"), default=("step", "long", "corpus"))

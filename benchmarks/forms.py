@@ -26,7 +26,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.translation.fast_search import beam_search, greedy_search
 from annotated_transformer.translation.search import next_token_without_cache, readable_beam_search, readable_greedy_search
 from benchmarks.decoding import random_model
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import in_own_process, resident_peak, save, take_turns
 
 SEED, SMOOTHING, ALPHA = 0, 0.1, 0.6
@@ -187,6 +187,7 @@ def timed(forms: Forms, rounds: int, name: str) -> dict:
     return figures | ({"others": speeds} if speeds else {})
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.forms", __doc__, "results/speed/forms.json")
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")

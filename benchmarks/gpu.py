@@ -268,6 +268,7 @@ def positive(text: str) -> float:
     return float(text)
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.gpu", __doc__, "results/speed/gpu.json")
     parser.add_argument("--sizes", nargs="+", choices=PRESETS, default=["base", "big"], metavar="PRESET")
@@ -291,29 +292,28 @@ def main(options: Sequence[str] | None = None) -> None:
         parser.exit(2, "A run of one update cannot be stopped in its middle: give --resume-steps 2 or more, or 0.\n")
     arguments.settings = arguments.settings or [name for name in SETTINGS if name != "tf32" or arguments.device != "cpu"]
     command = shlex.join(command_of("benchmarks.gpu", options))
-    with one_sentence():
-        record, unsound = earlier(arguments.out), []
-        with join(arguments.device or "cuda") as group:
-            products = {"float32_products": torch.get_float32_matmul_precision()}
-            rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 128)
+    record, unsound = earlier(arguments.out), []
+    with join(arguments.device or "cuda") as group:
+        products = {"float32_products": torch.get_float32_matmul_precision()}
+        rates = matrix_rates(group.device, side=8192 if group.device.type == "cuda" else 128)
 
-            def save(size: str, figures: dict, config: dict) -> None:
-                if group.rank:
-                    return
-                record["figures"][size] = figures
-                record["config"][size] = config | {"command": command, **results.environment(group.device), **products}
-                more = {"seed": config["training"]["seed"], "device": group.device, **products}
-                results.write(arguments.out, record["figures"], command=command, config=record["config"], **more)
+        def save(size: str, figures: dict, config: dict) -> None:
+            if group.rank:
+                return
+            record["figures"][size] = figures
+            record["config"][size] = config | {"command": command, **results.environment(group.device), **products}
+            more = {"seed": config["training"]["seed"], "device": group.device, **products}
+            results.write(arguments.out, record["figures"], command=command, config=record["config"], **more)
 
-            for size in arguments.sizes:
-                with tempfile.TemporaryDirectory() as directory:
-                    measure(size, arguments, group, rates, Path(directory), save)
-                if group.rank:
-                    continue
-                found = record["figures"][size]
-                print(json.dumps({size: found}, indent=1), flush=True)
-                parts = {**found["by_setting"], "resume": found.get("resume", {})}
-                unsound += [f"{size}, {name}" for name, part in parts.items() if "failed" in part or part.get("finite") is False]
+        for size in arguments.sizes:
+            with tempfile.TemporaryDirectory() as directory:
+                measure(size, arguments, group, rates, Path(directory), save)
+            if group.rank:
+                continue
+            found = record["figures"][size]
+            print(json.dumps({size: found}, indent=1), flush=True)
+            parts = {**found["by_setting"], "resume": found.get("resume", {})}
+            unsound += [f"{size}, {name}" for name, part in parts.items() if "failed" in part or part.get("finite") is False]
     if unsound:
         parser.exit(1, f"Not everything ran as it should; see {arguments.out} for {'; '.join(unsound)}.\n")
 

@@ -218,6 +218,7 @@ def print_claims(figures: dict) -> None:
                 print(claim(kind, name, one, figures["untrained"][kind][name]))
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.heads", __doc__, "results/heads/multi30k.json")
     parser.add_argument("--model", default="multi30k-en-de", help="name of weights that ship, or a directory")
@@ -227,8 +228,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", help="measure models that differ in these seeds alone instead")
     parser.add_argument("--weights", nargs="+", default=[], metavar="DIRECTORY", help="the model or run of each of the seeds")
     arguments = parser.parse_args()
-    with one_sentence():
-        (of_seeds if arguments.seeds else of_model)(arguments)
+    (of_seeds if arguments.seeds else of_model)(arguments)
 
 
 def of_model(arguments: argparse.Namespace) -> None:

@@ -17,7 +17,7 @@ from configparser import ConfigParser
 from importlib import metadata
 from pathlib import Path
 
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 ROOT = Path(__file__).parents[1]
@@ -80,6 +80,7 @@ def measure(checkout: Path, times: int) -> dict:
     }
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.installation", __doc__, "results/installation/installation.json")
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")

@@ -32,7 +32,7 @@ from annotated_transformer.translation.packed_weights import (
     whole_rows,
     with_matrices,
 )
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save, take_turns
 
 MODEL, CORPUS, SEED = "everyday-en-de", "tatoeba-en-de", 0
@@ -182,6 +182,7 @@ def form(kernel: Callable) -> type[PackedMatrix]:
     return type("Tried", (PackedMatrix,), {"product": staticmethod(kernel)})
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.kernels", __doc__, "results/speed/kernels.json")
     parser.add_argument("--rounds", type=at_least(1), default=7)

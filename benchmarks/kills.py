@@ -18,7 +18,7 @@ from annotated_transformer.config import TrainingConfig, TransformerConfig
 from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import free_port, save, server
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
@@ -142,6 +142,7 @@ class Killer:
                 }
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.kills", __doc__, "results/checks/kills.json")
     parser.add_argument("--kills", type=int, default=50)

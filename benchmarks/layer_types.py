@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from annotated_transformer.tables.layer_costs import longest_chain, multiplications
 from annotated_transformer.tables.layer_types import fitted_exponents, layer_types, path_length
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save, take_turns
 
 SEED = 0
@@ -95,6 +95,7 @@ def times(size: dict, rounds: int, limit: int) -> list[dict]:
     return found
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.layer_types", __doc__, "results/speed/layer-types.json")
     parser.add_argument("--sizes", choices=SIZES, default="full", help="small: to try this benchmark")

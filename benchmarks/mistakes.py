@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import save
 
 FILE = Path(__file__).parents[1] / "docs/transformer.py"
@@ -102,6 +102,7 @@ def learn(piece: str, instead: str, seed: int, steps: int) -> dict:
     return {"first_loss": losses[0], "last_loss": losses[-1], **written}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.mistakes", __doc__, "results/checks/mistakes.json")
     parser.add_argument("--seeds", type=at_least(1), default=3)

@@ -15,7 +15,7 @@ from annotated_transformer.exchange.onnx import PRECISIONS, to_onnx
 from annotated_transformer.exchange.onnx_translator import OnnxTranslator
 from annotated_transformer.translation.bleu import sacre_bleu
 from annotated_transformer.translation.translator import Translator
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.sentence_lists import spread
 from benchmarks.shared.side_by_side import require_packages, save, versions
 
@@ -62,6 +62,7 @@ def measure(translator: Translator, texts: dict[str, list[tuple[str, str]]]) -> 
     return figures
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.onnx", __doc__, "results/speed/onnx.json")
     parser.add_argument("--model", default="everyday-en-de", help="shipped weights")

@@ -121,6 +121,7 @@ def measure(translator: Translator, inside: str | None = None) -> dict:
     return {"doubtful_below": threshold, **halves, "flagged_whatever_the_threshold": anyway, "lines": rows}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.out_of_depth", __doc__)
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
@@ -130,9 +131,8 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     name = f"out_of_depth.{arguments.inside}" if arguments.inside else "out_of_depth"
     out = arguments.out or Path(f"results/translation/{name}.json")
-    with one_sentence():
-        directory = model_directory(arguments.model)
-        figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.inside)
+    directory = model_directory(arguments.model)
+    figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.inside)
     config = {"model": arguments.model, "false_alarms": FALSE_ALARMS}
     save(out, "benchmarks.out_of_depth", figures, config, None, options)
     if arguments.write:

@@ -80,13 +80,13 @@ def measure(translator: Translator, limit: int | None) -> dict:
     }
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.paragraphs", __doc__, "results/translation/paragraphs.json")
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--limit", type=int, help="for trials: so many sentences of a kind")
     arguments = parser.parse_args(options)
-    with one_sentence():
-        figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.limit)
+    figures = measure(Translator.from_pretrained(arguments.model, precision="auto"), arguments.limit)
     config = {"model": arguments.model, "corpus": "tatoeba-en-de", "whole_up_to": WHOLE, "shuffles": SHUFFLES}
     save(arguments.out, "benchmarks.paragraphs", figures, config, 0, options)
     for name, found in figures.items():

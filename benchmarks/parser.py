@@ -296,6 +296,7 @@ def decoding_times(laboratory: Laboratory, seeds: Sequence[int]) -> dict[str, di
 PARTS = {"curve": learning_curve, "self_training": self_training, "times": decoding_times, "tried": tried}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.parser", __doc__, "results/parsing/parser.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
@@ -307,15 +308,14 @@ def main(options: Sequence[str] | None = None) -> None:
     what.add_argument("--tried", type=Path, nargs="+", metavar="RUN", help="runs with other settings, on the development split")
     parser.add_argument("--runs", type=Path, default=Path("runs/parser"), help="where the runs stand")
     arguments = parser.parse_args(options)
-    with one_sentence():
-        recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)
-        laboratory = Laboratory(corpora.load(recipe.corpus), recipe, arguments.runs)
-        measured = next((part for name, part in PARTS.items() if getattr(arguments, name)), parser_itself)
-        for name, figures in measured(laboratory, arguments.tried or arguments.seeds).items():
-            out = arguments.out.with_name(f"{arguments.out.stem}{name}.json")
-            config = {"recipe": recipe.to_dict(), "provisional": recipe.steps < RECIPE.steps}
-            save(out, "benchmarks.parser", figures, config, figures.get("best_seed", arguments.seeds[0]), options)
-            print(f"{out} is written")
+    recipe = dataclasses.replace(RECIPE, steps=arguments.steps or RECIPE.steps)
+    laboratory = Laboratory(corpora.load(recipe.corpus), recipe, arguments.runs)
+    measured = next((part for name, part in PARTS.items() if getattr(arguments, name)), parser_itself)
+    for name, figures in measured(laboratory, arguments.tried or arguments.seeds).items():
+        out = arguments.out.with_name(f"{arguments.out.stem}{name}.json")
+        config = {"recipe": recipe.to_dict(), "provisional": recipe.steps < RECIPE.steps}
+        save(out, "benchmarks.parser", figures, config, figures.get("best_seed", arguments.seeds[0]), options)
+        print(f"{out} is written")
 
 
 if __name__ == "__main__":

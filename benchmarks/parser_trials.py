@@ -88,6 +88,7 @@ def trial(name: str, config: TrainingConfig, corpus: corpora.Treebank, runs: Pat
     return {"trial": name, "seed": config.seed, **measure(run, corpus, tags)}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.parser_trials", __doc__, "results/parsing/parser.trials.json")
     parser.add_argument("trials", nargs="+", choices=["plain", "agreement", "tags"])
@@ -96,9 +97,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--runs", type=Path, default=Path("runs/parser-trials"), help="where the runs stand")
     arguments = parser.parse_args(options)
     config = dataclasses.replace(RECIPE, steps=arguments.steps, seed=arguments.seed)
-    with one_sentence():
-        corpus = corpora.load(config.corpus)
-        found = [trial(name, config, corpus, arguments.runs) for name in arguments.trials]
+    corpus = corpora.load(config.corpus)
+    found = [trial(name, config, corpus, arguments.runs) for name in arguments.trials]
     figures = {"average": TRIED_AVERAGE, "beam_size": USUAL_BEAM, "trials": found}
     save(arguments.out, "benchmarks.parser_trials", figures, {"recipe": config.to_dict()}, arguments.seed, options)
     print(f"{arguments.out} is written")

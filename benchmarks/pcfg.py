@@ -131,19 +131,19 @@ def measure(grammar: Grammar, gold: Sequence[Tree], desc: str) -> dict:
     return bracket_scores(gold, found).to_dict() | {"without_a_tree": without}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.pcfg", __doc__, "results/parsing/pcfg.json")
     parser.add_argument("--corpus", default="treebank")
     arguments = parser.parse_args(options)
-    with one_sentence():
-        corpus = corpora.load(arguments.corpus)
-        trees, tried = corpus.trees("train"), []
-        for neighbours, parents in MEMORIES:
-            grammar = Grammar(trees, neighbours, parents)
-            memory = {"neighbours": neighbours, "parents": parents, "labels": len(grammar.labels), "rules": len(grammar.log_p)}
-            tried.append({**memory, "validation": measure(grammar, corpus.trees("validation"), f"{neighbours}, {parents}")})
-        best = max(tried, key=lambda one: one["validation"]["f1"])
-        test = measure(Grammar(trees, best["neighbours"], best["parents"]), corpus.trees("test"), "test")
+    corpus = corpora.load(arguments.corpus)
+    trees, tried = corpus.trees("train"), []
+    for neighbours, parents in MEMORIES:
+        grammar = Grammar(trees, neighbours, parents)
+        memory = {"neighbours": neighbours, "parents": parents, "labels": len(grammar.labels), "rules": len(grammar.log_p)}
+        tried.append({**memory, "validation": measure(grammar, corpus.trees("validation"), f"{neighbours}, {parents}")})
+    best = max(tried, key=lambda one: one["validation"]["f1"])
+    test = measure(Grammar(trees, best["neighbours"], best["parents"]), corpus.trees("test"), "test")
     figures = {**best, "test": test, "tried": tried, "training_sentences": len(trees)}
     save(arguments.out, "benchmarks.pcfg", figures, {"corpus": corpus.name}, options=options)
     print(figures)

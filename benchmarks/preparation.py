@@ -21,7 +21,7 @@ from annotated_transformer.data.batching import collate
 from annotated_transformer.data.large_corpora import SAMPLE, TokenizedPairs, epoch_batches, sample
 from annotated_transformer.data.tokenizer import Tokenizer
 from benchmarks.shared import side_by_side
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import resident_peak, save
 
 LANGUAGES = {"en": "bcdfghklmnprst", "de": "bdfghklmnrstwz"}  # and their consonants
@@ -140,6 +140,7 @@ def extrapolated(found: dict, millions: float) -> dict:
     return {"preparation_hours": round(preparation / 3600, 3), "reading_an_epoch_hours": round(scaled["epoch"] / 3600, 3)}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.preparation", __doc__, "results/speed/preparation.json")
     parser.add_argument("--pairs", type=int, default=2_000_000)

@@ -362,14 +362,14 @@ def command_again(arguments: argparse.Namespace, options: Sequence[str] | None, 
     return command_of("benchmarks.pretrained", [arguments.name, *given])
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     arguments = options_read(options)
     name, out = arguments.name, arguments.out
-    with one_sentence():
-        corpus = corpora.load(RECIPES[name][0].corpus)
-        bar = progress_bar(iterable=arguments.seeds, unit="seed", desc=name)
-        trained = [train_and_measure(arguments, seed, corpus) for seed in bar]
-        seeds = {one.found["seed"]: one for one in trained}
+    corpus = corpora.load(RECIPES[name][0].corpus)
+    bar = progress_bar(iterable=arguments.seeds, unit="seed", desc=name)
+    trained = [train_and_measure(arguments, seed, corpus) for seed in bar]
+    seeds = {one.found["seed"]: one for one in trained}
     best = max(seeds, key=lambda seed: seeds[seed].found["validation_bleu"])
     by_seed = [trained.found for trained in seeds.values()]
     figures = {"best_seed": best, "summary": spread(by_seed), "by_seed": by_seed}

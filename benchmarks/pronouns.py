@@ -251,6 +251,7 @@ def say(seed: int | str, one: dict) -> None:
     print("; ".join(parts), flush=True)
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.pronouns", __doc__, "results/heads/pronouns.json")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
@@ -269,8 +270,7 @@ def main() -> None:
         write_corpus(splits, Path(corpus))
     for seed in arguments.seeds:
         config, run = recipe(corpus, arguments.heads, seed), Run(Path("runs/pronouns", f"{arguments.name}-{seed}"))
-        with one_sentence():
-            model = train(config, run.directory)
+        model = train(config, run.directory)
         losses = [line["validation_loss"] for line in run.metrics() if "validation_loss" in line]
         runs[f"seed {seed}"] = run
         figures[f"seed {seed}"] = {

@@ -21,7 +21,7 @@ from annotated_transformer.data.tokenizer import Tokenizer
 from annotated_transformer.model.regularization import label_smoothed_cross_entropy
 from annotated_transformer.tables.noise import STUDENT_T
 from annotated_transformer.training.optimizer import adam, learning_rate
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 UPDATES, SENTENCES, VOCABULARY, NEW, FEW = 120, 64, 400, 200, 100
@@ -79,6 +79,7 @@ def difference(record: list[dict], one: tuple, other: tuple, of: str = "right") 
     return {"mean": mean, "interval": (mean - half, mean + half), "more": sum(gain > 0 for gain in gains)}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.regularization", __doc__, "results/translation/regularization.json")
     parser.add_argument("--seeds", type=int, default=20, help="how many, from 0 on")

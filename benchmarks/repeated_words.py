@@ -75,16 +75,16 @@ def measure(translator: Translator, lines: Sequence[str], draws: int) -> dict:
     return found
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.repeated_words", __doc__, "results/heads/repeated-words.json")
     parser.add_argument("--limit", type=at_least(2), help="for trials: so many sentences")
     parser.add_argument("--draws", type=at_least(1), default=10_000)
     options = parser.parse_args()
-    with one_sentence():
-        translator = Translator.from_pretrained(MODEL)
-        lists, _ = marked_lists(translator, load(CORPUS), options.limit)
-        figures = measure(translator, lists[QUESTION], options.draws)
-        save(options.out, "benchmarks.repeated_words", figures, {"model": MODEL, "corpus": CORPUS, "draws": options.draws})
+    translator = Translator.from_pretrained(MODEL)
+    lists, _ = marked_lists(translator, load(CORPUS), options.limit)
+    figures = measure(translator, lists[QUESTION], options.draws)
+    save(options.out, "benchmarks.repeated_words", figures, {"model": MODEL, "corpus": CORPUS, "draws": options.draws})
     for question, found in figures.items():
         print(question, found)
 

@@ -14,7 +14,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.parallel_text import Pairs
 from annotated_transformer.data.tatoeba import leaks
 from annotated_transformer.translation.bleu import sacre_bleu
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 MODEL = "everyday-en-de"
@@ -45,6 +45,7 @@ def measure(seed: int) -> dict:
     return {"seen": scored(translator, seen), "new": scored(translator, new)}
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.seen", __doc__, "results/translation/seen.json")
     options = parser.parse_args()

@@ -323,16 +323,16 @@ def command_again(arguments: argparse.Namespace, options: Iterable[str] | None, 
     return command_of("benchmarks.semi", [*map(str, arguments.files), *given, *["--ship"] * arguments.ship])
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     arguments = options_read(options)
-    with one_sentence():
-        corpus = corpora.load(CORPUS)
-        mixed, sizes = mixture(arguments.files, arguments.least, arguments.runs, corpus)
-        seeds = {}
-        for seed in arguments.seeds:
-            trees = mixed, finishing(arguments.runs, seed, corpus)
-            seeds[seed] = both_parts(arguments.runs, seed, arguments.steps, trees, arguments.as_it_stands)
-        found = {seed: measure(runs, corpus) for seed, runs in seeds.items()}
+    corpus = corpora.load(CORPUS)
+    mixed, sizes = mixture(arguments.files, arguments.least, arguments.runs, corpus)
+    seeds = {}
+    for seed in arguments.seeds:
+        trees = mixed, finishing(arguments.runs, seed, corpus)
+        seeds[seed] = both_parts(arguments.runs, seed, arguments.steps, trees, arguments.as_it_stands)
+    found = {seed: measure(runs, corpus) for seed, runs in seeds.items()}
     best = max(found, key=lambda seed: found[seed]["scores"]["validation"]["constrained"]["f1"])
     summary = {how: spread([{"scores": {split: one["scores"][split][how] for split in one["scores"]}} for one in found.values()])
                for how in found[best]["scores"]["validation"]}

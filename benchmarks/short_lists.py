@@ -204,6 +204,7 @@ def one_thread() -> Iterator[None]:
         set_threads(threads)
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.short_lists", __doc__, "results/speed/short-lists.json")
     parser.add_argument("--model", default="everyday-en-de")
@@ -212,7 +213,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=at_least(1), help="learn from so many, for a trial")
     parser.add_argument("--sentences", type=at_least(1), help="score so many, for a trial")
     arguments = parser.parse_args(options)
-    with one_sentence(), torch.no_grad(), one_thread():
+    with torch.no_grad(), one_thread():
         corpus = load(arguments.corpus)
         translators = {how: Translator.from_pretrained(arguments.model, device="cpu", precision=how)
                        for how in ("float32", "float16", "int8")}

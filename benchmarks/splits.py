@@ -10,7 +10,7 @@ import hashlib
 from annotated_transformer.data.downloads import multi30k
 from annotated_transformer.data.parallel_text import Corpus, Pairs, references
 from annotated_transformer.data.tatoeba import everyday, groups, leaks, tatoeba, tatoeba_pairs
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 
@@ -50,6 +50,7 @@ def measure(pairs: Pairs, captions: Corpus) -> dict:
     }
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.splits", __doc__, "results/translation/tatoeba-splits.json")
     options = parser.parse_args()

@@ -36,7 +36,7 @@ from annotated_transformer.tables.training_cost import forward_flops, training_f
 from annotated_transformer.training.devices import autocast, memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import in_own_process, matrix_products, resident_peak, save, server, summary, take_turns
 from benchmarks.shared.training_profile import KINDS, where_the_time_goes
 
@@ -353,6 +353,7 @@ def report(figures: dict) -> Iterator[str]:
             yield f"  {kind:<20}" + "".join(f"{part['shares'][kind]:8.1%}" for part in found.values())
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.training", __doc__, "results/speed/training.json")
     parser.add_argument("--works", nargs="+", choices=WORKS["full"], default=list(WORKS["full"]), metavar="WORK")

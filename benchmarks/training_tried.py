@@ -25,7 +25,7 @@ from annotated_transformer.training.chunked_loss import fused_label_smoothed_cro
 from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
-from benchmarks.shared.command import Options, at_least
+from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.side_by_side import matrix_products, save, take_turns
 from benchmarks.shared.training_profile import processor_time
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work
@@ -158,6 +158,7 @@ def measure(work: Work, rounds: int, side: int) -> dict:
     return {"profile": found, "large_products_flops_per_second": rate, "share_of_matrix_products": share, "changes": changes}
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.training_tried", __doc__, "results/speed/training-tried.json")
     parser.add_argument("--rounds", type=at_least(1), default=9)

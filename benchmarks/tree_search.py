@@ -81,6 +81,7 @@ def compared(parser: Parser, gold: Sequence[Tree], beam_size: int) -> list[dict]
     return rows
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.tree_search", __doc__)
     parser.add_argument("--model", default="parser-en")
@@ -89,19 +90,18 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--compare", action="store_true", help="searches on the development split instead")
     parser.add_argument("--out", type=Path, help="results/parsing/parser.repairs.json or parser.searches.json if not given")
     arguments = parser.parse_args(options)
-    with one_sentence():
-        corpus, model = corpora.load(arguments.corpus), Parser.from_pretrained(arguments.model)
-        out = arguments.out or Path(f"results/parsing/parser.{'searches' if arguments.compare else 'repairs'}.json")
-        config = {"model": arguments.model, "corpus": arguments.corpus, "beam_size": BEAM}
-        if arguments.compare:
-            figures = {"searches": compared(model, corpus.trees("validation"), BEAM)}
-            save(out, "benchmarks.tree_search", figures, config, SEED, options)
-            return print(f"{out} is written")
-        words = sorted({word for tree in corpus.trees("train") for word in tree.leaves()})
-        rows = {split: [tree.leaves() for tree in corpus.trees(split)] for split in ("validation", "test")}
-        rows |= nonsense(words, arguments.sentences, SEED)
-        figures = {name: measured(model, sentences, BEAM) for name, sentences in rows.items()}
-        figures["as long as the model takes"] = measured(model, filling(model, words, LONG, SEED), 1)
+    corpus, model = corpora.load(arguments.corpus), Parser.from_pretrained(arguments.model)
+    out = arguments.out or Path(f"results/parsing/parser.{'searches' if arguments.compare else 'repairs'}.json")
+    config = {"model": arguments.model, "corpus": arguments.corpus, "beam_size": BEAM}
+    if arguments.compare:
+        figures = {"searches": compared(model, corpus.trees("validation"), BEAM)}
+        save(out, "benchmarks.tree_search", figures, config, SEED, options)
+        return print(f"{out} is written")
+    words = sorted({word for tree in corpus.trees("train") for word in tree.leaves()})
+    rows = {split: [tree.leaves() for tree in corpus.trees(split)] for split in ("validation", "test")}
+    rows |= nonsense(words, arguments.sentences, SEED)
+    figures = {name: measured(model, sentences, BEAM) for name, sentences in rows.items()}
+    figures["as long as the model takes"] = measured(model, filling(model, words, LONG, SEED), 1)
     total = sum(row["repaired"] + row["other_words"] for row in figures.values())
     save(out, "benchmarks.tree_search", {"by_kind": figures, "total": total}, config, SEED, options)
     print(f"{out} is written: {total} of {sum(row['sentences'] for row in figures.values()):,} outputs took a repair")

@@ -22,7 +22,7 @@ from annotated_transformer.data.trees import delinearize, is_word, linearize, pr
 from annotated_transformer.parsing.evalb import bracket_scores
 from annotated_transformer.progress_bar import progress_bar
 from benchmarks.shared.baselines import damaged, right_branching_scores
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 from benchmarks.shared.side_by_side import save
 
 SHARES = (0.0, 0.02, 0.1, 0.3)  # of the tokens that are damaged
@@ -82,6 +82,7 @@ def under_damage(trees: list[Tree], share: float, seed: int, evalb: Path | None)
     return row
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.treebank", __doc__, "results/parsing/treebank.json")
     parser.add_argument("--evalb", type=Path, help="directory with the program evalb and its COLLINS.prm")

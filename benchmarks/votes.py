@@ -116,6 +116,7 @@ def opened(model: str, average: int) -> Parser:
     return open_parser(Path(model), average) if Path(model, "checkpoints").is_dir() else sooner(Parser.from_pretrained(model))
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.votes", __doc__, "results/parsing/parser.votes.json")
     parser.add_argument("models", nargs="+", metavar="MODEL", help="parsers, an odd number of them")
@@ -123,9 +124,8 @@ def main(options: Sequence[str] | None = None) -> None:
     arguments = parser.parse_args(options)
     if len(arguments.models) % 2 == 0:
         parser.error(f"{len(arguments.models)} parsers can be of two minds: name an odd number")
-    with one_sentence():
-        corpus, parsers = corpora.load(CORPUS), [opened(model, arguments.average) for model in arguments.models]
-        figures = {split: measure(parsers, corpus.trees(split)) for split in ("validation", "test")}
+    corpus, parsers = corpora.load(CORPUS), [opened(model, arguments.average) for model in arguments.models]
+    figures = {split: measure(parsers, corpus.trees(split)) for split in ("validation", "test")}
     config = {"models": arguments.models, "average": arguments.average, "beam_size": BEAM}
     save(arguments.out, "benchmarks.votes", figures, config, options=options)
     print(f"{arguments.out} is written")

@@ -274,13 +274,13 @@ def read_judged(path: Path) -> dict[str, str]:
     return {marked: verdict for verdict, _, marked in (line.partition("  ") for line in lines if not line.startswith("#"))}
 
 
+@one_sentence()
 def main() -> None:
     parser = Options("benchmarks.word_pairs", __doc__)
     parser.add_argument("--corpus", default="tatoeba-en-de", help="name or directory")
     parser.add_argument("--out", type=Path, default=Path("results/heads"), help="directory of the lists; their verdicts are kept")
     arguments = parser.parse_args()
-    with one_sentence():
-        corpus = load(arguments.corpus)
+    corpus = load(arguments.corpus)
     for name, search in SEARCHES.items():
         kept, everywhere = find(corpus, name)
         path = arguments.out / search.file

@@ -16,7 +16,7 @@ from annotated_transformer.config import TrainingConfig
 from annotated_transformer.files import write_text_file
 from annotated_transformer.tables.training_cost import run_cost
 from annotated_transformer.training.runs import Run
-from benchmarks.shared.command import Options
+from benchmarks.shared.command import Options, one_sentence
 
 FILE, COURSE = "earlier.json", "metrics.jsonl"
 COSTS = ("updates", "seconds", "device_seconds", "target_tokens", "flops", "source_tokens")
@@ -64,6 +64,7 @@ def kept_course(directory: Path) -> list[dict]:
     return [json.loads(line) for line in (directory / COURSE).read_text(encoding="utf-8").splitlines()]
 
 
+@one_sentence()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.shared.earlier", __doc__)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import annotated_transformer
-from benchmarks import environments
+from annotated_transformer import InputError
+from benchmarks import environments, seen
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
 FILES = sorted(Path(__file__).parents[3].glob("benchmarks/**/*.py"))
@@ -19,6 +20,21 @@ def test_without_the_command_line_and_with_one_writer(path):
     origins += [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     assert not [name for name in origins if name.startswith("annotated_transformer.command_line.main")]
     assert not [name for name in origins if name.endswith((".environment", ".read_state", ".checkpoint_directories"))]
+
+
+@pytest.mark.parametrize("path", [path for path in FILES if "def main(" in path.read_text("utf-8")], ids=lambda path: path.stem)
+def test_what_the_user_can_mend_ends_each_with_one_sentence(path):
+    [main] = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == "main"]
+    assert [ast.unparse(decorator) for decorator in main.decorator_list] == ["one_sentence()"]
+
+
+def test_a_corpus_that_cannot_be_fetched_is_one_sentence(refused, monkeypatch):
+    def without_a_network(name):
+        raise InputError(f"{name} could not be fetched")
+
+    monkeypatch.setattr("sys.argv", ["seen"])
+    monkeypatch.setattr(seen.corpora, "load", without_a_network)
+    assert refused(seen.main) == "tatoeba-en-de could not be fetched\n"
 
 
 def test_one_setting_after_another_is_chosen_with_those_before():
