@@ -19,21 +19,16 @@ from annotated_transformer.training.checkpoints import FILES
 from annotated_transformer.training.loop import train
 from annotated_transformer.training.runs import Run
 from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.side_by_side import free_port, save, server
 
 # Small, so that many runs fit into a minute; a checkpoint at every third update, so that much of the time goes into writing.
 MODEL = TransformerConfig(30, n_layers=1, d_model=32, d_ff=64, n_heads=2, dropout=0.2, max_length=24)
 STEPS, EVERY = 90, 3
-
-
-def write_corpus(directory: Path) -> None:
-    "Eighty pairs of unequal lengths, and eight to validate on."
-    directory.mkdir()
-    for name, n in (("train", 80), ("validation", 8)):
-        source = "".join(f"{'a b c d e f g'[: 1 + 2 * (i % 7)]} {i % 10}\n" for i in range(n))
-        target = "".join(f"{i % 10} {'u v w x y z'[: 1 + 2 * (i % 5)]}\n" for i in range(n))
-        (directory / f"{name}.en").write_text(source)
-        (directory / f"{name}.de").write_text(target)
+PAIRS = {  # of unequal lengths
+    split: [(f"{'a b c d e f g'[: 1 + 2 * (i % 7)]} {i % 10}", f"{i % 10} {'u v w x y z'[: 1 + 2 * (i % 5)]}") for i in range(n)]
+    for split, n in (("train", 80), ("validation", 8))
+}
 
 
 def worker(config: TrainingConfig, run: Path, rank: int, size: int, port: int) -> None:
@@ -152,7 +147,7 @@ def main(options: Sequence[str] | None = None) -> None:
     figures, config = [], None
     for size in arguments.processes:
         with tempfile.TemporaryDirectory() as directory:
-            write_corpus(Path(directory, "corpus"))
+            write_corpus(PAIRS, Path(directory, "corpus"))
             killer = Killer(Path(directory), size)
             figures.append(killer.many_kills(arguments.kills, arguments.seed))
             config = killer.config.to_dict() | {"corpus": "eighty made-up pairs"}
