@@ -16,9 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import yaml
-from colab import CELL as COLAB
 from colab import LINK as OPEN_IN_COLAB
-from contents import GUIDES, INDEX, NEIGHBOURS, NOTEBOOKS, PAGES, TABLE, Page, guides, notebook_of, read_contents, refuse
+from contents import GUIDES, INDEX, NOTEBOOKS, Page, guides, notebook_of, read_contents, refuse
+from pages import written_here
 from repository import from_yaml
 
 CHINESE = NOTEBOOKS / "zh"
@@ -32,7 +32,6 @@ MATHS = re.compile(r"\$\$.*?\$\$|(?<![\\$`])\$[^$]+\$", re.DOTALL)
 SPAN = re.compile("|".join(rf"(?<!`){marks}(?!`)[^\n]+?(?<!`){marks}(?!`)" for marks in ("`", "``", "```")))
 NO_PROSE = re.compile("|".join(one.pattern for one in (FENCED, MATHS, SPAN)) + r"|\]\([^)]*\)|<[^>]+>", re.MULTILINE | re.DOTALL)
 BLOCK = r"[|#<>]|\$\$|```|!\[|(?:[-*+]|\d+\.) "  # what a line begins with that is not the last one's paragraph
-WRITTEN_HERE = {COLAB, NEIGHBOURS, PAGES, TABLE}  # cells that the build writes
 
 
 def digits(text: str) -> str:
@@ -79,7 +78,7 @@ def english(name: str) -> dict[str, str]:
     if is_text(name):
         return sections(Path(f"{name}.md").read_text(encoding="utf-8"))
     notebook = notebook_of(name)
-    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and cell.get("id") not in WRITTEN_HERE]
+    prose = [cell for cell in notebook["cells"] if cell["cell_type"] == "markdown" and written_here(cell)]
     return {cell.get("id"): OPEN_IN_COLAB.sub("", "".join(cell["source"])).strip("\n") for cell in prose}
 
 
