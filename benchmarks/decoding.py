@@ -347,10 +347,7 @@ def main(options: Sequence[str] | None = None) -> None:
         if not same:
             parser.exit(2, f"{arguments.out} was made with other settings; leave --resume out, or name another file.\n")
         known = record["figures"]
-    try:
-        figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds, arguments.clock, known, keep)
-    except InputError as error:
-        parser.exit(1, f"{error}\n")
+    figures = measure_all(SIZES[arguments.size], arguments.works, arguments.rounds, arguments.clock, known, keep)
     print(json.dumps(figures, indent=1))
 
 

@@ -20,14 +20,14 @@ from unittest.mock import patch
 import torch
 from torch.profiler import profile, record_function
 
-from annotated_transformer import InputError, Translator
+from annotated_transformer import Translator
 from annotated_transformer.model.transformer import Transformer
 from annotated_transformer.translation import fast_search as decoding
 from annotated_transformer.translation.packed_weights import in_eight_bits, largest_weight
 from benchmarks.decoding import SEED, SIZES, WORKS, Decoder, our_search, random_model, sources
 from benchmarks.kernels import KERNELS, available, first_sentences, ways
 from benchmarks.shared.command import Options, at_least, one_sentence
-from benchmarks.shared.side_by_side import save
+from benchmarks.shared.side_by_side import one_thread, save
 
 PROFILED = ("beam 4, batch 16", "beam 4, batch 64", "greedy, batch 1")
 VOCABULARY, CHOICE = "products: vocabulary", "likeliest words, log Z"
@@ -142,6 +142,7 @@ def least_microseconds(run: Callable[[], object], budget: float) -> int:
 
 
 @one_sentence()
+@one_thread()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.decoding_profile", __doc__, "results/speed/int8-profile.json")
     parser.add_argument("--size", choices=SIZES, default="base", help="small: to try this benchmark")
@@ -149,35 +150,28 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--shipped", metavar="NAME", help="profile this translator alone, in 32, 16 and 8 bits")
     parser.add_argument("--budget", type=float, default=0.3, help="seconds for each kernel")
     arguments = parser.parse_args(options)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        if arguments.shipped:
-            config = {"models": [arguments.shipped], "rounds": arguments.rounds}
-            figures = shipped(arguments.shipped, arguments.rounds)
-            save(arguments.out, "benchmarks.decoding_profile", figures, config, SEED, options)
-            return
-        model = random_model(SIZES[arguments.size], ends=False)
-        models = {"int8": in_eight_bits(model), "float32": model}
-        works = {}
-        for name in PROFILED:
-            sentences = sources(model, WORKS[name])
-            works[name] = {precision: profile_of(one, our_search(one, sentences, WORKS[name]), arguments.rounds)
-                           for precision, one in models.items()}
-            print(name, works[name], flush=True)
-        products = {}
-        for columns, n in PRODUCTS if arguments.size == "base" else PRODUCTS[:1]:
-            for rows in ROWS:
-                found, name = kernels(torch.randn(rows, columns), torch.randn(n, columns)), f"{rows} × {columns} × {n}"
-                products[name] = {who: least_microseconds(run, arguments.budget) for who, run in found.items()}
-                print(name, products[name], flush=True)
-        config = {"size": arguments.size, "rounds": arguments.rounds, "budget": arguments.budget,
-                  "instructions": torch.backends.cpu.get_cpu_capability(), "largest_weight": largest_weight()}
-        save(arguments.out, "benchmarks.decoding_profile", {"works": works, "microseconds": products}, config, SEED, options)
-    except InputError as error:
-        parser.exit(1, f"{error}\n")
-    finally:
-        torch.set_num_threads(threads)
+    if arguments.shipped:
+        config = {"models": [arguments.shipped], "rounds": arguments.rounds}
+        figures = shipped(arguments.shipped, arguments.rounds)
+        save(arguments.out, "benchmarks.decoding_profile", figures, config, SEED, options)
+        return
+    model = random_model(SIZES[arguments.size], ends=False)
+    models = {"int8": in_eight_bits(model), "float32": model}
+    works = {}
+    for name in PROFILED:
+        sentences = sources(model, WORKS[name])
+        works[name] = {precision: profile_of(one, our_search(one, sentences, WORKS[name]), arguments.rounds)
+                       for precision, one in models.items()}
+        print(name, works[name], flush=True)
+    products = {}
+    for columns, n in PRODUCTS if arguments.size == "base" else PRODUCTS[:1]:
+        for rows in ROWS:
+            found, name = kernels(torch.randn(rows, columns), torch.randn(n, columns)), f"{rows} × {columns} × {n}"
+            products[name] = {who: least_microseconds(run, arguments.budget) for who, run in found.items()}
+            print(name, products[name], flush=True)
+    config = {"size": arguments.size, "rounds": arguments.rounds, "budget": arguments.budget,
+              "instructions": torch.backends.cpu.get_cpu_capability(), "largest_weight": largest_weight()}
+    save(arguments.out, "benchmarks.decoding_profile", {"works": works, "microseconds": products}, config, SEED, options)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ from annotated_transformer.translation.packed_weights import (
     with_matrices,
 )
 from benchmarks.shared.command import Options, at_least, one_sentence
-from benchmarks.shared.side_by_side import save, take_turns
+from benchmarks.shared.side_by_side import one_thread, save, take_turns
 
 MODEL, CORPUS, SEED = "everyday-en-de", "tatoeba-en-de", 0
 PRODUCTS = ((256, 256), (256, 1024), (1024, 256), (256, 8000))  # columns and rows of a matrix
@@ -183,6 +183,7 @@ def form(kernel: Callable) -> type[PackedMatrix]:
 
 
 @one_sentence()
+@one_thread()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.kernels", __doc__, "results/speed/kernels.json")
     parser.add_argument("--rounds", type=at_least(1), default=7)
@@ -190,23 +191,18 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--parts", nargs="+", choices=("products", "searches"), default=("products", "searches"))
     arguments = parser.parse_args(options)
     warnings.simplefilter("ignore", UserWarning)  # the old operators say at each use what is to become of them
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     torch.manual_seed(SEED)
-    try:
-        with torch.inference_mode():
-            figures = {}
-            if "products" in arguments.parts:
-                figures["microseconds"] = products(arguments.rounds)
-            if "searches" in arguments.parts:
-                figures["searches"] = searches(arguments.rounds, arguments.sentences)
-        config = {"models": [MODEL], "corpus": CORPUS, "rounds": arguments.rounds, "sentences": arguments.sentences,
-                  "instructions": torch.backends.cpu.get_cpu_capability(), "amx": torch.cpu._is_amx_tile_supported(),
-                  "missing_here": sorted({*KERNELS} - {*available()}), "largest_weight": largest_weight(),
-                  "onednn_limit": os.environ.get("ONEDNN_MAX_CPU_ISA")}
-        save(arguments.out, "benchmarks.kernels", figures, config, SEED, options)
-    finally:
-        torch.set_num_threads(threads)
+    with torch.inference_mode():
+        figures = {}
+        if "products" in arguments.parts:
+            figures["microseconds"] = products(arguments.rounds)
+        if "searches" in arguments.parts:
+            figures["searches"] = searches(arguments.rounds, arguments.sentences)
+    config = {"models": [MODEL], "corpus": CORPUS, "rounds": arguments.rounds, "sentences": arguments.sentences,
+              "instructions": torch.backends.cpu.get_cpu_capability(), "amx": torch.cpu._is_amx_tile_supported(),
+              "missing_here": sorted({*KERNELS} - {*available()}), "largest_weight": largest_weight(),
+              "onednn_limit": os.environ.get("ONEDNN_MAX_CPU_ISA")}
+    save(arguments.out, "benchmarks.kernels", figures, config, SEED, options)
 
 
 if __name__ == "__main__":

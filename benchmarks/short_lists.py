@@ -15,8 +15,7 @@ import copy
 import dataclasses
 import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ from annotated_transformer.translation.few_rows import HalvedEmbedding, HalvedMa
 from annotated_transformer.translation.packed_weights import EightBits, PackedMatrix, SixteenBits, times_short, whole_rows
 from benchmarks.shared.command import Options, at_least, one_sentence
 from benchmarks.shared.sentence_lists import spread
-from benchmarks.shared.side_by_side import save, take_turns
+from benchmarks.shared.side_by_side import one_thread, save, take_turns
 
 ROUNDS = 5            # of training model 1
 NEAR, OFTEN = 100, 100
@@ -193,18 +192,9 @@ def scored(translator: Translator, likely: Likely, pairs: list[tuple[str, str]])
     return {"sentences": len(pairs), "without": bleu[0], "with": bleu[1], "changed": changed(*texts)}
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    "The processor's seconds are those of all threads, of which some may do nothing but wait."
-    threads = torch.get_num_threads()
-    set_threads(1)
-    try:
-        yield
-    finally:
-        set_threads(threads)
-
-
 @one_sentence()
+@torch.no_grad()
+@one_thread(set_threads)
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.short_lists", __doc__, "results/speed/short-lists.json")
     parser.add_argument("--model", default="everyday-en-de")
@@ -213,27 +203,26 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--pairs", type=at_least(1), help="learn from so many, for a trial")
     parser.add_argument("--sentences", type=at_least(1), help="score so many, for a trial")
     arguments = parser.parse_args(options)
-    with torch.no_grad(), one_thread():
-        corpus = load(arguments.corpus)
-        translators = {how: Translator.from_pretrained(arguments.model, device="cpu", precision=how)
-                       for how in ("float32", "float16", "int8")}
-        translator, V = translators["float32"], translators["float32"].model.config.vocab_size
-        pairs = spread(corpus.train, arguments.pairs or len(corpus.train))
-        sources, targets = (translator.tokenizer.encode_all(list(side)) for side in zip(*pairs))
-        start = time.process_time()
-        likely = learn(sources, targets, V, NEAR, OFTEN)
-        seconds = time.process_time() - start
-        validation = spread(corpus.validation, arguments.sentences or len(corpus.validation))
-        score = scored(translator, likely, validation)
-        print(score, flush=True)
-        rows = translator.tokenizer.encode_all([source for source, _ in spread(validation, TIMED)])
-        figures = {
-            "pairs": len(pairs), "seconds_to_learn": round(seconds, 1), "near": NEAR, "often": OFTEN, "validation": score,
-            "sentences_timed": len(rows), "by_precision": {how: timed(one, likely, rows, arguments.rounds)
-                                                           for how, one in translators.items()},
-        }
-        config = {"model": arguments.model, "corpus": arguments.corpus, "rounds": arguments.rounds}
-        save(arguments.out, "benchmarks.short_lists", figures, config, options=options)
+    corpus = load(arguments.corpus)
+    translators = {how: Translator.from_pretrained(arguments.model, device="cpu", precision=how)
+                   for how in ("float32", "float16", "int8")}
+    translator, V = translators["float32"], translators["float32"].model.config.vocab_size
+    pairs = spread(corpus.train, arguments.pairs or len(corpus.train))
+    sources, targets = (translator.tokenizer.encode_all(list(side)) for side in zip(*pairs))
+    start = time.process_time()
+    likely = learn(sources, targets, V, NEAR, OFTEN)
+    seconds = time.process_time() - start
+    validation = spread(corpus.validation, arguments.sentences or len(corpus.validation))
+    score = scored(translator, likely, validation)
+    print(score, flush=True)
+    rows = translator.tokenizer.encode_all([source for source, _ in spread(validation, TIMED)])
+    figures = {
+        "pairs": len(pairs), "seconds_to_learn": round(seconds, 1), "near": NEAR, "often": OFTEN, "validation": score,
+        "sentences_timed": len(rows), "by_precision": {how: timed(one, likely, rows, arguments.rounds)
+                                                       for how, one in translators.items()},
+    }
+    config = {"model": arguments.model, "corpus": arguments.corpus, "rounds": arguments.rounds}
+    save(arguments.out, "benchmarks.short_lists", figures, config, options=options)
 
 
 if __name__ == "__main__":

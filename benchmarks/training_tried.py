@@ -26,7 +26,7 @@ from annotated_transformer.training.devices import memory_kept
 from annotated_transformer.training.loop import WithLoss, train_step
 from annotated_transformer.training.optimizer import adam
 from benchmarks.shared.command import Options, at_least, one_sentence
-from benchmarks.shared.side_by_side import matrix_products, save, take_turns
+from benchmarks.shared.side_by_side import matrix_products, one_thread, save, take_turns
 from benchmarks.shared.training_profile import processor_time
 from benchmarks.training import MATRICES, RATE, SEED, SMOOTHING, WORKS, Work
 
@@ -159,12 +159,12 @@ def measure(work: Work, rounds: int, side: int) -> dict:
 
 
 @one_sentence()
+@one_thread()
 def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.training_tried", __doc__, "results/speed/training-tried.json")
     parser.add_argument("--rounds", type=at_least(1), default=9)
     parser.add_argument("--size", choices=WORKS, default="full", help="small: a model of a few numbers, to try this benchmark")
     arguments = parser.parse_args(options)
-    torch.set_num_threads(1)
     work, side = WORKS[arguments.size]["base"], MATRICES[arguments.size][0]
     figures = measure(work, arguments.rounds, side)
     config = {"rounds": arguments.rounds, "warmup": WARMUP, "clock": "processor", "side": side, "work": asdict(work)}

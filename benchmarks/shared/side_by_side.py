@@ -7,7 +7,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.context import BaseContext
@@ -80,6 +81,17 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+@contextmanager
+def one_thread(set_threads: Callable[[int], None] = torch.set_num_threads) -> Iterator[None]:
+    "Within it, one: the processor's seconds are those of all threads, of which some may do nothing but wait."
+    threads = torch.get_num_threads()
+    set_threads(1)
+    try:
+        yield
+    finally:
+        set_threads(threads)
 
 
 def resident_peak() -> int:

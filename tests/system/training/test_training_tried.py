@@ -99,11 +99,8 @@ def test_bounds_by_hand(monkeypatch):
 
 
 def test_the_record_says_what_each_change_could_save_and_saved(tmp_path, capsys):
-    out, threads = tmp_path / "tried.json", torch.get_num_threads()
-    try:
-        training_tried.main(["--size", "small", "--rounds", "2", "--out", str(out)])
-    finally:
-        torch.set_num_threads(threads)
+    out = tmp_path / "tried.json"
+    training_tried.main(["--size", "small", "--rounds", "2", "--out", str(out)])
     said, record = capsys.readouterr().out, json.loads(out.read_text())
     assert record["seed"] == training_tried.SEED and record["hardware"]["threads"] == 1 and record["config"]["rounds"] == 2
     figures = record["figures"]
