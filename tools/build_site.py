@@ -34,7 +34,7 @@ from contents import (
     NOTEBOOKS,
     Page,
     called,
-    chapters,
+    captions,
     guides,
     notebook_files,
     read_contents,
@@ -61,15 +61,6 @@ EXPLORER, EXPLORED = "explorer.html", "A dog runs with a ball in its mouth."  # 
 LICENCES = "licences.txt"  # of what others wrote: in docs/ that of scripts, on the site those of these packages, too
 OTHERS = ("sphinx", "snowballstemmer", "furo", "myst-nb", "pygments")
 PICTURE_OF_RESULTS = re.compile(r"(!\[[^\]]*\]\()\.\./(results/[\w/.-]+)\)")
-
-
-def captions(pages: list[Page]) -> list[tuple[str, list[str]]]:
-    "The groups of the navigation: heading and notebooks, in reading order."
-    groups = [(part, chapter if part == "paper" else f"{part.capitalize()}: {chapter}", [page.notebook for page in members])
-              for (part, chapter), members in chapters(pages).items()]
-    paper = sum(part == "paper" for part, *_ in groups)
-    found = [(heading, names) for _, heading, names in groups]
-    return [*found[:paper], ("Guides", guides()), *found[paper:], ("Reference", ["api/index"])]
 
 
 def with_links_of_the_site(markdown: str, name: str) -> str:
@@ -297,7 +288,8 @@ def prepare() -> None:
         if name == INDEX:
             place = next(i for i, cell in enumerate(notebook["cells"]) if cell["id"] == chinese_site.WHAT)
             notebook["cells"].insert(place, installation())
-            notebook["cells"].append(chinese_site.navigation(captions(listed)))
+            groups = [*captions(listed, ("Guides", guides()), "Workshop: "), ("Reference", ["api/index"])]
+            notebook["cells"].append(chinese_site.navigation(groups))
         pages[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
     pages |= {f"{name}.md": guide(name) for name in guides()}
     write_all(source, pages)

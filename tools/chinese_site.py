@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import chinese_figures
 import chinese_notebooks
 import chinese_texts
-from contents import INDEX, chapters
+from contents import INDEX, captions
 from repository import site_address
 
 LANGUAGE, FOLDER = "zh_CN", "zh"
@@ -89,14 +89,6 @@ def navigation(groups: list[tuple[str, list[str]]]) -> dict:
     return {"cell_type": "markdown", "id": "navigation", "metadata": {}, "source": "\n\n".join(trees)}
 
 
-def captions() -> list[tuple[str, list[str]]]:
-    "Headings and pages of the edition."
-    groups = chapters([page for page in chinese_notebooks.pages_in_chinese() if chinese_texts.has_chinese(page)])
-    paper = sum(part == "paper" for part, _ in groups)
-    named = [(chapter, [page.notebook for page in members]) for (_, chapter), members in groups.items()]
-    return [*named[:paper], (GUIDES, chinese_texts.translated_guides()), *named[paper:]]
-
-
 def installation() -> dict:
     "The section of README.zh.md, as a cell of the index."
     [text] = [here for cell, (_, here) in chinese_texts.chinese(chinese_texts.README).items()
@@ -146,6 +138,7 @@ def prepare(prepare_notebook, published: dict[str, str]) -> dict[str, str]:
                     output["data"]["text/markdown"] = with_english_pages(text, name, published)
         notebook = prepare_notebook(notebook, name, ON_FOLDED_CELLS)
         if name == INDEX:
-            notebook["cells"].append(navigation(captions()))
+            translated = [page for page in chinese_notebooks.pages_in_chinese() if chinese_texts.has_chinese(page)]
+            notebook["cells"].append(navigation(captions(translated, (GUIDES, chinese_texts.translated_guides()))))
         files[f"{name}.ipynb"] = json.dumps(notebook, ensure_ascii=False, indent=1)
     return files | {f"{name}.md": with_english_pages(text, name, published) for name, text in chinese_notebooks.guides_made()}

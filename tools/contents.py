@@ -193,6 +193,15 @@ def chapters(pages: list[Page]) -> dict[tuple[str, str], list[Page]]:
     return found
 
 
+def captions(pages: list[Page], guides: tuple[str, list[str]], workshop: str = "") -> list[tuple[str, list[str]]]:
+    "The groups of the site's navigation, heading and pages: the paper's chapters, the guides, the workshop's chapters."
+    groups = chapters(pages)
+    found = [(chapter if part == "paper" else workshop + chapter, [page.notebook for page in members])
+             for (part, chapter), members in groups.items()]
+    paper = sum(part == "paper" for part, _ in groups)
+    return [*found[:paper], guides, *found[paper:]]
+
+
 def table(pages: list[Page], words: Words) -> str:
     "For the index: the paper's pages with what they are about, and the names of the workshop's with what one goes there for."
     lines = [f"### {words.parts['paper']}", "", f"| | {words.page} | {words.shows} |", "|---|---|---|"]

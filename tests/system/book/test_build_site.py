@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 
 import build_site
+import contents
 import pytest
 import site_head
 from chinese_notebooks import anchor
-from contents import NEIGHBOURS, Page, notebook_of, read_contents, read_notebook
+from contents import NEIGHBOURS, Page, captions, notebook_of, read_contents, read_notebook
 from links import dead_links
 from PIL import Image
 
@@ -20,13 +21,13 @@ def test_the_navigation_is_the_list_of_notebooks():
 
     pages = [page("paper/3.1_layers", "paper", "§3 The model"), page("paper/3_model", "paper", "§3 The model"),
              page("paper/5.3_adam", "paper", "§5 Training"), page("training/disk", "workshop", "Training")]
-    *paper, (heading, guides), workshop, reference = groups = build_site.captions(pages)
+    *paper, (heading, guides), workshop = groups = captions(pages, ("Guides", contents.guides()), "Workshop: ")
     assert paper == [("§3 The model", ["paper/3.1_layers", "paper/3_model"]), ("§5 Training", ["paper/5.3_adam"])]
     assert heading == "Guides" and guides[:2] == ["docs/first-hour", "docs/installation"]
     assert set(guides) == {f"docs/{path.stem}" for path in ROOT.glob("docs/*.md")}
-    assert workshop == ("Workshop: Training", ["training/disk"]) and reference == ("Reference", ["api/index"])
+    assert workshop == ("Workshop: Training", ["training/disk"])
     cell = build_site.chinese_site.navigation(groups)["source"]
-    assert ":caption: Workshop: Training\n\ntraining/disk\n```" in cell and cell.endswith(":caption: Reference\n\napi/index\n```")
+    assert cell.endswith(":caption: Workshop: Training\n\ntraining/disk\n```")
 
 
 def test_the_reference_has_a_page_for_each_module_and_its_notebook():
