@@ -201,8 +201,7 @@ class SearchOptions:
         vocabulary: int,  # tokens of the model
     ) -> Search:
         "The default search, with these values replacing its own where given."
-        given = {field.name: getattr(self, field.name) for field in dataclasses.fields(default)}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {field.name: value for field in dataclasses.fields(default) if (value := getattr(self, field.name)) is not None}
         return dataclasses.replace(default, **given).within(vocabulary)
 
 
