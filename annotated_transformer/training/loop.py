@@ -179,6 +179,12 @@ def rehearse(
         learner.zero_grad(set_to_none=True)
 
 
+def before_updates(run: Run, model: nn.Module, keep: int) -> None:
+    "What can be said before the first update: that the model sees the future, that the disk has no room."
+    warn_of_future(model)
+    require_room(run.directory, model, keep)
+
+
 def fitted(
     model: Transformer,
     optimizer: torch.optim.Optimizer,
@@ -224,8 +230,7 @@ def train(
         model = new_model(config, tokenizer.vocab_size, own.model).to(group.device)
         optimizer, rate = own.optimizer_of(model), own.rate_of(config)
         state = resume(config, run, group, model, optimizer)
-        group.lead(partial(warn_of_future, model))
-        group.lead(partial(require_room, run.directory, model, config.keep))
+        group.lead(lambda: before_updates(run, model, config.keep))
         stack.enter_context(as_chosen(execution))
         learner, n_parts = fitted(model, optimizer, pairs, config, execution, state, run, group, loss)
         stack.callback(without_exchange, learner)
