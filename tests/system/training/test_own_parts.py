@@ -212,7 +212,7 @@ def test_a_class_that_reads_numbers_while_it_is_made_is_trained_saved_and_loaded
 
 def test_a_forged_size_of_such_a_class_takes_no_memory():
     with pytest.raises(InputError, match="this model takes .* GiB and this process may take"):
-        planned(Numbers, replace(PRESETS["tiny"].model, vocab_size=300, n_layers=1_000, d_ff=2**24))
+        planned(Numbers, replace(PRESETS["tiny"].model, vocab_size=300, n_layers=8, d_model=2**14, d_ff=2**24))
 
 
 @pytest.mark.parametrize("kind", [WithPyTorchs, OnlyPyTorchs])
