@@ -248,14 +248,14 @@ def of_seeds(arguments: argparse.Namespace) -> None:
     "Measure models that differ in their seed alone: all are asked about the same sentences."
     if len(arguments.weights) != len(arguments.seeds):
         raise InputError(f"--weights names {len(arguments.weights)} models, and there are {len(arguments.seeds)} seeds")
-    corpus, figures, asked = load(arguments.corpus), {}, None
-    for seed, weights in zip(arguments.seeds, arguments.weights):
-        translator = Translator.from_pretrained(weights)
-        if asked is None:
-            first, (asked, known, about) = translator, sample(translator, corpus, arguments.limit)
-            untrained = of_nothing(translator, asked)
-        elif (translator.model.config, translator.tokenizer.model) != (first.model.config, first.tokenizer.model):
+    first, *others = translators = [Translator.from_pretrained(weights) for weights in arguments.weights]
+    for weights, translator in zip(arguments.weights[1:], others):
+        if (translator.model.config, translator.tokenizer.model) != (first.model.config, first.tokenizer.model):
             raise InputError(f"{weights}: its sizes or its vocabulary are not those of {arguments.weights[0]}")
+    corpus, figures = load(arguments.corpus), {}
+    asked, known, about = sample(first, corpus, arguments.limit)
+    untrained = of_nothing(first, asked)
+    for seed, translator in zip(arguments.seeds, translators):
         figures[f"seed {seed}"] = figures_of(translator, asked, untrained, corpus, arguments.limit, f"seed {seed}")
         print(f"\nSeed {seed}")
         print_claims(figures[f"seed {seed}"])

@@ -162,6 +162,7 @@ EVERYDAY = [
 def test_every_head_is_asked_every_question_and_switched_off(model, tmp_path, monkeypatch):
     corpus = SimpleNamespace(split={"train": PAIRS, "test": PAIRS[:3], "validation": EVERYDAY}.get)
     monkeypatch.setattr(heads, "load", lambda name: corpus)
+    monkeypatch.setattr(heads, "UNTRAINED", 1)
     out = tmp_path / "heads.json"
     monkeypatch.setattr(sys, "argv", ["heads", "--model", str(model), "--out", str(out)])
     heads.main()
@@ -210,6 +211,7 @@ def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, refus
     tokenizer = Tokenizer.train(lines, 300)
     weights = [model_of(seed, tokenizer, tmp_path / f"model-{seed}") for seed in (5, 7)]
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(heads, "UNTRAINED", 1)
 
     def run(*weights):
         options = ["--seeds", "5", "7", "--weights", *weights, "--corpus", str(tmp_path), "--out", "out.json"]
@@ -226,7 +228,9 @@ def test_models_of_several_seeds_are_asked_the_same(tmp_path, monkeypatch, refus
     assert queries[0] == queries[1]
     for bad, said in ((weights[:1], "names 1 models, and there are 2 seeds"),
                       ([weights[0], model_of(7, tokenizer, tmp_path / "wide", 32)], "are not those of")):
-        assert said in refused(run, *bad)
+        with monkeypatch.context() as patch:
+            patch.setattr(heads, "sample", lambda *_: pytest.fail("something was measured"))
+            assert said in refused(run, *bad)
 
 
 class Planted:
