@@ -22,7 +22,7 @@ from benchmarks.shared.side_by_side import save
 
 FILE = Path(__file__).parents[1] / "docs/transformer.py"
 SIZES = {"n_layers": 1, "d_model": 64, "d_ff": 128, "n_heads": 4, "dropout": 0.1}
-LENGTHS, OF_EACH = range(1, 9), 4
+LENGTHS, OF_EACH, BATCHES = range(1, 9), 4, 32
 MISTAKES = {  # name: (a piece of the file, what replaces it)
     "none": ("", ""),
     "the decoder sees what comes after": (".tril()", ""),
@@ -78,7 +78,7 @@ def mixed(module: ModuleType, of_each: int) -> list[Tensor]:
 def right(module: ModuleType, model: torch.nn.Module, more: int) -> float:
     "Percent of 1,024 new sources, with so many <pad> more behind each, that are written backwards, up to <eos>."
     found = []
-    for _ in range(32):
+    for _ in range(BATCHES):
         source, _, target = mixed(module, OF_EACH)
         written = module.write(model.eval(), F.pad(source, (0, more)), target.size(1))
         found.append(((written == target) | (target == module.PAD)).all(1))
