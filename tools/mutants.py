@@ -116,14 +116,13 @@ def mutants(module: str) -> list[Mutant]:
             after = ast.unparse(node)
             if isinstance(node, ast.UnaryOp):
                 after = after.replace("+", "bool(", 1) + ")"
-            start = ast.get_source_segment(text, node)
             setattr(node, field, old)
-            if start is None:
-                continue
             first, last = node.lineno - 1, node.end_lineno - 1
             head = lines[first].encode()[: node.col_offset].decode()
             tail = lines[last].encode()[node.end_col_offset :].decode()
             put = after if isinstance(node, ast.stmt) else f"({after})"
+            whole = "\n".join(lines[first : last + 1])
+            start = whole[len(head) : len(whole) - len(tail)]
             source = "\n".join([*lines[:first], f"{head}{put}{tail}", *lines[last + 1 :]]) + "\n"
             shown = f"{head.lstrip()}[[{' '.join(start.split())} -> {after}]]{tail}"
             found.append(Mutant(module, node.lineno, shown, source))
