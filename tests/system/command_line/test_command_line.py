@@ -41,7 +41,6 @@ from annotated_transformer.translation.lines import UNSURE
 from annotated_transformer.translation.packed_weights import fits_sixteen_bits
 
 PACKAGE = "annotated_transformer"
-MAIN = f"from {PACKAGE}.command_line.main import main"
 
 STEPS = 120
 TRAIN = f"""train --preset demo --vocab-size 48 --n-layers 1 --d-model 8 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
@@ -330,18 +329,11 @@ def test_at_a_terminal_each_line_is_answered_at_once(run, command, monkeypatch):
 
 
 @pytest.mark.parametrize("stdin, expected", [
-    ("one\nfünf\n".encode("latin-1"), "standard input, line 2"),
+    ("one\nfünf\n".encode("latin-1"), "standard input, line 2, is not UTF-8"),
     (b"one\n\n" + b"two " * 30, "line 3 has "),
 ])
 def test_input_that_cannot_be_translated(stdin, expected, run, complaint):
     assert expected in complaint("translate", run, stdin=stdin)
-
-
-def test_a_process_ends_with_status_2_and_one_line(run):
-    child = process("translate", run)
-    out, err = child.communicate(b"one\n\xff\n")
-    assert (child.returncode, out) == (2, b"")
-    assert err.startswith(b"annotated-transformer: standard input, line 2, is not UTF-8") and err.count(b"\n") == 1
 
 
 def test_a_reader_that_leaves_is_no_mistake(run):
@@ -680,13 +672,6 @@ def test_a_table_has_the_weights_that_are_asked_for(run, tmp_path, command):
     command("attend", "one two", "--model", run, "--out", out, "--no-whole-words")
     S, T = len(maps.source), len(maps.target)
     assert len(out.read_text(encoding="utf-8").splitlines()) == 1 + L * h * (S * S + T * T + T * S)
-
-
-def test_a_page_needs_no_extra_package(run, tmp_path):
-    words = ["attend", "one", "--model", str(run), "--out", str(tmp_path / "heads.html")]
-    program = f"import sys; sys.modules['vl_convert'] = None; {MAIN}; main({words!r})"
-    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
-    assert (done.returncode, done.stderr) == (0, b"") and (tmp_path / "heads.html").exists()
 
 
 @pytest.mark.parametrize("options, expected", [
@@ -1033,20 +1018,6 @@ def test_translating_loads_nothing_that_it_does_not_use(run):
     assert "torch" in loaded and "torch._dynamo" not in loaded  # its compiler, which takes over a second to load
     unused = "nltk tensorboard vl_convert altair matplotlib sacrebleu sacremoses pooch transformers ctranslate2"
     assert not loaded & set(unused.split())
-
-
-@pytest.mark.parametrize("package, extra, words", [
-    ("nltk", "parsing", "parse RUN"),
-    ("transformers", "exchange", "export RUN --to marian --out TMP/new"),
-])
-def test_what_is_not_installed_is_named_with_what_to_type(package, extra, words, run, tmp_path):
-    words = words.replace("RUN", str(run)).replace("TMP", str(tmp_path)).split()
-    program = f"import sys; sys.modules[{package!r}] = None; {MAIN}; main({words!r})"
-    done = subprocess.run([sys.executable, "-c", program], input=b"", capture_output=True)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == (
-        f'annotated-transformer: {package} is not installed: pip install "annotated_transformer[{extra}]"\n')
-    assert list(tmp_path.iterdir()) == []
 
 
 # Streams, signals, surroundings

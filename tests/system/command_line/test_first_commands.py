@@ -136,9 +136,14 @@ def test_the_first_example_of_help_works_after_the_plain_installation(name, plac
     assert name in ("parse", "export") or not extras, "it needs no extra"
 
 
-def test_an_example_that_names_no_extra_fails_without_it(place):
-    done = in_shell(place, "echo 'Bob sees Eve .' | annotated-transformer parse")
-    assert done.returncode == 2 and 'pip install "annotated_transformer[parsing]"' in done.stderr
+@pytest.mark.parametrize("package, extra, line", [
+    ("nltk", "parsing", "echo 'Bob sees Eve .' | annotated-transformer parse"),
+    ("transformers", "exchange", "annotated-transformer export runs/mine --to marian --out new"),
+])
+def test_what_is_not_installed_is_named_with_what_to_type(package, extra, line, place):
+    done = in_shell(place, line)
+    said = f'annotated-transformer: {package} is not installed: pip install "annotated_transformer[{extra}]"\n'
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said) and not (place / "new").exists()
 
 
 def test_the_commands_of_the_readme_work_after_what_it_installs(place):
