@@ -22,8 +22,8 @@ from annotated_transformer.training.evaluation import Evaluation
 from annotated_transformer.training.processes import Group
 from annotated_transformer.training.runs import Run
 from annotated_transformer.training.stopping import STOPPED, require_finite
+from benchmarks import kills
 
-ROOT = Path(__file__).parents[3]
 TRAIN = """train --preset demo --vocab-size 36 --n-layers 1 --d-model 16 --d-ff 16 --n-heads 2 --dropout 0.1 --max-length 24
     --batch-tokens 120 --steps 60 --validate-every 30 --checkpoint-every 10 --keep 4 --warmup-steps 20 --log-every 5""".split()
 
@@ -62,8 +62,7 @@ def status(arguments) -> int:
 @pytest.mark.parametrize("processes", [1, 2])
 def test_twenty_kills_at_random_instants_change_no_bit(processes, tmp_path):
     out = tmp_path / "kills.json"
-    words = ["--kills", "20", "--processes", str(processes), "--seed", str(os.getpid()), "--out", str(out)]
-    subprocess.run([sys.executable, "-m", "benchmarks.kills", *words], cwd=ROOT, check=True, timeout=500)
+    kills.main(["--kills", "20", "--processes", str(processes), "--seed", str(os.getpid()), "--out", str(out)])
     figures, = json.loads(out.read_text())["figures"]
     assert figures["kills"] >= 20 and figures["processes"] == processes
     assert figures["runs_equal_to_the_uninterrupted_one"] == figures["runs"] >= 1
