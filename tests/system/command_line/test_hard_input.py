@@ -287,6 +287,7 @@ from annotated_transformer.command_line.terminal import may_be_interrupted
 from annotated_transformer.files import write_directory
 
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # as the command begins
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # which `nohup make test` would have it ignore
 may_be_interrupted()
 write_directory(Path(sys.argv[1]), lambda beside: print("writes", flush=True) or time.sleep(60))
 """

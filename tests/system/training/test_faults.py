@@ -78,7 +78,9 @@ def test_a_signal_writes_a_checkpoint_and_ends_with_a_status_of_its_own(sent, ex
     run = tmp_path / "run"
     command = [*TRAIN, "--corpus", str(corpus), "--run", str(run), "--checkpoint-every", "40", "--steps", "100000"]
     words = [sys.executable, "-m", "annotated_transformer", *command]
+    before = signal.signal(sent, signal.SIG_DFL)  # `nohup make test` ignores one, and so would what it starts
     child = subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, "OMP_NUM_THREADS": "1"}, text=True)
+    signal.signal(sent, before)
     while not (run / "metrics.jsonl").exists() or (run / "metrics.jsonl").read_text().count("\n") < 6:
         assert child.poll() is None, child.stderr.read()
         time.sleep(0.005)
