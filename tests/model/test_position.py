@@ -43,7 +43,7 @@ def test_a_head_of_width_64_looks_k_back(shift):
         assert min(weights[pos, pos - k] for pos in there) > 0.9
 
 
-def test_each_number_is_pos_1():
+def test_each_number_is_that_of_equation_pos_1():
     for d_model in (4, 6, 5):  # 5: the last sine has no cosine beside it
         table = sinusoids(40, d_model)
         assert table.shape == (40, d_model) and table.dtype == torch.float32
