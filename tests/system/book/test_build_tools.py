@@ -404,14 +404,15 @@ def test_make_never_takes_an_environment_of_another_python_than_the_one_that_is_
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-def test_make_run_leaves_one_stream_of_what_came_in_pieces(tmp_path):
-    path = notebook(tmp_path / "pieces.ipynb", "for n in range(3):\n    print(n, flush=True)\n    __import__('time').sleep(0.2)")
-    lines = subprocess.run(["make", "-n", "run", f"NB={path}"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
-    commands = [line for line in lines.splitlines() if str(path) in line]
+def test_make_run_leaves_one_stream_of_what_came_in_pieces(project):
+    name, source = "nbs/00_toy.ipynb", "for n in range(3):\n    print(n, flush=True)\n    __import__('time').sleep(0.2)"
+    path = notebook(project / name, source)
+    lines = subprocess.run(["make", "-n", "run", f"NB={name}"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    commands = [line for line in lines.splitlines() if name in line or "build.py clean" in line]
     assert len(commands) == 2
     for command in commands:
         command = command.replace(".venv/bin/", f"{Path(sys.executable).parent}/")
-        subprocess.run(command, shell=True, cwd=ROOT, check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(command, shell=True, cwd=project, check=True, stderr=subprocess.DEVNULL)
     [output] = json.loads(path.read_text())["cells"][2]["outputs"]
     assert output == dict(output_type="stream", name="stdout", text=["0\n", "1\n", "2\n"])
 
