@@ -59,10 +59,7 @@ def read_record(
     return read_json(path, ModelRecord, advice) if path.exists() else ModelRecord()
 
 
-def write_record(
-    directory: Path,
-    record: ModelRecord,
-) -> None:
+def write_record(directory: Path, record: ModelRecord) -> None:
     "Write record.json; the directory's SHA256SUMS is left to the caller."
     text = json.dumps(record.to_dict(), indent=1, ensure_ascii=False) + "\n"
     write_text_file(directory / RECORD, text)

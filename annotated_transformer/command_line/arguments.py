@@ -185,11 +185,7 @@ def parse(
     return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
-def call(
-    command: Callable,
-    words: Sequence[str],
-    prog: str,
-) -> None:
+def call(command: Callable, words: Sequence[str], prog: str) -> None:
     "Show the help of a command, or read its arguments and call it."
     arguments = from_signature(command)
     if asked := [word for word in words if word in HELP]:

@@ -211,11 +211,7 @@ def save_picture(out: Path, maps: "AttentionMaps", drawn: HeadOptions) -> None:
     save_drawing(picture, out)
 
 
-def export(
-    model: Model,
-    to: Literal["marian", "ctranslate2", "onnx"],
-    out: Path,
-) -> None:
+def export(model: Model, to: Literal["marian", "ctranslate2", "onnx"], out: Path) -> None:
     """Write a model for other software: Marian, CTranslate2, ONNX.
 
     Args:
@@ -241,10 +237,7 @@ def export(
     print(f"{out}: {model} for {to}")
 
 
-def page(
-    directory: Annotated[Path, "DIRECTORY"],
-    model: Model = SHIPPED,
-) -> None:
+def page(directory: Annotated[Path, "DIRECTORY"], model: Model = SHIPPED) -> None:
     """Write a page that translates in the browser, for any static server.
 
     Args:

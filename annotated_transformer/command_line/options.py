@@ -97,10 +97,7 @@ def training_arguments(kind: type[Train | Variations]) -> list[Argument]:
     return [found[name] for name in order if name in found and name not in REFUSED[kind]]
 
 
-def read_options(
-    kind: type[Train | Variations],
-    words: Sequence[str],
-) -> Train | Variations:
+def read_options(kind: type[Train | Variations], words: Sequence[str]) -> Train | Variations:
     """`--preset` or an existing `--run` decides the defaults of all other options, `--start-from` those of the model;
     d_k and d_v follow d_model and n_heads."""
     prog = f"annotated-transformer {kind.__name__.lower()}"

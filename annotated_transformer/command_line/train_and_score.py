@@ -212,11 +212,7 @@ def scoring(corpus: "Corpus", translator: "Translator") -> tuple:
     return translator, score_split
 
 
-def average(
-    run: Annotated[Path, "RUN"],
-    out: Annotated[Path | None, "OUT"] = None,
-    last: int | None = None,
-) -> None:
+def average(run: Annotated[Path, "RUN"], out: Annotated[Path | None, "OUT"] = None, last: int | None = None) -> None:
     """Write the mean of a run's last checkpoints as a model (§6.1).
 
     Args:
@@ -243,10 +239,7 @@ def average(
     print(f"{out}: {'the last checkpoint' if number == 1 else f'the mean of the last {number} checkpoints'} of {run}")
 
 
-def list_corpora(
-    name: Annotated[str | None, "NAME"] = None,
-    examples: int = 3,
-) -> None:
+def list_corpora(name: Annotated[str | None, "NAME"] = None, examples: int = 3) -> None:
     """List the corpora, or show the sizes and first pairs of one.
 
     Args:

@@ -53,11 +53,7 @@ def greeting(model: str) -> str:
     return one_line(f"{', '.join(filter(None, [model, knows]))}. A sentence and Enter; {END_OF_INPUT}.")
 
 
-def translate(
-    model: Model = SHIPPED,
-    split: bool = True,
-    search: SearchOptions = AS_USUAL,
-) -> None:
+def translate(model: Model = SHIPPED, split: bool = True, search: SearchOptions = AS_USUAL) -> None:
     """Translate standard input: one line out for each line in.
 
     Args:

@@ -29,9 +29,7 @@ from ..files import named, write_file
 __all__ = ['LONGEST_TYPED', 'Explorer', 'nearest_to_diagonal', 'first_head', 'explore', 'read_without', 'said_of', 'live']
 
 # %% ../../nbs/figures/explorer.ipynb #e70a0013
-def in_thousandths(
-    maps: Maps,
-) -> dict:
+def in_thousandths(maps: Maps) -> dict:
     "What the page holds for a sentence: its texts, and for each kind the labels and the weights, a list for each query."
     found, (read, written, *_) = {}, (*maps.languages, None, None)
     spoken = {"encoder": (read, read), "decoder": (written, written), "encoder_decoder": (written, read)}

@@ -106,10 +106,7 @@ def at_places(
     return right
 
 
-def wilson(
-    rate: float,
-    n: int,
-) -> tuple[float, float]:
+def wilson(rate: float, n: int) -> tuple[float, float]:
     "The 95% interval of the true rate behind one seen in n cases (Wilson 1927)."
     z2 = 1.96**2
     middle, half = rate + z2 / (2 * n), (z2 * (rate * (1 - rate) + z2 / (4 * n)) / n) ** 0.5

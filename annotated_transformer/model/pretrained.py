@@ -55,9 +55,7 @@ def front_matter(
     return f"---\n{listed}library_name: annotated_transformer\n{tags}---\n\n"
 
 
-def card(
-    record: ModelRecord,
-) -> str:
+def card(record: ModelRecord) -> str:
     "The README.md of a model."
     return f"{front_matter(record)}A model of `annotated_transformer`.\n\n{facts(record)}\n"
 

@@ -147,8 +147,6 @@ class Transformer(nn.Module):
         return load_model(cls, path_or_name, **options)
 
 # %% ../../nbs/paper/3_transformer.ipynb #a58a07b1
-def count_parameters(
-    model: nn.Module,
-) -> int:
+def count_parameters(model: nn.Module) -> int:
     "Numbers in the weights of the model, each counted once; frozen ones too."
     return sum(p.numel() for p in model.parameters())

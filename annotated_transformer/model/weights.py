@@ -44,9 +44,7 @@ def load_weights(
     return weights
 
 
-def to_be_saved(
-    model: nn.Module,
-) -> dict[str, Tensor]:
+def to_be_saved(model: nn.Module) -> dict[str, Tensor]:
     """What a file holds of a model: each tensor contiguous, in its own memory.
 
     InputError for anything that could not be read back as it was: a parameter under two names or without real numbers, a

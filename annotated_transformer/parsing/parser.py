@@ -149,10 +149,7 @@ class ParsingScores:
         return {**self.brackets.to_dict(), "sentences": self.sentences, "malformed": self.malformed, "repairs": self.repairs}
 
 
-def score_parses(
-    gold: Sequence[Tree],
-    parses: Sequence[Parse],
-) -> ParsingScores:
+def score_parses(gold: Sequence[Tree], parses: Sequence[Parse]) -> ParsingScores:
     "A parser's trees against the gold ones."
     repairs = [parse.repairs for parse in parses]
     brackets = bracket_scores(gold, [parse.tree for parse in parses])

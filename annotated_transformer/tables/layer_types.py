@@ -85,10 +85,7 @@ class RestrictedSelfAttention(SelfAttention):
         return self.attention.join(restricted_attention(query, key, value, self.neighbourhood))
 
 # %% ../../nbs/tables/layer_types.ipynb #b457ee42
-def numbers_kept(
-    function: Callable[[Tensor], Tensor],
-    x: Tensor,
-) -> int:
+def numbers_kept(function: Callable[[Tensor], Tensor], x: Tensor) -> int:
     "How many numbers a forward pass keeps for the backward pass. What is kept in two shapes counts once."
     kept: dict[int, int] = {}
 

@@ -34,10 +34,7 @@ def mean(
     return statistics.mean(value[what] for value in row["seeds"])
 
 
-def pairs(
-    table: dict,
-    name: str,
-) -> list[Difference]:
+def pairs(table: dict, name: str) -> list[Difference]:
     "How much more a row has than the base with the same seed, for each seed that both have."
     base = {value["seed"]: value for value in table["base"]["seeds"]}
     return [

@@ -119,10 +119,7 @@ def sizes(
     return {symbol: getattr(config.model, name, getattr(config, name, None)) for name, symbol in SYMBOLS.items()}
 
 
-def change(
-    row: TrainingConfig,
-    base: TrainingConfig,
-) -> str:
+def change(row: TrainingConfig, base: TrainingConfig) -> str:
     "How a row differs from the base, as in `h = 1, d_k = 512, d_v = 512`."
     before = sizes(base)
     return ", ".join(
@@ -131,9 +128,7 @@ def change(
     )
 
 
-def parameters(
-    config: TransformerConfig,
-) -> int:
+def parameters(config: TransformerConfig) -> int:
     "The number of parameters of a model of these sizes, counted on the module itself."
     with torch.device("meta"):  # shapes without numbers
         return count_parameters(Transformer(config))
@@ -151,9 +146,7 @@ def longest(
     return max(3 * statistics.median(ours or [0]), 1.1 * max(printed, default=1), widest[what] if widest else 0)
 
 
-def plot_variations(
-    table: dict,
-) -> Figure:
+def plot_variations(table: dict) -> Figure:
     "Plot how much each row differs from its base, here and in the paper."
     names, places = [name for name in table if name != "base"], {}
     for before, name in zip([None, *names], names):  # a gap between two groups
@@ -196,9 +189,7 @@ def plot_variations(
     return figure
 
 
-def measure(
-    run: Path,
-) -> dict:
+def measure(run: Path) -> dict:
     "Perplexity and BLEU of a run's last weights on the validation split (§6.2)."
     config, last = Run(run).config, Run(run).reached()
     corpus = corpora.load(config.corpus)

@@ -58,10 +58,7 @@ class Bleu:
                 f"{self.hypothesis_length} tokens against {self.reference_length}  {self.signature}")
 
 
-def _checked(
-    hypotheses: Iterable[str],
-    references: Iterable[str | Iterable[str]],
-) -> tuple[list[str], list[list[str]]]:
+def _checked(hypotheses: Iterable[str], references: Iterable[str | Iterable[str]]) -> tuple[list[str], list[list[str]]]:
     "Both as lists, with all references of each translation; InputError if they are not texts, or not equally many."
     require_several(hypotheses)
     require_several(references)

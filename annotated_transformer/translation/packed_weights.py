@@ -48,10 +48,7 @@ class PackedMatrix:
         "The function x ↦ x Wᵀ + bias, (..., d) to (..., n), with weights in the form that its kernel reads."
         raise NotImplementedError
 
-    def __getitem__(
-        self,
-        rows: slice,
-    ) -> Self:
+    def __getitem__(self, rows: slice) -> Self:
         "Some of the rows, packed when they are first asked for."
         place = rows.indices(len(self.matrix))
         if place not in self.parts:
@@ -208,9 +205,7 @@ def in_sixteen_bits(
     return with_matrices(model, SixteenBits)
 
 
-def fits_sixteen_bits(
-    model: Transformer,
-) -> bool:
+def fits_sixteen_bits(model: Transformer) -> bool:
     "Whether there is a faster kernel for 16 bits here that changes no weight."
     weight = model.embedding.weight
     fit = weight.device.type == "cpu" and weight.dtype == torch.float32 and old_is_faster(16)
@@ -249,10 +244,7 @@ class Packed:
         return Packed, (self.pack,)
 
 
-def with_matrices(
-    model: Transformer,
-    packed: type[PackedMatrix],
-) -> Transformer:
+def with_matrices(model: Transformer, packed: type[PackedMatrix]) -> Transformer:
     """The same model, each matrix that it multiplies by replaced by a packed one.
 
     A `Linear` or an embedding of a user's class keeps its floats, and so do weights that are recomputed at each call

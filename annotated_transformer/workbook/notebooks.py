@@ -79,10 +79,7 @@ def read_own(
     return namespace, broken
 
 
-def notebook_of(
-    directory: Path,
-    page: str,
-) -> Path | None:
+def notebook_of(directory: Path, page: str) -> Path | None:
     """A page's notebook in the directory, if it is there.
 
     Colab calls a copy "Copy of 3.2_attention.ipynb", browsers a second download "3.2_attention (1).ipynb", and courses' sites put
@@ -97,9 +94,7 @@ def notebook_of(
     return alike[0] if alike else None
 
 
-def in_directory(
-    directory: Path,
-) -> list[Exercise]:
+def in_directory(directory: Path) -> list[Exercise]:
     "The exercises whose notebooks are in the directory."
     found = {page: notebook_of(directory, page) for page in dict.fromkeys(one.page for one in exercises().values())}
     there = [exercise for exercise in exercises().values() if found[exercise.page]]
@@ -108,10 +103,7 @@ def in_directory(
     return there
 
 
-def verdicts_on(
-    there: list[Exercise],
-    directory: Path,
-) -> Iterator[Verdict]:
+def verdicts_on(there: list[Exercise], directory: Path) -> Iterator[Verdict]:
     "A verdict on one exercise after the other. This runs readers' code, so the command calls it in a process with a time limit."
     read = {}
     for exercise in there:
@@ -142,9 +134,7 @@ def check_all(
     return found
 
 
-def use_own(
-    directory: str | Path = ".",
-) -> None:
+def use_own(directory: str | Path = ".") -> None:
     "From now on, the reader's functions that are green replace the package's; prints which do."
     directory = named(directory)
     spaces = {page: read_own(notebook)[0] for page in dict.fromkeys(exercise.page for exercise in exercises().values())
