@@ -2,6 +2,7 @@
 
 tests/browser/test_page.py looks at the page itself.
 """
+import dataclasses
 import importlib.util
 import json
 import random
@@ -230,6 +231,8 @@ def test_a_page_is_written_whole_or_not_at_all(tmp_path, fake_runtime, monkeypat
     everyday = Translator.from_pretrained("everyday-en-de", device="cpu")
     told = live_page.page_settings(everyday)
     assert told["doubtful_below"] < 0 and told["head"] == everyday.record.alignment_head is not None
+    everyday.record = dataclasses.replace(everyday.record, languages=("en", "pt_BR"))
+    assert live_page.page_settings(everyday)["languages"] == ["en", "pt-BR"], "a browser knows no pt_BR"
     for name in settings["switches"]:
         assert f'name="{name}"' in (page / "translate.html").read_text()
     assert [path.name for path in page.parent.iterdir()] == ["page"]
