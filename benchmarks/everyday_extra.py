@@ -23,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.phrasebook import phrases, pronoun_pairs_both_orders
 from annotated_transformer.data.phrasebook_words import CITIES, MEN, SURNAMES, WOMEN
 from annotated_transformer.data.pronouns import plain_words
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_directory
 from benchmarks.shared.corpus_files import write_corpus
 from benchmarks.shared.sentence_lists import sentences
 
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--names", type=Path, metavar="DIRECTORY", help="with the corpus's pairs: lists of names to draw from")
     parser.add_argument("--seed", type=int, default=SEED, help="of the names drawn")
     parser.add_argument("--draws", type=int, default=1, help="how often the pairs stand there, each time with other names")
-    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--out", type=results_directory, required=True)
     arguments = parser.parse_args()
     pairs = made()
     splits = {"train": pairs}

@@ -16,7 +16,7 @@ from annotated_transformer.data.corpora import load
 from annotated_transformer.data.parallel_text import Corpus
 from annotated_transformer.figures.token_labels import bare
 from annotated_transformer.files import write_text_file
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_directory
 
 
 class Found(NamedTuple):
@@ -278,7 +278,8 @@ def read_judged(path: Path) -> dict[str, str]:
 def main() -> None:
     parser = Options("benchmarks.word_pairs", __doc__)
     parser.add_argument("--corpus", default="tatoeba-en-de", help="name or directory")
-    parser.add_argument("--out", type=Path, default=Path("results/heads"), help="directory of the lists; their verdicts are kept")
+    parser.add_argument("--out", type=results_directory, default="results/heads",
+                        help="directory of the lists; their verdicts are kept")
     arguments = parser.parse_args()
     corpus = load(arguments.corpus)
     for name, search in SEARCHES.items():

@@ -31,10 +31,20 @@ def results_file(text: str) -> Path:
     path = Path(text)
     if path.is_dir():
         raise argparse.ArgumentTypeError(f"{path} is a directory: name a file")
+    results_directory(path.parent, "file")
+    return path
+
+
+def results_directory(
+    text: str | Path,
+    instead: str = "directory",  # what the user is to name if it cannot be made
+) -> Path:
+    "The type of --out where it is the directory of several files."
+    path = Path(text)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise argparse.ArgumentTypeError(f"{path.parent} cannot be made ({error.strerror}): name another file") from None
+        raise argparse.ArgumentTypeError(f"{path} cannot be made ({error.strerror}): name another {instead}") from None
     return path
 
 

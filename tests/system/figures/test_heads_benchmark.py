@@ -105,6 +105,16 @@ def test_verdicts_are_kept_when_the_lists_are_written_again(tmp_path, monkeypatc
     assert word_pairs.read_judged(path)["{Tom} lost [his] key."] == "right" and "open" in path.read_text(encoding="utf-8")
 
 
+def test_the_lists_go_into_a_new_directory_or_one_sentence_says_why_not(tmp_path, monkeypatch, refused):
+    monkeypatch.setattr(word_pairs, "load", lambda name: Everyday)
+    monkeypatch.setattr(sys, "argv", ["word_pairs", "--out", str(tmp_path / "new" / "lists")])
+    word_pairs.main()
+    assert (tmp_path / "new" / "lists" / "pronouns-checked.txt").exists()
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", ["word_pairs", "--out", str(tmp_path / "file")])
+    assert "file cannot be made" in refused(word_pairs.main)
+
+
 def test_the_committed_verdicts_are_complete_and_follow_the_rules():
     for name, search in word_pairs.SEARCHES.items():
         verdicts = word_pairs.read_judged(heads.JUDGED / search.file)
