@@ -21,7 +21,7 @@ from annotated_transformer import InputError, Translator
 from annotated_transformer.data import corpora
 from annotated_transformer.data.tatoeba import key
 from benchmarks.everyday_extra import made
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_file
 from benchmarks.shared.sentence_lists import sentences
 from benchmarks.shared.side_by_side import save
 
@@ -49,7 +49,7 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.everyday", __doc__)
     parser.add_argument("list", nargs="?", default="everyday", choices=("everyday", "everyday-2", "phrasebook", "tatoeba"))
     parser.add_argument("--model", default="everyday-en-de")
-    parser.add_argument("--out", type=Path, help="results/translation/LIST-sentences.json if not given")
+    parser.add_argument("--out", type=results_file, help="results/translation/LIST-sentences.json if not given")
     arguments = parser.parse_args(options)
     judged = Path(f"results/translation/{arguments.list}-sentences.json")
     arguments.out = arguments.out or judged

@@ -20,7 +20,7 @@ from annotated_transformer import InputError
 from annotated_transformer.figures.attention_maps import AttentionMaps
 from annotated_transformer.figures.explorer import explore
 from annotated_transformer.progress_bar import progress_bar
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_file
 from benchmarks.shared.side_by_side import save
 
 TOKENS = (5, 20, 60)  # of a sentence
@@ -87,7 +87,7 @@ def measure(browser, tokens: int, rounds: int, config: dict) -> dict:
 def main() -> None:
     parser = Options("benchmarks.explorer", __doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=results_file)
     options = parser.parse_args()
     with chromium() as browser, progress_bar(total=len(TOKENS), unit="page") as bar:
         config = {"n_layers": 4, "n_heads": 4, "rounds": options.rounds, "browser": f"Chromium {browser.version}"}

@@ -28,7 +28,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.figures.head_scores import wilson
 from annotated_transformer.model.weights import model_directory
 from annotated_transformer.translation.lines import in_capitals
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_file
 from benchmarks.shared.shipping import keep
 from benchmarks.shared.side_by_side import save
 
@@ -126,7 +126,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser = Options("benchmarks.out_of_depth", __doc__)
     parser.add_argument("--model", default="everyday-en-de", help="name of weights that ship, or a directory")
     parser.add_argument("--inside", metavar="CORPUS", help="its test sentences are inside, and the whole list is outside")
-    parser.add_argument("--out", type=Path, help="results/translation/out_of_depth.json, with the name of CORPUS, if not given")
+    parser.add_argument("--out", type=results_file,
+                        help="results/translation/out_of_depth.json, with the name of CORPUS, if not given")
     parser.add_argument("--write", action="store_true", help="put the threshold into the model's record")
     arguments = parser.parse_args(options)
     name = f"out_of_depth.{arguments.inside}" if arguments.inside else "out_of_depth"

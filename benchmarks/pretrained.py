@@ -38,7 +38,7 @@ from annotated_transformer.training.runs import Run
 from annotated_transformer.translation.bleu import multi30k_bleu, sacre_bleu
 from annotated_transformer.translation.scores import score_split
 from benchmarks.shared.cards import ABOUT, CARD, PART
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_file
 from benchmarks.shared.earlier import COSTS, course, earlier, kept_course, part
 from benchmarks.shared.shipping import put_into, round_weights
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation
@@ -324,7 +324,7 @@ def options_read(options: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--made", type=Path, metavar="DIRECTORY", help="train nothing: score and ship the weights kept there")
     parser.add_argument("--runs", type=Path, default=Path("runs/pretrained"), help="where the runs stand")
     parser.add_argument("--ship", action="store_true", help="put the best seed into the package")
-    parser.add_argument("--out", type=Path, help="results/translation/NAME.json if not given")
+    parser.add_argument("--out", type=results_file, help="results/translation/NAME.json if not given")
     arguments = parser.parse_args(options)
     if arguments.as_it_stands and len(arguments.seeds) > 1:
         parser.error("--as-it-stands takes one seed: each has come to another update")

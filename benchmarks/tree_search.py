@@ -23,7 +23,7 @@ from annotated_transformer.data import corpora
 from annotated_transformer.data.trees import Tree
 from annotated_transformer.parsing.parser import Parser, score_parses
 from annotated_transformer.parsing.tree_search import TreesSoFar
-from benchmarks.shared.command import Options, one_sentence
+from benchmarks.shared.command import Options, one_sentence, results_file
 from benchmarks.shared.side_by_side import save
 
 SEED, LONGEST, LONG, BEAM = 1, 30, 5, 4
@@ -88,7 +88,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--corpus", default="treebank-words")
     parser.add_argument("--sentences", type=int, default=1_000, help="of nonsense")
     parser.add_argument("--compare", action="store_true", help="searches on the development split instead")
-    parser.add_argument("--out", type=Path, help="results/parsing/parser.repairs.json or parser.searches.json if not given")
+    parser.add_argument("--out", type=results_file,
+                        help="results/parsing/parser.repairs.json or parser.searches.json if not given")
     arguments = parser.parse_args(options)
     corpus, model = corpora.load(arguments.corpus), Parser.from_pretrained(arguments.model)
     out = arguments.out or Path(f"results/parsing/parser.{'searches' if arguments.compare else 'repairs'}.json")

@@ -7,7 +7,7 @@ import pytest
 
 import annotated_transformer
 from annotated_transformer import InputError
-from benchmarks import environments, seen
+from benchmarks import environments, everyday, explorer, out_of_depth, pretrained, seen, tree_search
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
 FILES = sorted(Path(__file__).parents[3].glob("benchmarks/**/*.py"))
@@ -26,6 +26,13 @@ def test_without_the_command_line_and_with_one_writer(path):
 def test_what_the_user_can_mend_ends_each_with_one_sentence(path):
     [main] = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if getattr(node, "name", "") == "main"]
     assert main.decorator_list and ast.unparse(main.decorator_list[0]) == "one_sentence()"
+
+
+@pytest.mark.parametrize("benchmark", [everyday, explorer, out_of_depth, pretrained, tree_search], ids=lambda one: one.__name__)
+def test_a_directory_is_no_file_of_figures_as_one_hears_at_once(benchmark, tmp_path, refused, monkeypatch):
+    named = ["everyday-en-de"] * (benchmark is pretrained)
+    monkeypatch.setattr("sys.argv", [benchmark.__name__, *named, "--out", str(tmp_path)])
+    assert refused(benchmark.main).endswith(f"--out: {tmp_path} is a directory: name a file\n")
 
 
 def test_a_corpus_that_cannot_be_fetched_is_one_sentence(refused, monkeypatch):
