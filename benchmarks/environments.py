@@ -162,6 +162,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--resolve", nargs="*", default=[], help="versions of Python that are not here, as 3.14")
     parser.add_argument("--torch", default="", help="a directory with PyTorch; {} stands for 3.12")
     arguments = parser.parse_args(options)
+    if not shutil.which("uv"):
+        parser.error("this needs uv: pip install uv")
     figures: dict[str, dict] = {"environments": {}}
     with tempfile.TemporaryDirectory() as scratch:
         wheel = build(Path(scratch))

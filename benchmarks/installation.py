@@ -86,6 +86,8 @@ def main(options: Sequence[str] | None = None) -> None:
     parser.add_argument("--before", type=Path, help="another checkout, to compare with")
     parser.add_argument("--times", type=int, default=3, help="fresh processes for each command")
     arguments = parser.parse_args(options)
+    if arguments.before and not (arguments.before / "settings.ini").is_file():
+        parser.error(f"--before {arguments.before} is no checkout: it has no settings.ini")
     figures = {"now": measure(ROOT, arguments.times)}
     if arguments.before:
         figures = {"before": measure(arguments.before.resolve(), arguments.times)} | figures

@@ -7,7 +7,7 @@ import pytest
 
 import annotated_transformer
 from annotated_transformer import InputError
-from benchmarks import environments, everyday, explorer, out_of_depth, pretrained, seen, tree_search
+from benchmarks import environments, everyday, explorer, installation, out_of_depth, pretrained, seen, tree_search
 from benchmarks.shared.side_by_side import choose, command_of, mean_and_deviation, save
 
 FILES = sorted(Path(__file__).parents[3].glob("benchmarks/**/*.py"))
@@ -33,6 +33,13 @@ def test_a_directory_is_no_file_of_figures_as_one_hears_at_once(benchmark, tmp_p
     named = ["everyday-en-de"] * (benchmark is pretrained)
     monkeypatch.setattr("sys.argv", [benchmark.__name__, *named, "--out", str(tmp_path)])
     assert refused(benchmark.main).endswith(f"--out: {tmp_path} is a directory: name a file\n")
+
+
+def test_what_a_measurement_of_installations_lacks_is_one_sentence(tmp_path, refused, monkeypatch):
+    monkeypatch.setattr(environments.shutil, "which", lambda name: None)
+    assert refused(environments.main, []).endswith("error: this needs uv: pip install uv\n")
+    monkeypatch.setattr(installation, "measure", lambda *_: pytest.fail("something was measured"))
+    assert f"{tmp_path} is no checkout: it has no settings.ini\n" in refused(installation.main, ["--before", str(tmp_path)])
 
 
 def test_a_corpus_that_cannot_be_fetched_is_one_sentence(refused, monkeypatch):
